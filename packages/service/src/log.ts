@@ -47,12 +47,6 @@ export function onceAMinute<Args extends readonly unknown[]>(
   };
 }
 
-interface CurrentOutage {
-  readonly since: number;
-  failures: number;
-  readonly warn: (error: unknown) => void;
-}
-
 /**
  * Logs an outage when it begins, once a minute while it lasts, and when it is over, however many attempts fail in
  * between.
@@ -62,7 +56,7 @@ export class Outage {
   readonly #server: string;
   readonly #consequence: string;
   readonly #clock: () => number;
-  #current: CurrentOutage | undefined;
+  #current: { readonly since: number; failures: number; warnedAt: number } | undefined;
 
   /** @param consequence of the outage until the server answers: "jobs stay in the queue until it does" */
   constructor(log: Logger, server: string, consequence: string, clock: () => number = Date.now) {
@@ -76,33 +70,26 @@ export class Outage {
     return this.#current !== undefined;
   }
 
-  failed(error: unknown): void {
-    this.#current ??= this.#begin();
-    this.#current.failures += 1;
-    this.#current.warn(error);
+  failed(err: unknown): void {
+    const now = this.#clock();
+    this.#current ??= { since: now, failures: 0, warnedAt: Number.NEGATIVE_INFINITY };
+    const current = this.#current;
+    current.failures += 1;
+    if (now - current.warnedAt < MINUTE_MS) return;
+    current.warnedAt = now;
+    const { failures, since } = current;
+    this.#log.warn(
+      { event: 'outage', server: this.#server, failures, seconds: (now - since) / 1000, err },
+      `${this.#server} does not answer; ${this.#consequence}`,
+    );
   }
 
   recovered(): void {
     if (!this.#current) return;
-    const { failures } = this.#current;
-    const seconds = this.#secondsOf(this.#current);
+    const { failures, since } = this.#current;
+    const seconds = (this.#clock() - since) / 1000;
     this.#log.info({ event: 'outage_over', server: this.#server, failures, seconds }, `${this.#server} answers again`);
     this.#current = undefined;
-  }
-
-  #begin(): CurrentOutage {
-    const warn = (err: unknown) => {
-      this.#log.warn(
-        { event: 'outage', server: this.#server, failures: outage.failures, seconds: this.#secondsOf(outage), err },
-        `${this.#server} does not answer; ${this.#consequence}`,
-      );
-    };
-    const outage: CurrentOutage = { since: this.#clock(), failures: 0, warn: onceAMinute(warn, this.#clock) };
-    return outage;
-  }
-
-  #secondsOf({ since }: CurrentOutage): number {
-    return (this.#clock() - since) / 1000;
   }
 }
 

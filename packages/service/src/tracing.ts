@@ -1,5 +1,6 @@
 /** Tracing with OpenTelemetry. The rest of the code is the same whether it is on or off. */
 
+import { parseJson } from '@meterline/catalog';
 import {
   type Attributes,
   type Context,
@@ -53,42 +54,24 @@ export function noTracing(): Tracing {
   return { isOn: false, tracer: trace.getTracer(TRACER), queueTelemetry: undefined, close: async () => undefined };
 }
 
-const text = z
-  .string()
-  .trim()
-  .optional()
-  .transform((value) => value || undefined);
-
 /**
- * Source: OpenTelemetry specification, "Environment Variable Specification" and "OTLP Exporter Configuration". The SDK
- * itself reads the others: endpoint, headers, sampling, resource attributes.
- */
-const environment = z.object({
-  OTEL_SDK_DISABLED: text,
-  OTEL_TRACES_EXPORTER: text,
-  OTEL_EXPORTER_OTLP_ENDPOINT: text,
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text,
-  OTEL_EXPORTER_OTLP_PROTOCOL: text,
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: text,
-  OTEL_SERVICE_NAME: text,
-});
-
-/**
- * Undefined: tracing is off. It is on when an exporter or an endpoint is named, and not when OTEL_SDK_DISABLED is true.
+ * Undefined: tracing is off. It is on when an exporter or an endpoint is named, and not when OTEL_SDK_DISABLED is true. The SDK itself reads
+ * the other variables: endpoint, headers, sampling, resource attributes. Source: OpenTelemetry specification, "Environment Variable
+ * Specification" and "OTLP Exporter Configuration".
  * @param serviceName unless OTEL_SERVICE_NAME says otherwise
  * @throws EnvError when they ask for an exporter or a protocol that Meterline does not have
  */
 export function readTracingSettings(variables: NodeJS.ProcessEnv, serviceName: string): TracingSettings | undefined {
-  const env = environment.parse(variables);
-  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;
-  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
-  const exporter = env.OTEL_TRACES_EXPORTER ?? (endpoint === undefined ? 'none' : 'otlp');
+  const read = (name: string) => variables[name]?.trim() || undefined;
+  if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
+  const endpoint = read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? read('OTEL_EXPORTER_OTLP_ENDPOINT');
+  const exporter = read('OTEL_TRACES_EXPORTER') ?? (endpoint === undefined ? 'none' : 'otlp');
   if (exporter === 'none') return undefined;
   if (exporter !== 'otlp') throw new EnvError(['OTEL_TRACES_EXPORTER must be otlp or none']);
-  const asked = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf';
+  const asked = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
   const protocol = PROTOCOLS.find((known) => known === asked);
   if (!protocol) throw new EnvError([`OTEL_EXPORTER_OTLP_PROTOCOL must be one of ${PROTOCOLS.join(', ')}`]);
-  return { protocol, serviceName: env.OTEL_SERVICE_NAME ?? serviceName };
+  return { protocol, serviceName: read('OTEL_SERVICE_NAME') ?? serviceName };
 }
 
 type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;
@@ -133,12 +116,7 @@ function toMetadata(at: Context): string {
 
 /** A producer may have put anything there. The job is processed whatever it is. */
 function fromMetadata(metadata: unknown): Record<string, string> {
-  if (typeof metadata !== 'string') return {};
-  try {
-    return carrier.safeParse(JSON.parse(metadata)).data ?? {};
-  } catch {
-    return {};
-  }
+  return carrier.safeParse(typeof metadata === 'string' ? parseJson(metadata) : undefined).data ?? {};
 }
 
 function queueSpan(span: Span): QueueSpan {

@@ -30,7 +30,7 @@ const STALE_MS = 60_000;
 
 /** What is looked at. */
 export interface Watched {
-  readonly worker: Pick<UsageWorker, 'isWaiting' | 'lastProgressAt' | 'queueError' | 'unacknowledged'>;
+  readonly worker: Pick<UsageWorker, 'state'>;
   readonly store: Pick<EventStore, 'isClickHouseAway'>;
   readonly lanes: Pick<Lanes, 'pendingRows'>;
   readonly clock: () => EpochMs;
@@ -52,12 +52,12 @@ export async function openAdminPort(
   outageGauge(registry, {
     ClickHouse: async () => !store.isClickHouseAway,
     // A Redis that hangs keeps the worker's connections open, so the worker does not notice.
-    Redis: async () => !worker.isWaiting && (await queue.depth()) !== undefined,
+    Redis: async () => !worker.state.isWaiting && (await queue.depth()) !== undefined,
   });
   const health = async (): Promise<Health> => {
     const current = consumptionOf(watched, await queue.depth());
     // The worker goes on while Redis is full, and that is what empties it.
-    const redisFull = worker.isWaiting ? undefined : await queue.isRedisFull();
+    const redisFull = worker.state.isWaiting ? undefined : await queue.isRedisFull();
     return { healthy: isConsuming(current, clock()), facts: { ...current, redisFull } };
   };
   const server = await openAdminServer(env, { health, metrics: registry }, log);
@@ -72,27 +72,17 @@ export async function openAdminPort(
   );
 }
 
-export interface Consumption {
-  /** Undefined when Redis did not answer: then jobs may be waiting. */
-  readonly waitingJobs: number | undefined;
-  /** Jobs that were taken since one was acknowledged. */
-  readonly unacknowledged: number;
-  readonly lastProgressAt: EpochMs;
-  /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
-  readonly outage: boolean;
-}
-
+/** While ClickHouse or Redis is away the worker waits for it on purpose, and a restart would not help. */
 function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined) {
-  const { isWaiting, lastProgressAt, queueError, unacknowledged } = worker;
+  const { isWaiting, ...state } = worker.state;
   return {
-    lastProgressAt,
+    ...state,
     outage: store.isClickHouseAway || isWaiting,
-    // While Redis is away, the queue cannot be read.
+    // While Redis is away, the queue cannot be read. Undefined when Redis did not answer: then jobs may be waiting.
     waitingJobs: isWaiting ? 0 : depth?.waiting,
-    unacknowledged,
-    queueError,
   };
 }
+export type Consumption = Omit<ReturnType<typeof consumptionOf>, 'queueError'>;
 
 /** Not whether the worker runs, but whether it takes the jobs that wait, and can acknowledge them. */
 export function isConsuming(
@@ -149,7 +139,7 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
   gauge(
     'meterline_last_progress_timestamp_seconds',
     'When the worker last acknowledged a job, or took one while it had none, in Unix time; at first, when it started.',
-    () => watched.worker.lastProgressAt / 1000,
+    () => watched.worker.state.lastProgressAt / 1000,
   );
   const waitingRows = () => watched.lanes.pendingRows;
   gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', waitingRows);

@@ -108,16 +108,6 @@ it.each([
   expect(await queue.getJobCounts('failed', 'completed')).toEqual({ failed: 0, completed: 20 });
 });
 
-it('the usage worker keeps a job whose data is not JSON as rejected, and acknowledges it', async () => {
-  const { id = '' } = await queue.add('usage', {});
-  await redis.hset(queue.toKey(id), 'data', '{"eventId": oops');
-  await queue.add('usage', event());
-  start();
-  await allDone(1);
-  const rejected = stored.flatMap((intake) => intake.rejected);
-  expect(rejected).toMatchObject([{ jobId: id, position: 0, payload: '{"eventId": oops' }]);
-});
-
 it('the usage worker sends no event of a schedule again', async () => {
   const { id = '' } = await queue.add('usage', event());
   await redis.hset(queue.toKey(id), { rjk: 'schedule', defa: 'a child failed' });
@@ -174,12 +164,12 @@ it('the usage worker says what Redis refuses to a worker that may take jobs and 
   [address.username, address.password] = [user, 'secret'];
   const { worker } = start({ address: address.href });
   await queue.add('usage', event());
-  await holds(() => worker.queueError !== undefined);
-  expect(worker.queueError).toMatch(/NOPERM|can't run this command/);
-  expect(worker.unacknowledged).toBe(1);
+  await holds(() => worker.state.queueError !== undefined);
+  expect(worker.state.queueError).toMatch(/NOPERM|can't run this command/);
+  expect(worker.state.unacknowledged).toBe(1);
   await redis.acl('SETUSER', user, '+lrem');
   await queue.add('usage', event());
-  await holds(() => worker.queueError === undefined);
+  await holds(() => worker.state.queueError === undefined);
 });
 
 /** The status of the health check, and the gauge, when the clock of the admin port is so many seconds ahead. */

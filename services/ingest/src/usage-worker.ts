@@ -109,24 +109,18 @@ export class UsageWorker {
     this.#worker.on('error', (error) => this.#onError(error));
   }
 
-  /** When a job was last acknowledged, or taken by a worker that had none, in epoch milliseconds. */
-  get lastProgressAt(): EpochMs {
-    return this.#lastProgressAt;
-  }
-
-  /** Jobs that were taken since one was acknowledged. */
-  get unacknowledged(): number {
-    return this.#unacknowledged;
-  }
-
-  /** What Redis has refused since a job was acknowledged, if it has. */
-  get queueError(): string | undefined {
-    return this.#queueError;
-  }
-
-  /** Whether Redis is away and the worker waits for its return. */
-  get isWaiting(): boolean {
-    return this.#outage.isOn;
+  /** What tells whether it acknowledges jobs. */
+  get state() {
+    return {
+      /** When a job was last acknowledged, or taken by a worker that had none, in epoch milliseconds. */
+      lastProgressAt: this.#lastProgressAt,
+      /** Jobs that were taken since one was acknowledged. */
+      unacknowledged: this.#unacknowledged,
+      /** What Redis has refused since a job was acknowledged, if it has. */
+      queueError: this.#queueError,
+      /** Whether Redis is away and the worker waits for its return. */
+      isWaiting: this.#outage.isOn,
+    };
   }
 
   run(): void {

@@ -35,17 +35,14 @@ import {
 import { eventsRoute } from './events/route.js';
 import type { RouteDependencies } from './http/member.js';
 import { CursorCodec } from './http/paging.js';
-import { MetricsPages, type StoredGroups } from './metrics/pages.js';
 import { BILLING_DIMENSION_VALUES, enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
 /** Everything the API needs from outside. */
 export interface QueryDependencies
   extends ApplicationOptions,
-    Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors' | 'pages'> {
+    Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors'> {
   readonly warehouse: Warehouse;
-  /** How many groups may be stored for later pages. */
-  readonly storedGroups: StoredGroups;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxUnsentBytes: number;
   /** Undefined: only API keys are accepted. */
@@ -74,7 +71,6 @@ export function createApp(dependencies: QueryDependencies): Express {
     authenticate: createAuthenticate(dependencies),
     budget: new ResponseBudget(maxUnsentBytes),
     cursors: new CursorCodec(cursorSecret, clock),
-    pages: new MetricsPages(dependencies),
   };
   const app = createApplication(dependencies);
   app.use(readSmallBodies());

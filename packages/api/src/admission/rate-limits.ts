@@ -51,14 +51,43 @@ interface RateLimiterOptions {
   readonly observeRefusal?: RefusalObserver | undefined;
 }
 
+/** One of the limits of a request. */
+interface RateWindow {
+  readonly name: string;
+  readonly limiter: RateLimiterRedis;
+  readonly keyOf: (principal: Principal) => string;
+  /** In words. */
+  readonly rule: string;
+  /** An item of the header. */
+  readonly policy: string;
+}
+
 export class RateLimiter {
-  readonly #account: WindowLimit;
-  readonly #caller: WindowLimit;
+  readonly #windows: readonly RateWindow[];
   readonly #observeRefusal: RefusalObserver | undefined;
 
   constructor({ redis, prefix, limits, observeRefusal }: RateLimiterOptions) {
-    this.#account = new WindowLimit(redis, `${prefix}:rate:account`, limits.accountRate);
-    this.#caller = new WindowLimit(redis, `${prefix}:rate:caller`, limits.callerRate);
+    const window = (name: string, { requests, seconds }: RateLimit, subject: string) => {
+      const counted = { points: requests, duration: seconds, keyPrefix: `${prefix}:rate:${name}` };
+      const limiter = new RateLimiterRedis({
+        ...counted,
+        storeClient: redis,
+        rejectIfRedisNotReady: true,
+        // What is refused is refused without Redis until the window ends.
+        inMemoryBlockOnConsumed: requests + 1,
+        insuranceLimiter: new RateLimiterMemory(counted),
+      });
+      const rule = `${subject} may send ${requests} requests in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`;
+      return { name, limiter, rule, policy: `"${name}";q=${requests};w=${seconds}` };
+    };
+    // One after the other: what a caller is refused does not count for its account.
+    this.#windows = [
+      { ...window('caller', limits.callerRate, 'You'), keyOf: callerKey },
+      {
+        ...window('account', limits.accountRate, 'All callers of this account together'),
+        keyOf: ({ account }) => account,
+      },
+    ];
     this.#observeRefusal = observeRefusal;
   }
 
@@ -67,68 +96,31 @@ export class RateLimiter {
    * @throws ApiError `too_many_requests`
    */
   async count(principal: Principal, response: ServerResponse): Promise<void> {
-    // One after the other: what a caller is refused does not count for its account.
-    const caller = await this.#caller.count(callerKey(principal));
-    const account = caller.isRefused ? undefined : await this.#account.count(principal.account);
-    const items = [account && this.#account.item('account', account), this.#caller.item('caller', caller)];
-    response.setHeader('RateLimit-Policy', `${this.#account.policy('account')}, ${this.#caller.policy('caller')}`);
-    response.setHeader('RateLimit', items.filter((item) => item !== undefined).join(', '));
-    if (!caller.isRefused && !account?.isRefused) return;
-    this.#observeRefusal?.('rate');
-    if (account?.isRefused) throw this.#account.refusal('All callers of this account together', account);
-    throw this.#caller.refusal('You', caller);
-  }
-}
-
-interface WindowState {
-  readonly isRefused: boolean;
-  /** Further requests that are allowed in this window. */
-  readonly remaining: number;
-  /** Until the window ends. */
-  readonly seconds: number;
-}
-
-class WindowLimit {
-  readonly #limiter: RateLimiterRedis;
-  readonly #limit: RateLimit;
-
-  constructor(redis: RedisClient, keyPrefix: string, limit: RateLimit) {
-    this.#limit = limit;
-    const window = { points: limit.requests, duration: limit.seconds, keyPrefix };
-    this.#limiter = new RateLimiterRedis({
-      ...window,
-      storeClient: redis,
-      rejectIfRedisNotReady: true,
-      // What is refused is refused without Redis until the window ends.
-      inMemoryBlockOnConsumed: limit.requests + 1,
-      insuranceLimiter: new RateLimiterMemory(window),
-    });
-  }
-
-  async count(key: string): Promise<WindowState> {
-    try {
-      return stateOf(await this.#limiter.consume(key), false);
-    } catch (thrown) {
-      if (thrown instanceof RateLimiterRes) return stateOf(thrown, true);
-      throw thrown;
+    response.setHeader(
+      'RateLimit-Policy',
+      this.#windows
+        .map(({ policy }) => policy)
+        .reverse()
+        .join(', '),
+    );
+    const items: string[] = [];
+    for (const { name, limiter, keyOf, rule } of this.#windows) {
+      const { isRefused, state } = await consume(limiter, keyOf(principal));
+      const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
+      items.unshift(`"${name}";r=${state.remainingPoints};t=${seconds}`);
+      response.setHeader('RateLimit', items.join(', '));
+      if (!isRefused) continue;
+      this.#observeRefusal?.('rate');
+      throw tooManyRequests(rule, seconds);
     }
   }
-
-  policy(name: string): string {
-    return `"${name}";q=${this.#limit.requests};w=${this.#limit.seconds}`;
-  }
-
-  item(name: string, { remaining, seconds }: WindowState): string {
-    return `"${name}";r=${remaining};t=${seconds}`;
-  }
-
-  refusal(subject: string, { seconds }: WindowState) {
-    const { requests, seconds: ofWindow } = this.#limit;
-    const window = ofWindow === 1 ? 'a second' : `${ofWindow} seconds`;
-    return tooManyRequests(`${subject} may send ${requests} requests in ${window}`, seconds);
-  }
 }
 
-function stateOf({ remainingPoints, msBeforeNext }: RateLimiterRes, isRefused: boolean): WindowState {
-  return { isRefused, remaining: remainingPoints, seconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
+async function consume(limiter: RateLimiterRedis, key: string) {
+  try {
+    return { isRefused: false, state: await limiter.consume(key) };
+  } catch (thrown) {
+    if (thrown instanceof RateLimiterRes) return { isRefused: true, state: thrown };
+    throw thrown;
+  }
 }

@@ -43,44 +43,30 @@ function codeOf(error: unknown): unknown {
 }
 
 /** Codes of ClickHouse. Source: src/Common/ErrorCodes.cpp. */
-const CODES = {
-  // "These rows cannot be stored, however often you try". Everything else (network, memory, too many parts, a missing table,
-  // a full disk) may pass and is worth a retry, and so are errors of parsing (6, 33, 117): a request that was damaged on
-  // its way looks like that too.
-  content: new Set([
-    '69' /* ARGUMENT_OUT_OF_BOUND */,
-    '131' /* TOO_LARGE_STRING_SIZE */,
-    '407' /* DECIMAL_OVERFLOW */,
-    '469' /* VIOLATED_CONSTRAINT */,
-  ]),
-  limit: new Set(['159' /* TIMEOUT_EXCEEDED */, '241' /* MEMORY_LIMIT_EXCEEDED */]),
-  access: new Set(['497' /* ACCESS_DENIED */]),
-  missing: new Set(['60' /* UNKNOWN_TABLE */, '81' /* UNKNOWN_DATABASE */]),
-} as const;
-
-function isOneOf(codes: ReadonlySet<string>, error: unknown): error is ClickHouseError {
-  return error instanceof ClickHouseError && codes.has(error.code);
+function hasCode(...codes: readonly string[]) {
+  return (error: unknown): error is ClickHouseError => error instanceof ClickHouseError && codes.includes(error.code);
 }
 
-/** Whether the server refused the rows themselves; trying the same rows again cannot help. */
-export function isContentError(error: unknown): error is ClickHouseError {
-  return isOneOf(CODES.content, error);
-}
+/**
+ * Whether the server refused the rows themselves; trying the same rows again cannot help. Everything else (network, memory, too many parts,
+ * a missing table, a full disk) may pass and is worth a retry, and so are errors of parsing (6, 33, 117): a request that was damaged on its
+ * way looks like that too.
+ */
+export const isContentError = hasCode(
+  '69' /* ARGUMENT_OUT_OF_BOUND */,
+  '131' /* TOO_LARGE_STRING_SIZE */,
+  '407' /* DECIMAL_OVERFLOW */,
+  '469' /* VIOLATED_CONSTRAINT */,
+);
 
 /** Whether the server gave up because the statement takes too long or too much memory. */
-export function isStatementLimit(error: unknown): error is ClickHouseError {
-  return isOneOf(CODES.limit, error);
-}
+export const isStatementLimit = hasCode('159' /* TIMEOUT_EXCEEDED */, '241' /* MEMORY_LIMIT_EXCEEDED */);
 
 /** Whether the user lacks a right. */
-export function isAccessDenied(error: unknown): error is ClickHouseError {
-  return isOneOf(CODES.access, error);
-}
+export const isAccessDenied = hasCode('497' /* ACCESS_DENIED */);
 
 /** Whether the table, or its database, does not exist. */
-export function isMissing(error: unknown): error is ClickHouseError {
-  return isOneOf(CODES.missing, error);
-}
+export const isMissing = hasCode('60' /* UNKNOWN_TABLE */, '81' /* UNKNOWN_DATABASE */);
 
 /** `refused`: ClickHouse responds, with an error. `foreign`: something else responds. `away`: nothing does. */
 export type ClickHouseFailure = 'refused' | 'foreign' | 'away';

@@ -19,7 +19,7 @@ import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
 import type { ReadRollupState } from '@meterline/warehouse';
 import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
-import type { MetricsPages } from '../metrics/pages.js';
+import type { StoredGroups } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
 import type { CursorCodec } from './paging.js';
 
@@ -36,9 +36,10 @@ export interface RouteDependencies {
   readonly clock: () => Date;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
-  readonly pages: MetricsPages;
   /** Which rollup rows may be read; read before each query. */
   readonly readRollupState: ReadRollupState;
+  /** How many groups may be stored for later pages. */
+  readonly storedGroups: StoredGroups;
 }
 
 /**

@@ -27,7 +27,7 @@ import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, partOfHourDropped, tooManyStoredGroups } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
 
-export interface MetricsPagesOptions {
+interface PagesDependencies {
   readonly readRollupState: ReadRollupState;
   readonly storedGroups: StoredGroups;
   readonly clock: () => Date;
@@ -58,69 +58,65 @@ export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
   readonly next: PagePosition | undefined;
 }
 
-export class MetricsPages {
-  readonly #options: MetricsPagesOptions;
+/**
+ * @param query what the pages of one result have in common, as text
+ * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped`
+ */
+export async function firstPage(
+  { readRollupState, clock }: PagesDependencies,
+  scope: QueryScope,
+  query: string,
+  request: PageRequest,
+): Promise<MetricsPage> {
+  const { accounts, warehouse } = scope;
+  const askedAt = clock().getTime();
+  const known = await orStorageUnavailable(readRollupState(scope, request.window));
+  const { answer, rollups } = await orStorageUnavailable(
+    whileEventsLast(warehouse, request.window, known, async (rollups) => ({
+      answer: await readMetrics(warehouse, { ...request, accounts, rollups }),
+      rollups,
+    })),
+  );
+  const { digest, newest_block: newestBlock } = answer.mark;
+  const { totalGroups } = answer;
+  const resultId = resultIdOf(query, digest);
+  const sealed = { hourly: rollups.hourly, daily: rollups.daily };
+  return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
+}
 
-  constructor(options: MetricsPagesOptions) {
-    this.#options = options;
+/**
+ * @param principal who stores the result, if it is not stored yet
+ * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups`
+ */
+export async function nextPage(
+  { readRollupState, storedGroups }: PagesDependencies,
+  scope: QueryScope,
+  principal: Principal,
+  position: PagePosition,
+  request: PageRequest,
+): Promise<MetricsPage> {
+  const { accounts, warehouse } = scope;
+  const { digest, sealed, after } = position;
+  const result = { owner: principal.account, resultId: position.resultId };
+  const { groupBy, hidesWorkspace, limit } = request;
+  const readPage = () =>
+    orStorageUnavailable(readStoredMetrics(warehouse, result, { after, limit, groupBy, hidesWorkspace }));
+  const stored = await readPage();
+  if (stored) return pageOf(stored, position);
+  await storedGroups.requireRoom(principal, position.totalGroups);
+  // Hours that have been marked as dirty since are read from the events, like those that were already.
+  const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
+  // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
+  // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
+  for (const asOf of [{ asOf: position.newestBlock }, {}]) {
+    const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
+    await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
+    const page = await readPage();
+    if (!page) continue;
+    await storedGroups.add(principal, position.totalGroups);
+    return pageOf(page, position);
   }
-
-  /**
-   * @param query what the pages of one result have in common, as text
-   * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped`
-   */
-  async first(scope: QueryScope, query: string, request: PageRequest): Promise<MetricsPage> {
-    const { readRollupState, clock } = this.#options;
-    const { accounts, warehouse } = scope;
-    const askedAt = clock().getTime();
-    const known = await orStorageUnavailable(readRollupState(scope, request.window));
-    const { answer, rollups } = await orStorageUnavailable(
-      whileEventsLast(warehouse, request.window, known, async (rollups) => ({
-        answer: await readMetrics(warehouse, { ...request, accounts, rollups }),
-        rollups,
-      })),
-    );
-    const { digest, newest_block: newestBlock } = answer.mark;
-    const { totalGroups } = answer;
-    const resultId = resultIdOf(query, digest);
-    const sealed = { hourly: rollups.hourly, daily: rollups.daily };
-    return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
-  }
-
-  /**
-   * @param principal who stores the result, if it is not stored yet
-   * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups`
-   */
-  async next(
-    scope: QueryScope,
-    principal: Principal,
-    position: PagePosition,
-    request: PageRequest,
-  ): Promise<MetricsPage> {
-    const { accounts, warehouse } = scope;
-    const { digest, sealed, after } = position;
-    const result = { owner: principal.account, resultId: position.resultId };
-    const { groupBy, hidesWorkspace, limit } = request;
-    const readPage = () =>
-      orStorageUnavailable(readStoredMetrics(warehouse, result, { after, limit, groupBy, hidesWorkspace }));
-    const stored = await readPage();
-    if (stored) return pageOf(stored, position);
-    const { storedGroups } = this.#options;
-    await storedGroups.requireRoom(principal, position.totalGroups);
-    // Hours that have been marked as dirty since are read from the events, like those that were already.
-    const { dirtyHours } = await orStorageUnavailable(this.#options.readRollupState(scope, request.window));
-    // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
-    // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
-    for (const asOf of [{ asOf: position.newestBlock }, {}]) {
-      const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
-      await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
-      const page = await readPage();
-      if (!page) continue;
-      await storedGroups.add(principal, position.totalGroups);
-      return pageOf(page, position);
-    }
-    throw cursorExpired();
-  }
+  throw cursorExpired();
 }
 
 /**

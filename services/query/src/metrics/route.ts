@@ -14,14 +14,14 @@ import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
 import { admitCaller, admitMember, type RouteDependencies } from '../http/member.js';
 import type { CursorBinding } from '../http/paging.js';
-import { pagePosition, whileEventsLast } from './pages.js';
+import { firstPage, nextPage, pagePosition, whileEventsLast } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
 
 /** About one account, or without an `accountId` about those of the caller. */
 export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId?: string }> {
-  const { budget, cache, cursors, pages } = dependencies;
+  const { budget, cache, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     // The middleware that compresses leaves it out of a 304, which must have it, too (RFC 9110, section 15.4.5).
@@ -43,8 +43,8 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
       const compute = async () => {
         const scope = { accounts, warehouse: await admitted.acquire() };
         const page = position
-          ? await pages.next(scope, principal, position, asked)
-          : await pages.first(scope, JSON.stringify(binding), asked);
+          ? await nextPage(dependencies, scope, principal, position, asked)
+          : await firstPage(dependencies, scope, JSON.stringify(binding), asked);
         const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.askedAt) : '';
         return responseOf(writeJson(metricsResponse(query, page, nextCursor)));
       };
