@@ -152,7 +152,7 @@ export class RestartableServer<Server extends RunningServer = RunningServer> {
         this.#running = await this.#launch(this.#running);
         return;
       } catch (error) {
-        const isTaken = error instanceof LocalStackError && error.code === 'port_in_use';
+        const isTaken = error instanceof LocalStackError && error.message.endsWith('is in use by another process.');
         if (!isTaken || Date.now() > patienceEnds) throw error;
         await sleep(100);
       }

@@ -1,7 +1,7 @@
 /** The embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
 import { mkdir } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { writePrivateText } from '@meterline/service/files';
+import { libchdbPath } from 'chdb/libchdb';
 import {
   basicAuthorization,
   configXml,
@@ -13,7 +13,7 @@ import {
   usersXml,
 } from './clickhouse-config.js';
 import type { DataDirectory } from './data-directory.js';
-import { LocalStackError } from './errors.js';
+import { errorMessage, LocalStackError } from './errors.js';
 import { LOOPBACK, launchOnPort } from './ports.js';
 import { probe, programFile, type RunningServer, startServer } from './server-process.js';
 
@@ -24,14 +24,6 @@ const READY_TIMEOUT_MS = 30_000;
 const ENVIRONMENT = Object.fromEntries(
   ['PATH', 'TZ', 'LD_LIBRARY_PATH'].map((name) => [name, process.env[name]] as const),
 );
-
-/** The packages that hold the engine, as `chdb` lists them among its optional dependencies (there is none for musl). */
-const ENGINE_PACKAGES: Readonly<Record<string, string>> = {
-  'darwin-arm64': '@chdb/lib-darwin-arm64',
-  'darwin-x64': '@chdb/lib-darwin-x64',
-  'linux-arm64': '@chdb/lib-linux-arm64-gnu',
-  'linux-x64': '@chdb/lib-linux-x64-gnu',
-};
 
 export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
@@ -100,49 +92,20 @@ export function engineLabel(shard: number | undefined): string {
   return shard === undefined ? 'clickhouse' : `clickhouse-shard-${shard}`;
 }
 
-/**
- * Checks that a ClickHouse is up and runs statements.
- *
- * @throws LocalStackError `not_answering`
- */
+/** Checks that a ClickHouse is up and runs statements. @throws LocalStackError */
 async function pingClickHouse(url: string, password: string): Promise<void> {
   for (const path of ['/ping', '/?query=SELECT%201']) {
     const { status, text } = await probe(new URL(path, url), { authorization: basicAuthorization(OWNER, password) });
-    if (status !== 200)
-      throw new LocalStackError('not_answering', `ClickHouse answers ${status}: ${text.slice(0, 200)}`);
+    if (status !== 200) throw new LocalStackError(`ClickHouse answers ${status}: ${text.slice(0, 200)}`);
   }
 }
 
-/**
- * The path of the engine's shared library on this machine.
- *
- * @param find finds a file of an installed package, or throws
- * @throws LocalStackError `unsupported_platform`
- */
-export function findEngineLibrary(
-  { platform, arch }: Pick<NodeJS.Process, 'platform' | 'arch'> = process,
-  find: (file: string) => string = findBesideChdb,
-): string {
-  const engine = ENGINE_PACKAGES[`${platform}-${arch}`];
+/** The engine's shared library on this machine. @throws LocalStackError */
+export function findEngineLibrary(env = process.env): string {
   try {
-    if (engine) return find(`${engine}/libchdb.so`);
+    return libchdbPath({ env });
   } catch (cause) {
-    throw unsupported(`${engine}, the embedded ClickHouse, is not installed`, { cause });
+    const where = 'It exists for macOS and for Linux with glibc; elsewhere set CLICKHOUSE_URL to a server of your own.';
+    throw new LocalStackError(`${errorMessage(cause)}. ${where}`, { cause });
   }
-  throw unsupported(`There is no embedded ClickHouse for ${platform}-${arch}`);
-}
-
-/** The engine is chdb's dependency, not ours, so it is looked up from there. */
-function findBesideChdb(file: string): string {
-  const chdb = createRequire(import.meta.url).resolve('chdb');
-  return createRequire(chdb).resolve(file);
-}
-
-function unsupported(problem: string, options?: ErrorOptions): LocalStackError {
-  const platforms = Object.keys(ENGINE_PACKAGES).sort().join(', ');
-  return new LocalStackError(
-    'unsupported_platform',
-    `${problem}. It exists for ${platforms} (Linux with glibc); elsewhere set CLICKHOUSE_URL to a server of your own.`,
-    options,
-  );
 }

@@ -35,7 +35,7 @@ export class DataDirectory {
 
   /**
    * Creates the directory if need be, for its owner alone, and takes its lock.
-   * @throws LocalStackError `data_directory_unusable`, `directory_in_use` or `file_damaged`
+   * @throws LocalStackError when it cannot be used, is in use, or a file of it is damaged
    */
   static async open(directory: string): Promise<DataDirectory> {
     const path = resolve(directory);
@@ -63,7 +63,7 @@ export class DataDirectory {
 }
 
 /**
- * @throws LocalStackError `data_directory_unusable`, or `directory_in_use`: at once if the process that took it still runs, or else after
+ * @throws LocalStackError when it cannot be used, or is in use: at once if the process that took it still runs, or else after
  * a while
  */
 async function lockOf(path: string): Promise<number> {
@@ -74,7 +74,6 @@ async function lockOf(path: string): Promise<number> {
     if (!(owner > 0 && isRunning(owner)) && performance.now() < end) continue;
     closeSync(lock);
     throw new LocalStackError(
-      'directory_in_use',
       `${path} is in use by ${owner > 0 ? `process ${owner}` : 'another process'}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.`,
     );
   }
@@ -119,7 +118,6 @@ async function openIn(path: string, file: string): Promise<number> {
   } catch (cause) {
     const reason = errorMessage(cause).replace(/, \w+ '.*$/s, '');
     throw new LocalStackError(
-      'data_directory_unusable',
       `${path} cannot hold the data (${reason}). Choose a directory that can be written to with METERLINE_DATA_DIR.`,
       { cause },
     );
@@ -133,7 +131,7 @@ export async function writePrivateFile(path: string, content: unknown): Promise<
 
 /**
  * Undefined if there is no such file.
- * @throws LocalStackError `file_damaged` if it cannot be read or its content does not match the schema
+ * @throws LocalStackError if it cannot be read or its content does not match the schema
  */
 export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
@@ -143,11 +141,9 @@ export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Pr
     const issues = cause instanceof z.ZodError ? cause.issues : undefined;
     const reason =
       issues?.map(({ path: at, message }) => `${at.join('.')}: ${message}`).join('; ') ?? errorMessage(cause);
-    throw new LocalStackError(
-      'file_damaged',
-      `${path} is damaged (${reason}). Fix it, or delete it: the next start makes a new one.`,
-      { cause },
-    );
+    throw new LocalStackError(`${path} is damaged (${reason}). Fix it, or delete it: the next start makes a new one.`, {
+      cause,
+    });
   }
 }
 

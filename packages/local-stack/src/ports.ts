@@ -17,18 +17,15 @@ export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean
   );
 }
 
-/** @throws LocalStackError `port_in_use` */
+/** @throws LocalStackError if it is in use */
 export async function requireFreePort(port: number, user: string): Promise<void> {
   if (await isPortFree(port)) return;
-  throw new LocalStackError(
-    'port_in_use',
-    `Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`,
-  );
+  throw new LocalStackError(`Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`);
 }
 
 /**
  * Launches a server on the port asked for, or else on a free one, and again if another process has taken that meanwhile.
- * @throws LocalStackError `port_in_use` if the one asked for is
+ * @throws LocalStackError if the one asked for is in use
  */
 export async function launchOnPort<T>(
   wanted: number | undefined,

@@ -144,7 +144,7 @@ export interface RedisBinaryOptions {
 /**
  * The absolute path of a `redis-server` that Meterline can use: the one on PATH, or else one installed now with the system's package
  * manager, if that is possible without asking anyone.
- * @throws LocalStackError `redis_unavailable`, whose message says what to do
+ * @throws LocalStackError whose message says what to do
  */
 export async function ensureRedisServer({ env = process.env, say }: RedisBinaryOptions = {}): Promise<string> {
   const binary = (await findExecutable('redis-server', env)) ?? (await installRedis(env, say));
@@ -165,5 +165,5 @@ async function installRedis(env: NodeJS.ProcessEnv, say: RedisBinaryOptions['say
 }
 
 function unavailable(problem: string, cause?: unknown): LocalStackError {
-  return new LocalStackError('redis_unavailable', `${problem}: ${WAY_OUT}.`, { cause });
+  return new LocalStackError(`${problem}: ${WAY_OUT}.`, { cause });
 }

@@ -31,12 +31,12 @@ it.each([
   const log = join(directory, 'ingest.log');
   const quoted = `The ingest service ended before it was ready (exit code 1). The end of ${log}:\n${lines.join('\n')}`;
   const failing = start(`process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`);
-  await expect(failing).rejects.toMatchObject({ code: 'exited_early', message: own ?? quoted });
+  await expect(failing).rejects.toMatchObject({ name: 'LocalStackError', message: own ?? quoted });
 });
 
 it('a process that never answers is killed, and the message says so', async () => {
   const hanging = start('setInterval(() => {}, 1000)', { readyTimeoutMs: 50 });
-  await expect(hanging).rejects.toMatchObject({ code: 'not_ready_in_time' });
+  await expect(hanging).rejects.toThrow('The ingest service did not answer within 0.05 s');
 });
 
 it('a log that has grown too long is put aside at the next start', async () => {

@@ -83,7 +83,7 @@ export async function probe(
  * Starts a server and waits until it answers.
  *
  * @param dataDir a path: its lock is taken, and given back when the server is gone. An open directory: it stays open
- * @throws LocalStackError `directory_in_use`, `exited_early` or `not_ready_in_time`; the server is gone then
+ * @throws LocalStackError when the directory is in use, or the server ends early or is not ready in time; it is gone then
  */
 export async function startServer(
   dataDir: string | DataDirectory,
@@ -210,7 +210,7 @@ async function untilReady(server: StartingServer, { answers, readyTimeoutMs }: S
     if (performance.now() < end) continue;
     await server.kill();
     const message = await withTail(server, `${server.name} did not answer within ${readyTimeoutMs / 1000} s`);
-    throw new LocalStackError('not_ready_in_time', message, { cause: reason });
+    throw new LocalStackError(message, { cause: reason });
   }
 }
 
@@ -225,7 +225,7 @@ async function exitedEarly(server: StartingServer): Promise<LocalStackError> {
   const reasons = lines.slice(lines.findLastIndex((line) => !OWN_WORDS.test(line)) + 1);
   const said = reasons.map((line) => line.replace(OWN_WORDS, '')).join('; ');
   const what = `${server.name} ended before it was ready (${describeExit(exit)})`;
-  return new LocalStackError('exited_early', said || (await withTail(server, what)));
+  return new LocalStackError(said || (await withTail(server, what)));
 }
 
 async function withTail(server: StartingServer, what: string): Promise<string> {

@@ -107,7 +107,6 @@ async function requireSameNumber(count: number, directory: string): Promise<void
   const numbers = [...(names.includes(engineLabel(undefined)) ? [1] : []), ...(shards > 0 ? [shards] : [])];
   if (numbers.length === 0 || numbers.includes(count)) return;
   throw new LocalStackError(
-    'data_directory_unusable',
     `${directory} has the data of ${numbers.join(' or ')} ClickHouse ${numbers.includes(1) ? 'server' : 'servers'}, and ` +
       `${count} would not find it. Start with --shards ${numbers[0]}, or choose another directory with METERLINE_DATA_DIR.`,
   );

@@ -35,7 +35,7 @@ export interface ServiceOptions {
 
 /**
  * Starts a service, which ends when this process does. On the loopback address: a developer's stack must not be reachable from the network.
- * @throws LocalStackError `exited_early` or `not_ready_in_time`
+ * @throws LocalStackError when it ends early, or is not ready in time
  */
 export function startService(
   { name, env, port, adminPort }: ServiceOptions,
@@ -67,7 +67,7 @@ export function urlAt(port: number): string {
 /**
  * The port asked for, or else the usual one, or else any that is free.
  * @param listener what listens there, as in "the API"
- * @throws LocalStackError `port_in_use` if the one asked for is
+ * @throws LocalStackError if the one asked for is in use
  */
 export async function choosePort(
   listener: string,

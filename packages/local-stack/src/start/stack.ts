@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { warehouseOptions } from '@meterline/service';
-import { ApiKeyStore, createRedisClient, type KeyRole } from '@meterline/service/access';
+import { ApiKeyStore, createRedisClient } from '@meterline/service/access';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
 import { CLUSTER, OWNER, type Passwords } from '../clickhouse-config.js';
@@ -18,44 +18,15 @@ const LOCAL_ACCOUNT = 'demo';
 const CLIENT_ID = 'local-stack';
 
 /** The roles, by the name that the key of each has in `local.json`. */
-const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const satisfies Record<
-  string,
-  KeyRole
->;
-type KeyName = keyof typeof KEYS;
+const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const;
 
-const keysSchema = z.object({
-  account: z.string(),
-  adminKey: z.string().optional(),
-  memberKey: z.string().optional(),
-  emitterKey: z.string().optional(),
-});
-
-type LocalKeys = Readonly<Record<'account' | KeyName, string>>;
-
-/** Where a running stack is; the content of `local.json`. */
-interface StackAddresses extends LocalKeys {
-  readonly apiUrl: string;
-  /** Where events are sent to over HTTP. */
-  readonly collectorUrl: string;
-  readonly redisUrl: string;
-  readonly clickhouseUrl: string;
-  /** Of several shards: the addresses of all, separated by commas. {@link clickhouseUrl} is the first, and leads to all. */
-  readonly clickhouseHosts?: string;
-  readonly clickhouseCluster?: string;
-  readonly clickhouseUser: string;
-  readonly clickhousePassword: string;
-  readonly clickhouseDatabase: string;
-}
+const keysSchema = z.record(z.string(), z.string());
 
 /** Webhooks may go there, also without TLS. */
 export const LOCAL_HOSTS = '127.0.0.1,localhost,[::1]';
 
-export interface RunningStack {
-  readonly addresses: StackAddresses;
-  /** Where Prometheus may read the metrics of each service. */
-  readonly metricsUrls: readonly string[];
-}
+/** Where a running stack is. */
+export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 
 export interface StackOptions extends Omit<CommandLine, 'help'> {
   readonly env: Env;
@@ -87,7 +58,7 @@ export class Session {
  *
  * @throws LocalStackError, MigrationError, or the reason of `stop`
  */
-export async function startStack(session: Session, options: StackOptions): Promise<RunningStack> {
+export async function startStack(session: Session, options: StackOptions) {
   const { env, say, stop } = options;
   const directory = await DataDirectory.open(env.METERLINE_DATA_DIR);
   session.add({ stop: async () => directory.close() });
@@ -137,11 +108,13 @@ export async function startStack(session: Session, options: StackOptions): Promi
   }
 
   const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster, ...person } = clickhouse(OWNER);
-  const addresses: StackAddresses = {
+  /** The content of `local.json`. */
+  const addresses = {
     apiUrl: urlAt(port),
     collectorUrl,
     redisUrl: redis('admin').REDIS_URL,
     clickhouseUrl: hostsOf(hosts)[0] ?? hosts,
+    // Of several shards, separated by commas; clickhouseUrl is the first, and leads to all.
     ...(cluster !== undefined && { clickhouseHosts: hosts, clickhouseCluster: cluster }),
     clickhouseUser: person.CLICKHOUSE_USER,
     clickhousePassword: person.CLICKHOUSE_PASSWORD,
@@ -150,6 +123,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
+  // Prometheus may read the metrics of each service there.
   return { addresses, metricsUrls: adminPorts.map((adminPort) => `${urlAt(adminPort)}/metrics`) };
 }
 
@@ -193,13 +167,13 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
  * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its
  * creation; a new one is made of each that this Redis does not know or that was revoked.
  */
-async function ensureKeys(redisUrl: string, file: string, now: Date): Promise<LocalKeys> {
+async function ensureKeys(redisUrl: string, file: string, now: Date) {
   const redis = createRedisClient(redisUrl, { lazyConnect: true });
   try {
     await redis.connect();
     const store = new ApiKeyStore(redis);
     const kept = await readPrivateFile(file, keysSchema);
-    const ensure = async (name: KeyName) => {
+    const ensure = async (name: keyof typeof KEYS) => {
       const key = kept?.[name];
       if (key !== undefined && (await store.authenticate(key, now))) return key;
       return (await store.create({ account: LOCAL_ACCOUNT, role: KEYS[name], clientId: CLIENT_ID }, now)).key;
