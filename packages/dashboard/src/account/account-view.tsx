@@ -1,9 +1,11 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
+
 import { type EpochMs, type Role, upTo } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useEffect, useState } from 'react';
 import { filterText } from '../breakdown/texts.js';
 import { ChartCard } from '../chart/chart-card.js';
+import { Primary, Quiet } from '../controls/controls.js';
 import { FilterBar } from '../controls/filters.js';
 import { FilterChips, Toolbar } from '../controls/toolbar.js';
 import { periodWindow } from '../period/period.js';
@@ -55,9 +57,9 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
       {isForbidden ? (
         <MessagePanel title="Workspaces are for admins">
           <p>{membersReason} An admin can send you the figures, or make you one.</p>
-          <button type="button" className="primary" onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
+          <Primary onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
             {account === ALL_ACCOUNTS ? 'Show them as a whole' : 'Show the account as a whole'}
-          </button>
+          </Primary>
         </MessagePanel>
       ) : error && !breakdown ? (
         <ProblemPanel error={error} account={account} onRetry={retry} />
@@ -69,9 +71,7 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
           {comparisonError && (
             <div className="banner" role="alert">
               <span>The period before cannot be read: {problemOf(comparisonError, account).text}</span>
-              <button type="button" className="quiet" onClick={shown.compareAgain}>
-                Try again
-              </button>
+              <Quiet onClick={shown.compareAgain}>Try again</Quiet>
             </div>
           )}
           <Figures shown={shown} />

@@ -2,7 +2,7 @@
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
 import type { AlertAnswer, AlertWithSecretAnswer, NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { Fault, Field, Segments } from '../controls/controls.js';
+import { Fault, Field, Primary, Quiet, Segments } from '../controls/controls.js';
 import { subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
@@ -79,12 +79,10 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved }: Aler
       <Field label="Sent to" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
       <Fault>{save.error?.message}</Fault>
       <div className="alert-actions">
-        <button type="submit" className="primary" disabled={save.isPending}>
+        <Primary type="submit" disabled={save.isPending}>
           {alert ? 'Save' : 'Create the alert'}
-        </button>
-        <button type="button" className="quiet" onClick={onCancel}>
-          Cancel
-        </button>
+        </Primary>
+        <Quiet onClick={onCancel}>Cancel</Quiet>
       </div>
     </form>
   );

@@ -3,7 +3,7 @@ import { counted } from '@meterline/catalog';
 import type { AlertAnswer, AlertWithSecretAnswer, DeliveryAnswer, FilterQuery } from '@meterline/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { CopyButton, Fault, Sheet } from '../controls/controls.js';
+import { Control, CopyButton, Fault, Primary, Quiet, Sheet } from '../controls/controls.js';
 import { instantText } from '../period/period.js';
 import { useSession } from '../shell/session.js';
 import { AlertEditor } from './alert-editor.js';
@@ -82,11 +82,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, onClose }: AlertsPanel
             }}
           />
         )}
-        {isAdmin && newFilters && edited === undefined && (
-          <button type="button" className="primary" onClick={() => setEdited(NEW)}>
-            New alert
-          </button>
-        )}
+        {isAdmin && newFilters && edited === undefined && <Primary onClick={() => setEdited(NEW)}>New alert</Primary>}
       </div>
     </Sheet>
   );
@@ -145,35 +141,25 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
       <p className="hint">{url}</p>
       <Fault>{fault?.message}</Fault>
       <div className="alert-actions">
-        <button type="button" className="control" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Control aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Deliveries
-        </button>
+        </Control>
         {isAdmin && !isDeleting && (
           <>
-            <button
-              type="button"
-              className="control"
+            <Control
               disabled={test.isPending}
               onClick={() => test.mutate(undefined, { onSuccess: () => setOpen(true) })}
             >
               Send a test
-            </button>
-            <button type="button" className="control" onClick={onEdit}>
-              Change
-            </button>
-            <button type="button" className="control" onClick={() => setDeleting(true)}>
-              Delete
-            </button>
+            </Control>
+            <Control onClick={onEdit}>Change</Control>
+            <Control onClick={() => setDeleting(true)}>Delete</Control>
           </>
         )}
         {isDeleting && (
           <>
-            <button type="button" className="control" onClick={() => remove.mutate(undefined)}>
-              Delete for good
-            </button>
-            <button type="button" className="quiet" onClick={() => setDeleting(false)}>
-              Keep
-            </button>
+            <Control onClick={() => remove.mutate(undefined)}>Delete for good</Control>
+            <Quiet onClick={() => setDeleting(false)}>Keep</Quiet>
           </>
         )}
       </div>
@@ -207,14 +193,9 @@ function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemPro
             <span>{thresholdText(delivery)}</span>
             <span className={delivery.state === 'failed' ? 'fault' : undefined}>{stateText(delivery)}</span>
             {isAdmin && delivery.state !== 'pending' && (
-              <button
-                type="button"
-                className="quiet"
-                disabled={again.isPending}
-                onClick={() => again.mutate(delivery.id)}
-              >
+              <Quiet disabled={again.isPending} onClick={() => again.mutate(delivery.id)}>
                 Send again
-              </button>
+              </Quiet>
             )}
           </li>
         ))}

@@ -1,5 +1,5 @@
 /** What the chart says: about one bucket, in a box beside the bar and as a sentence for screen readers; and the names of its colours. */
-import { changeFrom, compareDecimals, type DecimalText, ZERO } from '@meterline/catalog';
+import { changeFrom, compareDecimals, ZERO } from '@meterline/catalog';
 import { seriesColor } from '../breakdown/breakdown.js';
 import { amountText, changePercentText, differenceText } from '../breakdown/texts.js';
 import { FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
@@ -42,7 +42,7 @@ export function BucketTooltip({ figures, bucket, current, hidden, hint }: Bucket
           <span>{amountText(toCome, unit)}</span>
         </p>
       )}
-      {!isAhead && <PreviousLine figures={figures} bucket={bucket} total={total} />}
+      {!isAhead && <PreviousLine {...{ figures, bucket }} />}
       {breakdown.series.length > 1 && lines.length > 0 && (
         <ul>
           {lines.map(({ series, rank, amount }) => (
@@ -59,17 +59,12 @@ export function BucketTooltip({ figures, bucket, current, hidden, hint }: Bucket
   );
 }
 
-interface PreviousLineProps {
-  readonly figures: ChartFigures;
-  readonly bucket: number;
-  readonly total: DecimalText;
-}
-
-function PreviousLine({ figures: { previous, resolution, unit }, bucket, total }: PreviousLineProps) {
+function PreviousLine({ figures, bucket }: Pick<BucketTooltipProps, 'figures' | 'bucket'>) {
+  const { breakdown, previous, resolution, unit } = figures;
   const before = previous?.points[bucket];
   const start = previous?.buckets[bucket];
   if (before === undefined || start === undefined) return null;
-  const change = changeFrom(before, total);
+  const change = changeFrom(before, breakdown.totals[bucket] ?? ZERO);
   return (
     <p className="tooltip-previous">
       <span>{bucketText(start, resolution)}</span>

@@ -43,6 +43,14 @@ export function Popover({ label, shown, active = false, disabledReason, children
   );
 }
 
+/** Buttons, by how much they stand out. */
+const buttonLike = (className: string) => (props: ComponentProps<'button'>) => (
+  <button type="button" className={className} {...props} />
+);
+export const Primary = buttonLike('primary');
+export const Quiet = buttonLike('quiet');
+export const Control = buttonLike('control');
+
 interface FieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly label: string;
   readonly onChange?: (text: string) => void;

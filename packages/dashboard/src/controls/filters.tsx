@@ -9,7 +9,7 @@ import { useUsedValues } from '../metrics/queries.js';
 import { filterQuery } from '../metrics/query.js';
 import { navigate } from '../view/address.js';
 import { type NameField, type View, withFilter } from '../view/view.js';
-import { Popover, Segments } from './controls.js';
+import { Popover, Primary, Quiet, Segments } from './controls.js';
 import { type Choice, ControlText, choiceItem, MOST_SHOWN, SearchPopup } from './lists.js';
 
 interface FilterBarProps {
@@ -157,20 +157,14 @@ function ValuePicker(props: ValuePickerProps) {
             onChoose={(chosen) => setExcluded(chosen === ALL_BUT)}
           />
           {wanted !== '' && listed.length > 1 && (
-            <button
-              type="button"
-              className="quiet"
-              onClick={() => setValues([...new Set([...values, ...listed.map(({ value }) => value)])])}
-            >
+            <Quiet onClick={() => setValues([...new Set([...values, ...listed.map(({ value }) => value)])])}>
               Choose these {localized(grouped(String(listed.length)))}
-            </button>
+            </Quiet>
           )}
-          <button type="button" className="quiet" disabled={values.length === 0} onClick={() => setValues([])}>
+          <Quiet disabled={values.length === 0} onClick={() => setValues([])}>
             None
-          </button>
-          <button type="button" className="primary" onClick={() => turn(false, true)}>
-            Apply{values.length > 0 && ` (${values.length})`}
-          </button>
+          </Quiet>
+          <Primary onClick={() => turn(false, true)}>Apply{values.length > 0 && ` (${values.length})`}</Primary>
         </div>
       </SearchPopup>
     </Combobox.Root>

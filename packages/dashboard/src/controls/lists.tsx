@@ -127,15 +127,8 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
 /** More would make the list slow, and nobody reads so far: they search. */
 export const MOST_SHOWN = 200;
 
-interface SearchSelectProps {
-  readonly label: string;
-  readonly value: string;
-  readonly choices: readonly Choice[];
-  readonly onChange: (value: string) => void;
-}
-
 /** A choice of one of many, which are searched. */
-export function SearchSelect({ label, value, choices, onChange }: SearchSelectProps) {
+export function SearchSelect({ label, value, choices, onChange }: SelectProps<string>) {
   const chosen = choices.find((choice) => choice.value === value) ?? null;
   return (
     <Combobox.Root

@@ -26,7 +26,7 @@ import {
 } from '../period/period.js';
 import { navigate } from '../view/address.js';
 import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
-import { Fault, Field, Popover, Switch } from './controls.js';
+import { Fault, Field, Popover, Primary, Quiet, Switch } from './controls.js';
 import { type Choice, ControlText, Menu, Select } from './lists.js';
 
 const RESOLUTION_LABEL = {
@@ -36,12 +36,9 @@ const RESOLUTION_LABEL = {
   monthly: 'Monthly',
 } as const satisfies Record<Resolution, string>;
 
-interface OptionsProps {
+interface ToolbarProps {
   readonly view: View;
   readonly window: Window;
-}
-
-interface ToolbarProps extends OptionsProps {
   readonly now: EpochMs;
   /** Why this caller may not choose workspaces; undefined if they may. */
   readonly workspaceReason: string | undefined;
@@ -56,11 +53,7 @@ export function Toolbar(props: ToolbarProps) {
   return (
     <fieldset className="toolbar">
       <legend className="sr-only">What is shown</legend>
-      <PeriodPicker
-        {...{ window, now }}
-        period={view.period}
-        onChoose={(period) => navigate(withGroups(view, { period }))}
-      />
+      <PeriodPicker {...{ view, window, now }} />
       <GroupPickers {...{ view, workspaceReason }} />
       <button
         type="button"
@@ -75,19 +68,13 @@ export function Toolbar(props: ToolbarProps) {
   );
 }
 
-interface PeriodPickerProps {
-  readonly period: PeriodChoice;
-  readonly window: Window;
-  readonly now: EpochMs;
-  readonly onChoose: (period: PeriodChoice) => void;
-}
-
-function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProps) {
+function PeriodPicker({ view, window, now }: Pick<ToolbarProps, 'view' | 'window' | 'now'>) {
+  const { period } = view;
   return (
     <Popover label="Period" shown={periodText(period)}>
       {(close) => {
         const choose = (next: PeriodChoice) => {
-          onChoose(next);
+          navigate(withGroups(view, { period: next }));
           close();
         };
         const month = monthOf(window);
@@ -116,7 +103,12 @@ function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProps) {
   );
 }
 
-function CustomRange({ window, onChoose }: Pick<PeriodPickerProps, 'window' | 'onChoose'>) {
+interface CustomRangeProps {
+  readonly window: Window;
+  readonly onChoose: (period: PeriodChoice) => void;
+}
+
+function CustomRange({ window, onChoose }: CustomRangeProps) {
   const [from, setFrom] = useState(dayText(window.startTime));
   const [to, setTo] = useState(dayText(window.endTime - 1));
   const [problem, setProblem] = useState<string>();
@@ -135,9 +127,7 @@ function CustomRange({ window, onChoose }: Pick<PeriodPickerProps, 'window' | 'o
       <Field label="First day" value={from} onChange={setFrom} />
       <Field label="Last day, inclusive" value={to} onChange={setTo} />
       <Fault>{problem}</Fault>
-      <button type="submit" className="primary">
-        Apply
-      </button>
+      <Primary type="submit">Apply</Primary>
       <p className="hint">Days begin and end at midnight UTC.</p>
     </form>
   );
@@ -180,7 +170,7 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
   );
 }
 
-function Options({ view, window }: OptionsProps) {
+function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
   const changed = [view.compare, view.isCumulative, view.isExact, view.isLive, view.resolution];
   const count = changed.filter(Boolean).length + (view.measure === 'usage' ? 1 : 0);
   const usage = usageScope(view);
@@ -231,7 +221,7 @@ function Options({ view, window }: OptionsProps) {
   );
 }
 
-function ResolutionOption({ view, window }: Pick<OptionsProps, 'view' | 'window'>) {
+function ResolutionOption({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
   const automatic = RESOLUTION_LABEL[resolutionOf({ ...view, resolution: undefined }, window)].toLowerCase();
   const choices = resolutionChoices(window).map(({ resolution, disabledReason }) => {
     return { value: resolution, label: RESOLUTION_LABEL[resolution], disabledReason };
@@ -272,9 +262,7 @@ export function FilterChips({ view }: { readonly view: View }) {
         );
       })}
       <li>
-        <button type="button" className="quiet" onClick={() => navigate(withGroups(view, { filters: {} }))}>
-          Clear filters
-        </button>
+        <Quiet onClick={() => navigate(withGroups(view, { filters: {} }))}>Clear filters</Quiet>
       </li>
     </ul>
   );

@@ -5,7 +5,7 @@ import { DEFAULT_PROVIDER, type FocusQuestion } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { localized } from '../breakdown/texts.js';
-import { CopyButton, Fault, Field, Popover, Segments } from '../controls/controls.js';
+import { CopyButton, Fault, Field, Popover, Primary, Segments } from '../controls/controls.js';
 import { type Choice, Menu, Select } from '../controls/lists.js';
 import { monthChoices } from '../period/period.js';
 import { browserStorage } from '../shell/embedding.js';
@@ -118,9 +118,7 @@ function FocusForm({ account, during, now, onSubmit }: FocusFormProps) {
         placeholder={DEFAULT_PROVIDER}
         onChange={setProvider}
       />
-      <button type="submit" className="primary">
-        Export FOCUS
-      </button>
+      <Primary type="submit">Export FOCUS</Primary>
     </form>
   );
 }

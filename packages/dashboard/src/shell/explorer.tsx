@@ -1,9 +1,11 @@
 /** The page after signing in: its header, and the view of one account. */
+
 import type { EpochMs, Role } from '@meterline/catalog';
 import { type AccountAnswer, ALL_ACCOUNTS } from '@meterline/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
+import { Quiet } from '../controls/controls.js';
 import { SearchSelect, Select } from '../controls/lists.js';
 import { useAccounts } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
@@ -55,16 +57,14 @@ export function Explorer() {
             <Select {...{ choices, onChange }} label="Account" labelled="inside" value={account ?? '…'} />
           )}
           <div className="top-end">
-            <button type="button" className="quiet" onClick={() => refresh(0)}>
+            <Quiet onClick={() => refresh(0)}>
               Refresh
               <span className="refreshed">
                 , as of {clockText(shownAsOf)} UTC{view.isLive && !isOnFirstPage(view) && ', paused'}
               </span>
-            </button>
+            </Quiet>
             <ThemeSwitch />
-            <button type="button" className="quiet" onClick={signOut}>
-              Sign out
-            </button>
+            <Quiet onClick={signOut}>Sign out</Quiet>
           </div>
         </header>
       )}

@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import { Fault, Field } from '../controls/controls.js';
+import { Fault, Field, Primary } from '../controls/controls.js';
 import { signInProblem } from '../states/problem.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { createClient } from './session.js';
@@ -61,9 +61,9 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
             aria-invalid={fault !== undefined}
           />
           <Fault id={faultId}>{fault}</Fault>
-          <button type="submit" className="primary" disabled={checking}>
+          <Primary type="submit" disabled={checking}>
             {checking ? 'Checking…' : 'Sign in'}
-          </button>
+          </Primary>
           <p className="hint" id={hintId}>
             It is sent to this service only, shared with tabs of this page that you open, and forgotten when the last
             one is closed.

@@ -3,7 +3,7 @@ import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
-import { CopyButton } from '../controls/controls.js';
+import { CopyButton, Primary, Quiet } from '../controls/controls.js';
 import { firstEvent, keyCommand, producerCode, sendCommand } from '../export/snippets.js';
 import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
 import { clockText, monthText } from '../period/period.js';
@@ -40,11 +40,7 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
     <div role="alert">
       <MessagePanel title={title}>
         <p>{text}</p>
-        {canRetry && (
-          <button type="button" className="primary" onClick={onRetry}>
-            Try again
-          </button>
-        )}
+        {canRetry && <Primary onClick={onRetry}>Try again</Primary>}
         {requestId && (
           <p className="hint">
             Request <code>{requestId}</code>: quote it when you ask for help.
@@ -84,9 +80,7 @@ export function Waiting({ of, asOf }: { readonly of: readonly Awaited[]; readonl
         {waitingText(reason)} {asOf !== undefined && `The figures are of ${clockText(asOf)} UTC. `}
         {left > 0 ? `Trying again ${waitText(left)}.` : 'Trying again…'}
       </span>
-      <button type="button" className="quiet" onClick={() => void failing.refetch()}>
-        Try now
-      </button>
+      <Quiet onClick={() => void failing.refetch()}>Try now</Quiet>
     </div>
   );
 }
@@ -132,9 +126,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
     return (
       <MessagePanel title="Nothing matches these filters">
         <p>In this period nothing was used that matches all of them.</p>
-        <button type="button" className="primary" onClick={() => navigate(withGroups(view, { filters: {} }))}>
-          Clear filters
-        </button>
+        <Primary onClick={() => navigate(withGroups(view, { filters: {} }))}>Clear filters</Primary>
       </MessagePanel>
     );
   }
@@ -147,9 +139,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
   return (
     <MessagePanel title="No usage in this period">
       <p>The last usage was in {monthText(month)}.</p>
-      <button type="button" className="primary" onClick={() => navigate(withGroups(view, { period: to }))}>
-        Show {monthText(month)}
-      </button>
+      <Primary onClick={() => navigate(withGroups(view, { period: to }))}>Show {monthText(month)}</Primary>
     </MessagePanel>
   );
 }

@@ -12,7 +12,7 @@ import {
 import type { EventAnswer, EventPage, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { exactText, localized, scopeText, valueLabel } from '../breakdown/texts.js';
-import { Sheet } from '../controls/controls.js';
+import { Control, Sheet } from '../controls/controls.js';
 import { useSession } from '../shell/session.js';
 import { ProblemPanel, Skeleton, Waiting } from '../states/panels.js';
 
@@ -55,14 +55,9 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
           <footer className="events-end">
             <p role="status">{sumText(events, cost, hasNextPage)}</p>
             {hasNextPage && (
-              <button
-                type="button"
-                className="control"
-                disabled={isFetchingNextPage}
-                onClick={() => void fetchNextPage()}
-              >
+              <Control disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
                 {isFetchingNextPage ? 'Reading…' : 'More events'}
-              </button>
+              </Control>
             )}
           </footer>
         </>

@@ -1,9 +1,11 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
+
 import { counted, grouped } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { localized } from '../breakdown/texts.js';
+import { Control } from '../controls/controls.js';
 import { Select } from '../controls/lists.js';
 import { CopyMenu, ExportMenu } from '../export/export-menu.js';
 import { rowEventsQuery } from '../metrics/query.js';
@@ -107,17 +109,12 @@ function Paging({ view, known, hasMore }: PagingProps) {
         choices={PAGE_SIZES.map((size) => ({ value: String(size), label: `${size} rows` }))}
         onChange={(text) => show({ pageSize: PAGE_SIZES.find((size) => String(size) === text) ?? pageSize, page: 1 })}
       />
-      <button type="button" className="control" disabled={page === 1} onClick={() => show({ page: page - 1 })}>
+      <Control disabled={page === 1} onClick={() => show({ page: page - 1 })}>
         Previous
-      </button>
-      <button
-        type="button"
-        className="control"
-        disabled={to >= known && !hasMore}
-        onClick={() => show({ page: page + 1 })}
-      >
+      </Control>
+      <Control disabled={to >= known && !hasMore} onClick={() => show({ page: page + 1 })}>
         Next
-      </button>
+      </Control>
     </nav>
   );
 }
