@@ -104,9 +104,13 @@ export class MeterlineClient {
     for await (const { page } of this.#pages(account, query, options)) yield page;
   }
 
-  /** The same pages as the JSON text that the API sent. */
-  async *metricsTexts(account: string, query: MetricsQuery, options: PagesOptions = {}): AsyncGenerator<string> {
-    for await (const { text } of this.#pages(account, query, options)) yield text;
+  /** The same pages, each with the JSON text that the API sent. */
+  metricsTexts(
+    account: string,
+    query: MetricsQuery,
+    options: PagesOptions = {},
+  ): AsyncGenerator<{ readonly page: MetricsAnswer; readonly text: string }> {
+    return this.#pages(account, query, options);
   }
 
   /** The groups of {@link metricsPages} one by one, the most expensive first. */

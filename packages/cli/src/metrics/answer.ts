@@ -13,7 +13,6 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MeterlineClient, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
-import { z } from 'zod';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { layoutFor } from '../output/table.js';
 import { PageProgress, writeWhole } from '../output/whole-output.js';
@@ -32,46 +31,23 @@ export interface Request {
   readonly signal: AbortSignal | undefined;
 }
 
-type OnRestart = () => void | Promise<void>;
-
-/** Says how far the reading of all pages has come; one page is not worth a word. */
-async function* following<Page>(
-  { context, all, isWatched }: Request,
-  onRestart: OnRestart,
-  groupsIn: (page: Page) => number,
-  open: (restarted: OnRestart) => AsyncGenerator<Page>,
-): AsyncGenerator<Page> {
+/**
+ * The pages, with the text that the API sent. Says how far the reading of all pages has come; one page is not worth a word.
+ * @param onRestart forgets the pages so far, which come again
+ */
+async function* readPages(request: Request, onRestart: () => void | Promise<void>) {
+  const { context, client, account, query, all, isWatched, signal } = request;
   const progress = all && !isWatched ? new PageProgress(context, 'group') : undefined;
-  const pages = open(() => {
+  const restarted = () => {
     progress?.restart();
     return onRestart();
-  });
-  for await (const page of pages) {
-    progress?.page(groupsIn(page));
-    yield page;
+  };
+  for await (const read of client.metricsTexts(account, query.sent, { signal, onRestart: restarted })) {
+    progress?.page(read.page.data.length);
+    yield read;
     if (!all) return;
   }
   progress?.end();
-}
-
-/** @param onRestart forgets the pages so far, which come again */
-function readPages(request: Request, onRestart: OnRestart): AsyncGenerator<MetricsAnswer> {
-  const { client, account, query, signal } = request;
-  const groupsIn = ({ data }: MetricsAnswer) => data.length;
-  return following(request, onRestart, groupsIn, (restarted) =>
-    client.metricsPages(account, query.sent, { signal, onRestart: restarted }),
-  );
-}
-
-const pageOfGroups = z.object({ data: z.array(z.unknown()) });
-
-/** The same as the API wrote them. */
-function readTexts(request: Request, onRestart: OnRestart): AsyncGenerator<string> {
-  const { client, account, query, signal } = request;
-  const groupsIn = (text: string) => pageOfGroups.parse(JSON.parse(text)).data.length;
-  return following(request, onRestart, groupsIn, (restarted) =>
-    client.metricsTexts(account, query.sent, { signal, onRestart: restarted }),
-  );
 }
 
 /**
@@ -86,7 +62,7 @@ async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): P
   const keys = wanted?.map((entry) => groupKey(entry, groupBy));
   const before = { ...request, query: { ...request.query, sent: compared.sent }, all: true, isWatched: true };
   let answer: MetricsAnswer | undefined;
-  for await (const page of readPages(before, () => costs.clear())) {
+  for await (const { page } of readPages(before, () => costs.clear())) {
     answer = page;
     for (const entry of page.data) costs.set(groupKey(entry, groupBy), entry.summary.cost);
     if (keys?.every((key) => costs.has(key))) break;
@@ -112,8 +88,8 @@ export async function printJson(request: Request): Promise<void> {
   await writeWhole(context, undefined, async (draft) => {
     for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
       const { size } = await draft.stat();
-      const texts = readTexts({ ...request, query: { ...query, sent } }, () => draft.truncate(size));
-      for await (const text of texts) await draft.appendFile(`${text}\n`);
+      const pages = readPages({ ...request, query: { ...query, sent } }, () => draft.truncate(size));
+      for await (const { text } of pages) await draft.appendFile(`${text}\n`);
     }
   });
 }
@@ -129,7 +105,7 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
       last = undefined;
       return draft.truncate();
     };
-    for await (const page of readPages(request, restart)) {
+    for await (const { page } of readPages(request, restart)) {
       const [heading, ...lines] = write(page, query.groupBy, before);
       await draft.appendFile((last ? lines : [heading, ...lines]).join(''));
       last = page;
@@ -165,7 +141,7 @@ export async function printTable(request: Request, isExact: boolean): Promise<vo
 export async function readTable(request: Request, isExact: boolean): Promise<{ text: string; last: MetricsAnswer }> {
   const { context, account, query } = request;
   const pages: MetricsAnswer[] = [];
-  for await (const page of readPages(request, () => void pages.splice(0))) pages.push(page);
+  for await (const { page } of readPages(request, () => void pages.splice(0))) pages.push(page);
   const last = pages.at(-1);
   if (!last) throw new Error('an answer has at least one page');
   const entries = pages.flatMap(({ data }) => data);
