@@ -110,6 +110,23 @@ it('a narrow screen shows everything without scrolling sideways', async () => {
   await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
 });
 
+it('on a desktop every list opens inside the window, and a cost stands near its name', async () => {
+  const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme&group=resource_type' });
+  await tableRows(page);
+  for (const name of [/^Period/, /^Options/, 'Export CSV', 'Copy as']) {
+    await page.getByRole('button', { name }).click();
+    const panel = page.locator('.panel:visible');
+    const { y = 0, height = 0 } = (await panel.boundingBox()) ?? {};
+    expect([name, y >= 0, y + height <= 900]).toEqual([name, true, true]);
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'detached' });
+  }
+  await page.setViewportSize({ width: 1920, height: 1080 });
+  const row = page.locator('tbody tr').first();
+  const cost = await row.locator('td').first().boundingBox();
+  expect(Number(cost?.x) - (await rightOf(row.locator('.group-name')))).toBeLessThan(300);
+});
+
 it('a touch screen shows what a bar is at the first tap, and opens it at the second', async () => {
   const guest = { viewport: PHONE, hasTouch: true };
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', guest });

@@ -102,8 +102,8 @@ it.each<[what: string, variables: Record<string, string>, claims: Claims, expect
   ['an unknown role, which is none', {}, { accounts: { acme: 'owner', globex: 'member' } }, ['globex member']],
   [
     'roles of the platform, of which some are admins’',
-    { AUTH_ADMIN_ROLES: 'admin, owner' },
-    { accounts: { acme: 'owner', globex: 'viewer', initech: 'admin', umbrella: 'Owner' } },
+    { AUTH_ADMIN_ROLES: 'admin, billing owner' },
+    { accounts: { acme: 'billing owner', globex: 'viewer', initech: 'admin', umbrella: 'Billing owner' } },
     ['acme admin', 'globex member', 'initech admin', 'umbrella member'],
   ],
 ])('the accounts of a token may be %s', async (_what, variables, claims, expected) => {

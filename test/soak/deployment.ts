@@ -129,7 +129,7 @@ export async function watch(
       await pause(1_000, signal);
       for (const [name, pid] of Object.entries(deployment.pids)) {
         // A process may have ended.
-        const mib = Math.round(residentMiB(pid, 'VmRSS') ?? Number.POSITIVE_INFINITY);
+        const mib = Math.round(10 * (residentMiB(pid, 'VmRSS') ?? Number.POSITIVE_INFINITY)) / 10;
         least[`${name}, MiB`] = Math.min(mib, least[`${name}, MiB`] ?? mib);
       }
     }
