@@ -98,7 +98,7 @@ it('the client sends every parameter', async () => {
 
 it('the client gives the text as the API sent it', async () => {
   const { text } = await api.request(metricsPath(ACCOUNT, DAY), bearer(key));
-  expect((await client.metricsTexts(ACCOUNT, DAY).next()).value?.text).toBe(text);
+  expect((await client.metricsPagesWithText(ACCOUNT, DAY).next()).value?.text).toBe(text);
 });
 
 describe('packed and installed alone', () => {

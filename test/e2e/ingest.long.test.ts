@@ -62,6 +62,21 @@ it.each(['9'.repeat(20), `-${'9'.repeat(20)}`, '-1', 'yesterday'])(
   },
 );
 
+it('a worker keeps bad events of a job with their position, stores the others, and changes nothing when it gets the job again', async () => {
+  const accountId = 'redelivered';
+  const good = usageEvent(1, { accountId });
+  const bad = { ...good, usage: -1 };
+  const job = await product.send(good, bad, usageEvent(3, { accountId }), 'text');
+  await (await product.queue.getJob(job))?.retry('completed');
+  await drained(product.queue);
+  expect(await product.queue.getJob(job)).toMatchObject({ attemptsStarted: 2 });
+  expect(await stored(product.warehouse, accountId)).toEqual({ events: 2, usage: 2 });
+  expect(await rejectedRows(product.warehouse, job)).toMatchObject([
+    { job_id: job, position: 1, account_id: accountId, reason: 'invalid_usage', payload: JSON.stringify(bad) },
+    { job_id: job, position: 3, account_id: '', reason: 'event_not_an_object', payload: '"text"' },
+  ]);
+});
+
 it('several processes seal each step once, early and late events alike, and go on when those that sealed are gone', async () => {
   const sealing = withConstants(product.env, { maintenanceEveryMs: 200 });
   const sealed = ({ entries }: { entries(): readonly LogEntry[] }) =>

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { types } from 'node:util';
 import {
-  LocalStackError,
+  PortInUseError,
   type RunningClickHouse,
   type RunningRedis,
   type RunningServer,
@@ -152,7 +152,7 @@ export class RestartableServer<Server extends RunningServer = RunningServer> {
         this.#running = await this.#launch(this.#running);
         return;
       } catch (error) {
-        const isTaken = error instanceof LocalStackError && error.message.endsWith('is in use by another process.');
+        const isTaken = error instanceof PortInUseError;
         if (!isTaken || Date.now() > patienceEnds) throw error;
         await sleep(100);
       }

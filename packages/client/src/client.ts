@@ -105,7 +105,7 @@ export class MeterlineClient {
   }
 
   /** The same pages, each with the JSON text that the API sent. */
-  metricsTexts(
+  metricsPagesWithText(
     account: string,
     query: MetricsQuery,
     options: PagesOptions = {},

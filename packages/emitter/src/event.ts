@@ -2,6 +2,7 @@
 import {
   type Checked,
   type EpochMs,
+  isEventField,
   parseUsageEvent,
   type UsageEvent,
   type UsageEventInput,
@@ -19,13 +20,28 @@ export interface CheckedEvent {
   readonly read: UsageEvent;
 }
 
-/**
- * Checks by the rules of the catalog, which are the worker's. JSON leaves out the fields that are undefined.
- * @throws whatever a getter of the event throws
- */
+/** Checks by the rules of the catalog, which are the worker's. @throws whatever a getter of the event throws */
 export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedEvent> {
-  const { eventId, timestamp } = input;
-  const sent = { ...input, eventId: eventId ?? uuidV7(), timestamp: timestamp ?? new Date(now).toISOString() };
-  const read = parseUsageEvent(sent, now);
+  const sent = completeEvent(input, now);
+  // The copy has no unknown field; its original may have.
+  const hasOthers = !Object.keys(input).every(isEventField);
+  const read = parseUsageEvent(hasOthers ? { ...input, ...sent } : sent, now);
   return read.ok ? { ok: true, value: { sent, read: read.value } } : read;
+}
+
+/** JSON leaves out the fields that are undefined. */
+function completeEvent(input: EventToRecord, now: EpochMs): UsageEventInput {
+  return {
+    eventId: input.eventId ?? uuidV7(),
+    accountId: input.accountId,
+    workspace: input.workspace,
+    resourceType: input.resourceType,
+    resourceName: input.resourceName,
+    resourceUuid: input.resourceUuid,
+    billingDimension: input.billingDimension,
+    usage: input.usage,
+    timestamp: input.timestamp ?? new Date(now).toISOString(),
+    revision: input.revision,
+    void: input.void,
+  };
 }

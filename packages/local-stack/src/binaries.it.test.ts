@@ -21,7 +21,7 @@ const program = (name: string, script: string) =>
 
 it('the engine is the library of this machine, or is said to be missing, with what to do', () => {
   expect(existsSync(findEngineLibrary())).toBe(true);
-  const message = /^chdb: .*CHDB_LIBCHDB_PATH.*\. It exists for macOS and for Linux.* set CLICKHOUSE_URL to .*\.$/;
+  const message = /^chdb: .*\. The embedded ClickHouse exists for macOS and for Linux.* set CLICKHOUSE_URL to .*\.$/;
   expect(() => findEngineLibrary({ CHDB_LIBCHDB_PATH: '/nowhere' })).toThrow(message);
 });
 

@@ -100,12 +100,13 @@ async function pingClickHouse(url: string, password: string): Promise<void> {
   }
 }
 
-/** The engine's shared library on this machine. @throws LocalStackError */
-export function findEngineLibrary(env = process.env): string {
+/** The engine's shared library on this machine. @param env may name another, which a developer's own must not @throws LocalStackError */
+export function findEngineLibrary(env: NodeJS.ProcessEnv = {}): string {
   try {
     return libchdbPath({ env });
   } catch (cause) {
-    const where = 'It exists for macOS and for Linux with glibc; elsewhere set CLICKHOUSE_URL to a server of your own.';
-    throw new LocalStackError(`${errorMessage(cause)}. ${where}`, { cause });
+    const otherwise =
+      'The embedded ClickHouse exists for macOS and for Linux with glibc; elsewhere set CLICKHOUSE_URL to a server of your own.';
+    throw new LocalStackError(`${errorMessage(cause)}. ${otherwise}`, { cause });
   }
 }

@@ -72,16 +72,19 @@ export async function openAdminPort(
   );
 }
 
-/** While ClickHouse or Redis is away the worker waits for it on purpose, and a restart would not help. */
 function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined) {
-  const { isWaiting, ...state } = worker.state;
+  const { isWaiting, lastProgressAt, queueError, unacknowledged } = worker.state;
   return {
-    ...state,
+    lastProgressAt,
+    /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
     outage: store.isClickHouseAway || isWaiting,
-    // While Redis is away, the queue cannot be read. Undefined when Redis did not answer: then jobs may be waiting.
+    /** While Redis is away, the queue cannot be read. Undefined when Redis did not answer: then jobs may be waiting. */
     waitingJobs: isWaiting ? 0 : depth?.waiting,
+    unacknowledged,
+    queueError,
   };
 }
+
 export type Consumption = Omit<ReturnType<typeof consumptionOf>, 'queueError'>;
 
 /** Not whether the worker runs, but whether it takes the jobs that wait, and can acknowledge them. */

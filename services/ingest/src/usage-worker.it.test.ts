@@ -108,6 +108,16 @@ it.each([
   expect(await queue.getJobCounts('failed', 'completed')).toEqual({ failed: 0, completed: 20 });
 });
 
+it('the usage worker keeps a job whose data is not JSON as rejected, and acknowledges it', async () => {
+  const { id = '' } = await queue.add('usage', {});
+  await redis.hset(queue.toKey(id), 'data', '{"eventId": oops');
+  await queue.add('usage', event());
+  start();
+  await allDone(1);
+  const rejected = stored.flatMap((intake) => intake.rejected);
+  expect(rejected).toMatchObject([{ jobId: id, position: 0, payload: '{"eventId": oops' }]);
+});
+
 it('the usage worker sends no event of a schedule again', async () => {
   const { id = '' } = await queue.add('usage', event());
   await redis.hset(queue.toKey(id), { rjk: 'schedule', defa: 'a child failed' });

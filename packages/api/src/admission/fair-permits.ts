@@ -28,8 +28,8 @@ const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 4;
 export class FairPermits {
   readonly #limits: PermitLimits;
   readonly #isBusy: (account: string) => boolean;
-  /** In the order of their turns. */
-  #waiters: readonly Waiter[] = [];
+  /** Accounts with waiters, each with its callers, those with their waiters, in the order in which they were served or came. */
+  readonly #accounts = new Map<string, Map<string, Waiter[]>>();
   /** By account, and by the key of a caller. */
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
@@ -45,11 +45,15 @@ export class FairPermits {
   }
 
   get waiting(): number {
-    return this.#waiters.length;
+    let count = 0;
+    for (const account of this.#accounts.keys()) count += this.waitingOf(account);
+    return count;
   }
 
   waitingOf(account: string): number {
-    return this.#waiters.filter(({ principal }) => principal.account === account).length;
+    let count = 0;
+    for (const waiters of this.#accounts.get(account)?.values() ?? []) count += waiters.length;
+    return count;
   }
 
   /** Whether the account or the caller has as many permits as it may have, so that a free one would not help. */
@@ -78,11 +82,11 @@ export class FairPermits {
         },
       };
       const onAbort = () => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        this.#dequeue(waiter);
         reject(signal.reason);
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      this.#waiters = [...this.#waiters, waiter];
+      this.#enqueue(waiter);
       this.#serve();
     });
   }
@@ -112,27 +116,57 @@ export class FairPermits {
     add(this.#heldByCaller, callerKey(principal), change);
   }
 
+  #enqueue(waiter: Waiter): void {
+    const { account, caller } = waiter.principal;
+    const callers = this.#accounts.get(account) ?? new Map<string, Waiter[]>();
+    this.#accounts.set(account, callers);
+    callers.set(caller, [...(callers.get(caller) ?? []), waiter]);
+  }
+
+  #dequeue(waiter: Waiter): void {
+    const { account, caller } = waiter.principal;
+    const callers = this.#accounts.get(account);
+    const others = callers?.get(caller)?.filter((other) => other !== waiter);
+    if (!callers || !others) return;
+    if (others.length > 0) callers.set(caller, others);
+    else callers.delete(caller);
+    if (callers.size === 0) this.#accounts.delete(account);
+  }
+
   #serve(): void {
     for (let next = this.#next(); next; next = this.#next()) {
-      const served = next;
-      const { account, caller } = served.principal;
-      // Other callers come before this one in its account, and all other accounts before that. The sort is stable.
-      const turn = ({ principal }: Waiter) => (principal.account !== account ? 0 : principal.caller !== caller ? 1 : 2);
-      this.#waiters = this.#waiters.filter((other) => other !== served).sort((a, b) => turn(a) - turn(b));
-      served.grant(this.#acquire(served.principal));
+      this.#dequeue(next);
+      this.#toTheEnd(next.principal);
+      next.grant(this.#acquire(next.principal));
     }
   }
 
-  /** The first, of an account with the fewest permits, that may have one. */
   #next(): Waiter | undefined {
     if (this.#inUse >= this.#limits.process) return undefined;
     let best: Waiter | undefined;
     let fewest = Number.POSITIVE_INFINITY;
-    for (const waiter of this.#waiters) {
-      const held = this.#held.get(waiter.principal.account) ?? 0;
-      if (held < fewest && this.#mayHave(waiter.principal)) [best, fewest] = [waiter, held];
+    for (const [account, callers] of this.#accounts) {
+      const held = this.#held.get(account) ?? 0;
+      if (held >= fewest) continue;
+      for (const [first] of callers.values()) {
+        if (!first || !this.#mayHave(first.principal)) continue;
+        [best, fewest] = [first, held];
+        break;
+      }
     }
     return best;
+  }
+
+  /** A principal that was served is served again after all others. A Map keeps the order in which its keys were set. */
+  #toTheEnd({ account, caller }: Principal): void {
+    const callers = this.#accounts.get(account);
+    if (!callers) return;
+    this.#accounts.delete(account);
+    this.#accounts.set(account, callers);
+    const waiters = callers.get(caller);
+    if (!waiters) return;
+    callers.delete(caller);
+    callers.set(caller, waiters);
   }
 }
 

@@ -64,6 +64,7 @@ interface RateWindow {
 
 export class RateLimiter {
   readonly #windows: readonly RateWindow[];
+  readonly #policy: string;
   readonly #observeRefusal: RefusalObserver | undefined;
 
   constructor({ redis, prefix, limits, observeRefusal }: RateLimiterOptions) {
@@ -88,6 +89,8 @@ export class RateLimiter {
         keyOf: ({ account }) => account,
       },
     ];
+    const policies = this.#windows.map(({ policy }) => policy);
+    this.#policy = policies.reverse().join(', ');
     this.#observeRefusal = observeRefusal;
   }
 
@@ -96,19 +99,12 @@ export class RateLimiter {
    * @throws ApiError `too_many_requests`
    */
   async count(principal: Principal, response: ServerResponse): Promise<void> {
-    response.setHeader(
-      'RateLimit-Policy',
-      this.#windows
-        .map(({ policy }) => policy)
-        .reverse()
-        .join(', '),
-    );
     const items: string[] = [];
     for (const { name, limiter, keyOf, rule } of this.#windows) {
       const { isRefused, state } = await consume(limiter, keyOf(principal));
       const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
       items.unshift(`"${name}";r=${state.remainingPoints};t=${seconds}`);
-      response.setHeader('RateLimit', items.join(', '));
+      response.setHeader('RateLimit-Policy', this.#policy).setHeader('RateLimit', items.join(', '));
       if (!isRefused) continue;
       this.#observeRefusal?.('rate');
       throw tooManyRequests(rule, seconds);

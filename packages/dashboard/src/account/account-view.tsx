@@ -1,5 +1,4 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
-
 import { type EpochMs, type Role, upTo } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useEffect, useState } from 'react';

@@ -44,7 +44,7 @@ export function Popover({ label, shown, active = false, disabledReason, children
 }
 
 /** Buttons, by how much they stand out. */
-const buttonLike = (className: string) => (props: ComponentProps<'button'>) => (
+const buttonLike = (className: string) => (props: Omit<ComponentProps<'button'>, 'className'>) => (
   <button type="button" className={className} {...props} />
 );
 export const Primary = buttonLike('primary');

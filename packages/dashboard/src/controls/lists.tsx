@@ -127,8 +127,10 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
 /** More would make the list slow, and nobody reads so far: they search. */
 export const MOST_SHOWN = 200;
 
+type SearchSelectProps = Pick<SelectProps<string>, 'label' | 'value' | 'choices' | 'onChange'>;
+
 /** A choice of one of many, which are searched. */
-export function SearchSelect({ label, value, choices, onChange }: SelectProps<string>) {
+export function SearchSelect({ label, value, choices, onChange }: SearchSelectProps) {
   const chosen = choices.find((choice) => choice.value === value) ?? null;
   return (
     <Combobox.Root

@@ -1,5 +1,4 @@
 /** The page after signing in: its header, and the view of one account. */
-
 import type { EpochMs, Role } from '@meterline/catalog';
 import { type AccountAnswer, ALL_ACCOUNTS } from '@meterline/client';
 import { useQueryClient } from '@tanstack/react-query';

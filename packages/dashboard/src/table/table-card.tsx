@@ -1,5 +1,4 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
-
 import { counted, grouped } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useState } from 'react';

@@ -20,12 +20,14 @@ const CLIENT_ID = 'local-stack';
 /** The roles, by the name that the key of each has in `local.json`. */
 const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const;
 
-const keysSchema = z.record(z.string(), z.string());
+const keysSchema = z
+  .object({ account: z.string(), adminKey: z.string(), memberKey: z.string(), emitterKey: z.string() })
+  .partial();
 
 /** Webhooks may go there, also without TLS. */
 export const LOCAL_HOSTS = '127.0.0.1,localhost,[::1]';
 
-/** Where a running stack is. */
+/** What runs, and where. */
 export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 
 export interface StackOptions extends Omit<CommandLine, 'help'> {
@@ -114,7 +116,7 @@ export async function startStack(session: Session, options: StackOptions) {
     collectorUrl,
     redisUrl: redis('admin').REDIS_URL,
     clickhouseUrl: hostsOf(hosts)[0] ?? hosts,
-    // Of several shards, separated by commas; clickhouseUrl is the first, and leads to all.
+    // clickhouseHosts: the addresses of all shards, separated by commas. clickhouseUrl is the first, and leads to all.
     ...(cluster !== undefined && { clickhouseHosts: hosts, clickhouseCluster: cluster }),
     clickhouseUser: person.CLICKHOUSE_USER,
     clickhousePassword: person.CLICKHOUSE_PASSWORD,
@@ -123,7 +125,7 @@ export async function startStack(session: Session, options: StackOptions) {
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  // Prometheus may read the metrics of each service there.
+  // metricsUrls: where Prometheus may read the metrics of each service.
   return { addresses, metricsUrls: adminPorts.map((adminPort) => `${urlAt(adminPort)}/metrics`) };
 }
 
