@@ -50,7 +50,11 @@ it.each([
 });
 
 it('a worker is not asked to take what Redis does not take, job data of more than 32 MB', async () => {
-  await expect(enqueueRaw(product, { data: 'x'.repeat(32 * 2 ** 20 + 1) })).rejects.toThrow();
+  // Redis closes the connection; one that comes back would send it again for ever, where its reply is lost.
+  const redis = product.redis.duplicate({ retryStrategy: () => null });
+  redis.on('error', () => undefined);
+  const refused = enqueueRaw({ ...product, redis }, { data: 'x'.repeat(32 * 2 ** 20 + 1) });
+  await expect(refused).rejects.toThrow();
   await product.queue.resume();
 });
 
