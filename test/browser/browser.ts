@@ -235,6 +235,15 @@ export async function choose(page: Page, list: string | RegExp, option: string):
   await page.getByRole('option', { name: option }).first().click();
 }
 
+/** Downloads a CSV file by the name of its button. @returns its name and its lines */
+export async function exported(page: Page, what: string): Promise<{ name: string; lines: string[] }> {
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  const button = page.getByRole('dialog').getByRole('button', { name: what });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  const text = await readFile(await download.path(), 'utf8');
+  return { name: download.suggestedFilename(), lines: text.trimEnd().split('\r\n') };
+}
+
 /** The view in the address bar. */
 export function viewOf(page: Page): Record<string, string> {
   return Object.fromEntries(new URL(page.url()).searchParams);

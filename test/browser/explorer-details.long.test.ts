@@ -1,5 +1,4 @@
 /** The cost explorer's breakdown, table, usage, periods and downloads in a browser. */
-import { readFile } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { BOXES, FORMULA } from './acme.js';
@@ -7,6 +6,7 @@ import {
   barAt,
   choose,
   chooseOption,
+  exported,
   figure,
   NOV_14,
   setFilter,
@@ -168,14 +168,6 @@ it('the period is a preset, a month or a custom range, and explains which resolu
   expect(viewOf(page)).toMatchObject(NOV_14);
   await page.getByRole('row', { name: 'Total of all groups $66.500002000001' }).waitFor();
 });
-
-async function exported(page: Page, what: string): Promise<{ name: string; lines: string[] }> {
-  await press(page, 'Export CSV');
-  const button = page.getByRole('dialog').getByRole('button', { name: what });
-  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
-  const text = await readFile(await download.path(), 'utf8');
-  return { name: download.suggestedFilename(), lines: text.trimEnd().split('\r\n') };
-}
 
 it('the CSV has all groups of all pages, exact, and runs no formula; that of the series has a line for each bar', async () => {
   const page = await explorer().open('group=resource_name');

@@ -18,7 +18,6 @@ import { LOOPBACK, launchOnPort } from './ports.js';
 import { probe, programFile, type RunningServer, startServer } from './server-process.js';
 
 const DATABASE = 'meterline';
-const READY_TIMEOUT_MS = 30_000;
 
 /** None of the developer's other variables: what the engine can read, everybody can who may insert. */
 const ENVIRONMENT = Object.fromEntries(
@@ -79,7 +78,6 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
         env: ENVIRONMENT,
         url,
         answers: () => pingClickHouse(url, passwords[OWNER]),
-        readyTimeoutMs: READY_TIMEOUT_MS,
       };
     });
     const passwords = passwordsFrom(server.secret);

@@ -12,8 +12,6 @@ import { programFile, type RunningServer, startServer } from './server-process.j
 import { findExecutable, installProgram } from './system-package.js';
 
 const USERS_FILE = fileURLToPath(new URL('../../../redis/users.conf', import.meta.url));
-/** Long, because a large append-only file is read before Redis answers anything but LOADING. */
-const READY_TIMEOUT_MS = 120_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** users.conf needs 7.0. */
 const OLDEST_MAJOR = 7;
@@ -77,7 +75,6 @@ export async function startRedis({ dataDir, port: wanted, queuePrefix, say }: Re
         cwd: path,
         url,
         answers: () => pingRedis(url),
-        readyTimeoutMs: READY_TIMEOUT_MS,
       };
     });
     const urls = Object.fromEntries(REDIS_USERS.map((user) => [user, redisUrlOf(server.url, user)]));

@@ -11,11 +11,11 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 /** A program whose process is ready at once, or never. */
-function start(program: string, { isReady = false, readyTimeoutMs = 60_000 } = {}) {
+function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
   return startServer(directory, async () => ({
     ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], ends: 'channel', url: '' },
     answers: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no answer'))),
-    readyTimeoutMs,
+    ...limits,
   }));
 }
 

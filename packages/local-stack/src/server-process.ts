@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { DataDirectory, signalTo } from './data-directory.js';
 import { LocalStackError } from './errors.js';
 
+/** Long, because Redis reads a large append-only file first, and a busy machine starts nothing fast. One that ends is noticed at once. */
+const READY_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 15_000;
 const POLL_MS = 25;
 const PROBE_TIMEOUT_MS = 5_000;
@@ -61,7 +63,7 @@ export interface ServerOptions {
   readonly url: string;
   /** Resolves once the server is ready; called again while it rejects. */
   readonly answers: () => Promise<unknown>;
-  readonly readyTimeoutMs: number;
+  readonly readyTimeoutMs?: number;
 }
 
 /** A program of this package, compiled; also when this file runs from its source. */
@@ -192,7 +194,10 @@ async function firstLine({ stdout }: ChildProcess): Promise<string> {
   return text.trim();
 }
 
-async function untilReady(server: StartingServer, { answers, readyTimeoutMs }: ServerOptions): Promise<void> {
+async function untilReady(
+  server: StartingServer,
+  { answers, readyTimeoutMs = READY_TIMEOUT_MS }: ServerOptions,
+): Promise<void> {
   let isGone = false;
   const gone = server.exited.then(() => {
     isGone = true;

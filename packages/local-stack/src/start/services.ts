@@ -6,7 +6,6 @@ import { errorMessage } from '../errors.js';
 import { findFreePort, isPortFree, LOOPBACK, requireFreePort } from '../ports.js';
 import { describeExit, probe, type RunningServer, startServer } from '../server-process.js';
 
-const READY_TIMEOUT_MS = 60_000;
 const EVERY_ADDRESS = '0.0.0.0';
 
 /**
@@ -56,7 +55,6 @@ export function startService(
         if (status !== 200) throw new Error(`${url} answers ${status}`);
       }
     },
-    readyTimeoutMs: READY_TIMEOUT_MS,
   }));
 }
 

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
@@ -128,6 +128,21 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
   return response.json();
 }
 
+/** What is counted of the printed event. */
+const MY_AGENT = { resourceName: 'my-agent', summary: { cost: 0.00014375 } };
+
+/** The question of the printed command. */
+function questionIn(said: string): { readonly key: string; readonly url: string } {
+  const [, key = '', url = ''] = /Bearer (\w+)' \\\n +'(http\S+metrics\?\S+)'/.exec(said) ?? [];
+  return { key, url };
+}
+
+async function groupsSaidBy(said: string): Promise<unknown[]> {
+  const { key, url } = questionIn(said);
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } });
+  return metricsSchema.parse(await answer.json()).data;
+}
+
 it('npm start says where everything is, on the loopback address alone', async () => {
   const { apiUrl, collectorUrl, adminKey, memberKey, account } = await readAddresses();
   expect(summary).toContain(`\n  Web page   ${apiUrl}/\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`);
@@ -154,14 +169,9 @@ it('npm start stores and prices what the printed commands send and ask', async (
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' };
   const sent = await fetch(url, { method: 'POST', headers, body });
   expect([sent.status, await sent.json()]).toMatchObject([202, { accepted: 1 }]);
-  const [, asking, question = ''] = /Bearer (\w+)' \\\n +'(http\S+metrics\?\S+)'/.exec(summary) ?? [];
-  expect(asking).toBe(adminKey);
-  const groups = async () => {
-    const answer = await fetch(question, { headers: { authorization: `Bearer ${asking}`, connection: 'close' } });
-    return metricsSchema.parse(await answer.json()).data;
-  };
-  while ((await groups()).length === 0) await sleep(100);
-  expect(await groups()).toMatchObject([{ resourceName: 'my-agent', summary: { cost: 0.00014375 } }]);
+  expect(questionIn(summary).key).toBe(adminKey);
+  while ((await groupsSaidBy(summary)).length === 0) await sleep(100);
+  expect(await groupsSaidBy(summary)).toMatchObject([MY_AGENT]);
 });
 
 it('npm start lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
@@ -242,17 +252,19 @@ it('npm start leaves only data behind when a signal stops it', async () => {
   expect(left).not.toContain('local.json');
 });
 
-it('npm start ends when npm is told to end, which ends the shell between the two alone', async () => {
-  const directory = join(dataDir, 'of-npm');
+it('npm start goes on from a copy of a data directory, and ends when npm is told to end, which ends the shell between the two alone', async () => {
+  const directory = join(dataDir, '..', `${basename(dataDir)}-copy`);
+  await cp(dataDir, directory, { recursive: true });
   const variables = { METERLINE_DATA_DIR: directory, PORT: '', npm_lifecycle_event: 'start' };
   const shell = spawn('sh', ['-c', `"${process.execPath}" "${START}" --no-demo; true`], {
     env: { ...environment(), ...variables },
   });
-  await said(shell, 'Ctrl-C stops everything');
+  expect(await groupsSaidBy(await said(shell, 'Ctrl-C stops everything'))).toMatchObject([MY_AGENT]);
   const addresses = await readAddresses(directory);
   shell.kill('SIGTERM');
   // Of the stack too, which has inherited its output.
   await once(shell, 'close');
   expect(await portsFree(addresses)).toBe(true);
   expect(await readdir(directory)).not.toContain('local.json');
+  await rm(directory, { recursive: true });
 });
