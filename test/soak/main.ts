@@ -133,6 +133,9 @@ function grew(rows: readonly Row[], column: string): string {
   return `${percent.toFixed(1)} ± ${error.toFixed(1)}`;
 }
 
+/** Responses that were seen in no more are dated: beside a kill, most often. */
+const FEW_MINUTES = 5;
+
 /** Prints what grows as a Markdown table, and how many responses there were. */
 function report(rows: readonly Row[], { responses }: Traffic): void {
   const figures = Object.keys(rows[0] ?? {}).slice(1);
@@ -142,7 +145,11 @@ function report(rows: readonly Row[], { responses }: Traffic): void {
   });
   const titles = ['figure', `after ${WARM_UP_MINUTES} min`, 'at the end', 'most', '% an hour'];
   if (settled(rows).length > 1) console.log(`\n${markdownTable(titles, grows)}`);
-  console.log(`\n${[...responses].map(([response, count]) => `${count} × ${response}`).join('\n')}`);
+  const counts = [...responses].map(([response, { count, minutes: when }]) => {
+    const seen = when.size <= FEW_MINUTES ? ` (minute ${[...when].join(', ')})` : '';
+    return `${count} × ${response}${seen}`;
+  });
+  console.log(`\n${counts.join('\n')}`);
 }
 
 /** Memory that grows, or is too much in a run of any length. */

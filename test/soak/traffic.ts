@@ -89,7 +89,8 @@ export interface SoakAccount {
 export class Traffic {
   readonly ledger = new Ledger();
   /** How many of each. */
-  readonly responses = new Map<string, number>();
+  readonly responses = new Map<string, { count: number; readonly minutes: Set<number> }>();
+  readonly #started = Date.now();
   readonly complaints = new Set<string>();
   /** Accepted events, with duplicates and each revision. */
   sent = 0;
@@ -212,7 +213,10 @@ export class Traffic {
     const [, code] = /"error":"(\w+)"/.exec(body ?? '') ?? [];
     const status = body === undefined ? 'none' : response?.status;
     const name = [what, status, code, response?.headers.has('age') && 'from the cache'].filter(Boolean).join(' ');
-    this.responses.set(name, (this.responses.get(name) ?? 0) + 1);
+    const seen = this.responses.get(name) ?? { count: 0, minutes: new Set() };
+    seen.count += 1;
+    seen.minutes.add(Math.floor((Date.now() - this.#started) / 60_000));
+    this.responses.set(name, seen);
     if (status === wanted) return body;
     if (status !== 503 && status !== 'none' && code !== 'cursor_expired') this.complaints.add(`${name}: ${body}`);
     return undefined;
