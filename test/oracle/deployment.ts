@@ -2,7 +2,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
@@ -139,21 +138,16 @@ async function readPages(root: string, key: string, query: OracleQuery): Promise
   return pages;
 }
 
-/** How often a question is asked that the service has no time to answer, on a machine that is busy with other work. */
-const TRIES = 5;
-
-/** The text of the body. A status other than 200 is added to the text, so that a comparison shows it. */
+/** The text of the body. A status other than 200 is added to the text, so that a comparison shows it, and the log, too. */
 async function read(url: string, key: string, parameters: object): Promise<string> {
   const sent = Object.entries(parameters).flatMap(([name, values]: [string, string | string[]]) =>
     [values].flat().map((value): [string, string] => [name, value]),
   );
-  const headers = { authorization: `Bearer ${key}` };
-  for (let tries = 1; ; tries += 1) {
-    const response = await fetch(`${url}?${new URLSearchParams(sent)}`, { headers });
-    const text = await response.text();
-    if (response.status === 200) return text;
-    process.stdout.write(`oracle: try ${tries} of ${url}: ${response.status} ${text}\n`);
-    if (response.status !== 503 || tries === TRIES) return `${response.status} ${text}`;
-    await setTimeout(Number(response.headers.get('retry-after')) * 1_000);
-  }
+  const response = await fetch(`${url}?${new URLSearchParams(sent)}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const text = await response.text();
+  if (response.status === 200) return text;
+  process.stdout.write(`oracle: ${url}: ${response.status} ${text}\n`);
+  return `${response.status} ${text}`;
 }

@@ -1,18 +1,19 @@
 /** An HTTP proxy that sends each request to the next of several servers, and past one that cannot be connected to. */
 import { once } from 'node:events';
-import { Agent, createServer, request } from 'node:http';
+import { createServer, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
 const HOST = '127.0.0.1';
 
 /** @param {readonly number[]} ports of the servers, on this machine */
 export async function startBalancer(ports) {
-  const agent = new Agent({ keepAlive: true });
   let next = 0;
 
   const send = ({ method, url: path, headers }, response, body, port) =>
     new Promise((resolve, reject) => {
-      const outgoing = request({ host: HOST, port, method, path, headers, agent }, resolve).once('error', reject);
+      // On a connection of its own: one that was idle may have been closed at the other end, and this process too busy to notice.
+      const options = { host: HOST, port, method, path, headers, agent: false };
+      const outgoing = request(options, resolve).once('error', reject);
       // The server ends a statement when who asks for it has gone.
       response.once('close', () => outgoing.destroy());
       outgoing.end(body);
@@ -41,7 +42,6 @@ export async function startBalancer(ports) {
     stop: () => {
       server.close();
       server.closeAllConnections();
-      agent.destroy();
     },
   };
 }
