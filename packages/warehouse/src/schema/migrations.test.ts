@@ -41,40 +41,6 @@ it.each([
   await expect(sent).rejects.toMatchObject({ name: 'MigrationError', message: expect.stringContaining(message) });
 });
 
-it.each([
-  'CREATE TABLE a (x UInt8) ENGINE = MergeTree ORDER BY x',
-  'CREATE OR REPLACE VIEW a AS SELECT 1',
-  'CREATE MATERIALIZED VIEW IF NOT EXISTS a TO b AS SELECT 1',
-  'ALTER TABLE a ADD COLUMN b UInt8',
-  'ALTER TABLE a DELETE WHERE 1',
-  'DROP TABLE a',
-  'INSERT INTO a VALUES (1)',
-  'TRUNCATE TABLE a',
-  '-- CREATE TABLE IF NOT EXISTS a\nDROP TABLE a',
-  '-- nothing but a comment',
-  '',
-  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, ADD COLUMN c UInt8',
-  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, DELETE WHERE 1',
-  'ALTER TABLE a MODIFY SETTING b = 1, DELETE WHERE 1',
-  'ALTER TABLE a DROP COLUMN IF EXISTS b,\n  DROP COLUMN c',
-])('a migration file may not hold %j, which does something the second time or fails', async (sql) => {
-  const message = 'migration 0001_a.sql must be one statement with IF NOT EXISTS or IF EXISTS';
-  await expect(read({ '0001_a.sql': sql })).rejects.toThrow(message);
-});
-
-it.each([
-  CREATE,
-  '-- why\n--  and why again\n\nCREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = Log',
-  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8',
-  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b Map(String, Decimal(38, 9)) CODEC(Delta, ZSTD(1))',
-  'ALTER TABLE a DROP COLUMN IF EXISTS b',
-  'DROP TABLE IF EXISTS a',
-  'CREATE VIEW IF NOT EXISTS a AS SELECT 1',
-  'ALTER TABLE a MODIFY SETTING b = 1',
-])('a migration file may hold %j', async (sql) => {
-  await expect(read({ '0001_a.sql': sql })).resolves.toHaveLength(1);
-});
-
 it('migration files have a checksum of their text, whatever the line endings', async () => {
   const windows = CREATE.replaceAll('\n', '\r\n');
   const [first, second, edited] = await read({

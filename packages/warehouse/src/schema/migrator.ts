@@ -1,7 +1,9 @@
 /**
  * Brings a database to the schema of the migration files, however many processes start at once. A file is named
- * `NNNN_name.sql`, holds one statement, and the numbers run from 0001 without a gap. In a cluster each host is brought there by
- * itself and has its own record of what it has run, so a host that was away or is new gets what it lacks.
+ * `NNNN_name.sql`, and the numbers run from 0001 without a gap. It holds one statement that changes nothing the second time:
+ * ClickHouse has no lock to take, so processes that start at once run the same files, and a crash may fall between a statement and its
+ * record. In a cluster each host is brought there by itself and has its own record of what it has run, so a host that was away or is
+ * new gets what it lacks.
  */
 
 import { createHash } from 'node:crypto';
@@ -38,13 +40,6 @@ export const MIGRATIONS_DIRECTORY = fileURLToPath(new URL('../../../../clickhous
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
-/**
- * ClickHouse has no lock to take: two processes that start at once run the same files at once, and a crash may fall
- * between a statement and its record. Both are harmless when a statement changes nothing the second time.
- */
-const REPEATABLE =
-  /^(CREATE (TABLE|VIEW|DICTIONARY) IF NOT EXISTS|ALTER TABLE \S+ (\w+ \w+ IF (NOT )?EXISTS|MODIFY SETTING)|DROP \w+ IF EXISTS)\s/i;
-
 const CREATE_DATABASE = 'CREATE DATABASE IF NOT EXISTS {database: Identifier}';
 
 const CREATE_HISTORY = `
@@ -80,7 +75,7 @@ type AppliedMigration = z.output<typeof historyRow>;
 /**
  * Creates the database if there is none and runs every migration that it lacks, in order, on each host. A user without rights to
  * the schema can call it too: nothing but a SELECT is sent when the schema is up to date.
- * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE}.
+ * Safe when several processes do so at once and when one dies in between.
  * @returns the names of the migrations that this call has run, on any host
  * @throws MigrationError when another build has made the database, it has another form than the options say, or a migration has
  * to run and the user may not; the database is left as it is
@@ -216,22 +211,5 @@ async function readMigration(directory: string, name: string, expected: number):
     throw new MigrationError(`migration ${name} is out of order: expected number ${String(expected).padStart(4, '0')}`);
   }
   const sql = (await readFile(`${directory}/${name}`, 'utf8')).replaceAll('\r\n', '\n');
-  if (!isRepeatable(withoutComments(sql))) {
-    throw new MigrationError(`migration ${name} must be one statement with IF NOT EXISTS or IF EXISTS`);
-  }
   return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
-}
-
-/** Each part of an ALTER needs its own IF, so it may have one part only: no comma outside of parentheses. */
-function isRepeatable(statement: string): boolean {
-  return REPEATABLE.test(statement) && !(/^ALTER/i.test(statement) && withoutParentheses(statement).includes(','));
-}
-
-function withoutParentheses(text: string): string {
-  const shorter = text.replace(/\([^()]*\)/g, '');
-  return shorter === text ? text : withoutParentheses(shorter);
-}
-
-function withoutComments(sql: string): string {
-  return sql.replace(/^\s*--.*$/gm, '').trimStart();
 }
