@@ -25,6 +25,8 @@ const MOST_MIB = 2_048;
 const DRAINED_WITHIN_MS = 600_000;
 const ANSWERED_WITHIN_MS = 120_000;
 const INJECT_EVERY_MS = 120_000;
+/** Responses that were seen in no more are dated: beside a kill, most often. */
+const FEW_MINUTES = 5;
 /** For each minute of a shorter run, so that it has nine injections. */
 const INJECT_IN_SHORT_MS = 6_000;
 
@@ -132,9 +134,6 @@ function grew(rows: readonly Row[], column: string): string {
   const { percent, error } = growth(settled(rows), column);
   return `${percent.toFixed(1)} ± ${error.toFixed(1)}`;
 }
-
-/** Responses that were seen in no more are dated: beside a kill, most often. */
-const FEW_MINUTES = 5;
 
 /** Prints what grows as a Markdown table, and how many responses there were. */
 function report(rows: readonly Row[], { responses }: Traffic): void {

@@ -1,16 +1,15 @@
 /**
- * Sealers, writers, recomputers and queries, in every order of their statements: two at a time, and in the long form three; and a query
- * beside a sealer that cannot compute a rollup row. The days of each test come after those of the test before: watermarks never fall.
+ * Sealers, writers, recomputers and queries, in every order of their statements: two at a time, and in the long form three. The days of
+ * each test come after those of the test before: watermarks never fall.
  */
 import { expect, it, jest } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { pausing, playOrders, SteppedTask } from '../../../../test/harness/interleaving.js';
+import { pausing, SteppedTask } from '../../../../test/harness/interleaving.js';
 import { itLong, LONG } from '../../../../test/harness/long.js';
 import {
   allowed,
   ask,
-  CHANGES_OF_TWO,
   daysFrom,
   distinct,
   lateEvent,
@@ -23,11 +22,7 @@ import {
 } from '../../../../test/harness/rollup-interleaving.js';
 import { storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
-import type { Warehouse } from '../clickhouse/connection.js';
 import { insertUsageEvents } from '../events/usage-events.js';
-import { readMetrics } from '../metrics/read.js';
-import { sealNext } from './maintenance.js';
-import { rollupStateReader } from './readable.js';
 
 jest.setTimeout(TIMEOUT_MS);
 
@@ -36,8 +31,8 @@ jest.setTimeout(TIMEOUT_MS);
  * seals the day, it writes.
  */
 const ORDERS = LONG
-  ? { sealerWriter: 48, sealerRecomputer: 35, writers: 18, largeHour: 54, largeDay: 70 }
-  : { sealerWriter: 8, sealerRecomputer: 7, writers: 6, largeHour: 9, largeDay: 10 };
+  ? { sealerWriter: 48, sealerRecomputer: 35, writers: 18 }
+  : { sealerWriter: 8, sealerRecomputer: 7, writers: 6 };
 const ORDERS_OF_THREE = { sealerWriterRecomputer: 43, writerRecomputerQuery: 48, recomputersWriter: 58 };
 
 const fixture = new RollupFixture(testDatabase());
@@ -140,69 +135,3 @@ itLong('two recomputers of one sealed hour and a writer agree in orders of their
   const found = distinct([RECOMPUTER['no mark'], RECOMPUTER['a mark, and the day is']]);
   expect([stopsOf(pausePoints, 1), stopsOf(pausePoints, 2)]).toEqual([found, found]);
 });
-
-/** ClickHouse has no memory for this statement. */
-function starving(inner: Warehouse, name: string): Warehouse {
-  const settings = { max_memory_usage: '1', max_untracked_memory: '1' };
-  return {
-    read: (statement, row) => inner.read(statement, row),
-    run: (statement, body) => inner.run(statement.name === name ? { ...statement, settings } : statement, body),
-    within: (scope) => starving(inner.within(scope), name),
-    ping: () => inner.ping(),
-    close: () => inner.close(),
-  };
-}
-
-const LIMITS = { stepRows: 1_000, statementRows: 1_000, largeRows: 1 };
-
-function sealer(until: number, cannot: string): SteppedTask {
-  return new SteppedTask(async (pause) => {
-    const starved = starving(pausing(fixture.warehouse, pause, ['run']), cannot);
-    const found: number[] = [];
-    for (let step = await sealNext([starved], until, LIMITS); step; step = await sealNext([starved], until, LIMITS)) {
-      found.push(step.tooLarge.length);
-    }
-    expect(found.sort()).toEqual([0, 1]);
-  });
-}
-
-/** As a query process that has just begun reads it. */
-async function usageOf(day: number, asker: Warehouse): Promise<string> {
-  const [accounts, window] = [['acme'], { startTime: day, endTime: day + MS_PER_DAY }];
-  const rollups = await rollupStateReader()({ accounts, warehouse: asker }, window);
-  const question = { accounts, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
-  return (await readMetrics(asker, question)).totals.usage;
-}
-
-function question(day: number): SteppedTask {
-  return new SteppedTask(async (pause) => {
-    // Read beside the watermarks; it says the same all the time.
-    const stop = async (name: string) => (name === 'read_retention_bounds' ? undefined : pause(name));
-    expect(await usageOf(day, pausing(fixture.warehouse, stop))).toBe('1');
-  });
-}
-
-/** With no hour there is no day to compute. */
-const ROLLUPS = [
-  ['an hour', 'recompute_usage_hourly', Date.UTC(2022, 0, 1), ORDERS.largeHour],
-  ['a day', 'recompute_usage_daily', Date.UTC(2024, 0, 1), ORDERS.largeDay],
-] as const;
-
-it.each(LONG ? ROLLUPS : ROLLUPS.slice(0, 1))(
-  'an answer holds what is acknowledged beside a sealer for whom the rollup row of %s is too large',
-  async (_what, cannot, firstDay, orders) => {
-    const days = Array.from({ length: orders }, (_, order) => firstDay + order * MS_PER_DAY);
-    await fixture.storeOnEachDay(firstDay);
-    while (await sealNext([fixture.warehouse], firstDay));
-    let order = 0;
-    const played = await playOrders(2, CHANGES_OF_TWO, async (next, turns) => {
-      const day = days[order] ?? Number.NaN;
-      order += 1;
-      const tasks = [sealer(day + MS_PER_DAY, cannot), question(day)];
-      for (let move = await next(tasks); move; move = await next(tasks)) {
-        expect({ turns, usage: await usageOf(day, fixture.warehouse) }).toEqual({ turns, usage: '1' });
-      }
-    });
-    expect(played).toBe(orders);
-  },
-);
