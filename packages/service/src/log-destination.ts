@@ -72,45 +72,37 @@ export class LogDestination {
 /** The newline included. Docker hands on longer lines in parts of this size. */
 export const MAX_LINE_BYTES = 16 * 1024;
 
-/**
- * Characters of one text, items of one list or object, and how deep these may lie in each other. Tried in this order until the line is short
- * enough, which it is with the last one: that allows 15 short texts.
- */
+/** Characters of one text, and items of one list or object: tried in this order until the line is short enough. */
 const LIMITS = [
-  [4_096, 100, 6],
-  [1_024, 50, 4],
-  [256, 30, 2],
-  [60, 15, 1],
+  [4_096, 100],
+  [1_024, 50],
+  [256, 30],
+  [60, 15],
 ] as const;
-type Limit = (typeof LIMITS)[number];
+/** Of a line that none of them makes short enough: what lies very deep, or has very long names. */
+const LEAST_CHARACTERS = 1_000;
 
 /**
- * The line itself. If it is too long: the same fields with `truncated: true`, in which texts end in "…" where they were
- * cut, lists and objects miss their last items, and what lies too deep is "…".
+ * The line itself. If it is too long: the same fields with `truncated: true`, in which texts end in "…" where they were cut, and lists
+ * and objects miss their last items; or at least how it begins, as `text`.
  * @param line one JSON object and a newline, as pino writes it
  */
 export function limitLine(line: string): string {
   if (Buffer.byteLength(line) <= MAX_LINE_BYTES) return line;
   const fields: Record<string, unknown> = JSON.parse(line);
-  const shorter = LIMITS.map(
-    (limit) => `${JSON.stringify({ truncated: true, ...fieldsOf(fields, limit, limit[2]) })}\n`,
-  );
-  return shorter.find((each) => Buffer.byteLength(each) <= MAX_LINE_BYTES) ?? shorter.at(-1) ?? '';
+  for (const limit of LIMITS) {
+    const shorter = `${JSON.stringify({ truncated: true, ...fields }, (_name, value) => shorten(value, limit))}\n`;
+    if (Buffer.byteLength(shorter) <= MAX_LINE_BYTES) return shorter;
+  }
+  const { level, time, name } = fields;
+  return `${JSON.stringify({ truncated: true, level, time, name, text: cut(line, LEAST_CHARACTERS) })}\n`;
 }
 
-function fieldsOf(fields: object, limit: Limit, depth: number): object {
-  const [characters, items] = limit;
-  const kept = Object.entries(fields).slice(0, items);
-  return Object.fromEntries(kept.map(([name, value]) => [cut(name, characters), shorten(value, limit, depth - 1)]));
-}
-
-function shorten(value: unknown, limit: Limit, depth: number): unknown {
-  const [characters, items] = limit;
+function shorten(value: unknown, [characters, items]: (typeof LIMITS)[number]): unknown {
   if (typeof value === 'string') return cut(value, characters);
+  if (Array.isArray(value)) return value.slice(0, items);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth === 0) return '…';
-  if (Array.isArray(value)) return value.slice(0, items).map((item) => shorten(item, limit, depth - 1));
-  return fieldsOf(value, limit, depth);
+  return Object.fromEntries(Object.entries(value).slice(0, items));
 }
 
 /** Whole characters: half a surrogate pair would be no valid text. */
