@@ -108,15 +108,17 @@ it('the metrics of the query service count requests by the route they came to, a
     await ask('/wp-admin.php'),
     await ask('/v0/nothing'),
     await ask('/v0/accounts', { method: 'BREW' }),
-    await ask('/v0/accounts', { method: 'PATCH' }),
+    await ask('/v0/accounts', { method: 'PUT' }),
+    await ask('/v0/accounts/metrics-acme/alerts/none', { method: 'PATCH', body: '{}' }),
   ];
-  expect(answers).toEqual([200, 200, 400, 403, 404, 404, 501, 405]);
+  expect(answers).toEqual([200, 200, 400, 403, 404, 404, 501, 405, 404]);
   const { value } = await scrape(urls.query);
   const requests = (route: string, method: string, status: number) =>
     value(`meterline_http_request_duration_seconds_count{route="${route}",method="${method}",status="${status}"}`);
   const metrics = [200, 400, 403].map((status) => requests('/v0/accounts/:accountId/metrics', 'GET', status));
   expect(metrics).toEqual([2, 1, 1]);
   expect([requests('none', 'GET', 404), requests('/v0/accounts', 'other', 405)]).toEqual([2, 1]);
+  expect(requests('/v0/accounts/:accountId/alerts/:alertId', 'PATCH', 404)).toBe(1);
   expect(await pageOf(urls.query)).not.toMatch(/metrics-acme|someone-else|wp-admin/);
 });
 

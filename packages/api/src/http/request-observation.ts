@@ -45,7 +45,7 @@ function recordOf(request: IncomingMessage): RequestRecord {
 }
 
 /** Clients may send any word as a method; the ones that no route has share one label. */
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']);
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Comes before everything that may answer, so that it sees every answer. */
