@@ -109,7 +109,7 @@ it('CONNECT is 405, and a client that hangs up in the middle of it does no harm'
   const { status, body } = await sendRaw(connect);
   const { error, message, requestId } = errorBody.parse(body);
   expect([status, error]).toEqual([405, 'method_not_allowed']);
-  expect(message).toContain('GET, HEAD, POST, DELETE');
+  expect(message).toContain('GET, HEAD, POST, PATCH, DELETE');
   expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 405 }));
   for (let times = 0; times < 20; times += 1) await resetAfter(api.url, connect);
   expect((await api.request('/healthz')).status).toBe(200);

@@ -105,7 +105,7 @@ function refuse(error: ApiError, socket: Duplex, log: Logger): void {
 
 /** RFC 9110, section 9.3.6: CONNECT asks a proxy for a tunnel. */
 function tunnelRefused(): ApiError {
-  const allowed = 'GET, HEAD, POST, DELETE';
+  const allowed = 'GET, HEAD, POST, PATCH, DELETE';
   return new ApiError(405, 'method_not_allowed', `CONNECT is not allowed here; use ${allowed}.`, {
     headers: { Allow: allowed },
   });
@@ -124,7 +124,7 @@ function faultOf(thrown: unknown, maxHeaderBytes: number): ApiError {
     return new ApiError(408, 'request_timeout', 'The request did not arrive in time; send it again.');
   }
   if (code === 'HPE_INVALID_METHOD' && rawPacket && REQUEST_LINE.test(rawPacket.toString('latin1'))) {
-    return new ApiError(501, 'method_unknown', 'The method is not known here; use GET, HEAD, POST or DELETE.');
+    return new ApiError(501, 'method_unknown', 'The method is not known here; use GET, HEAD, POST, PATCH or DELETE.');
   }
   return new ApiError(400, 'malformed_request', 'The request is not well-formed HTTP/1.1.');
 }

@@ -28,6 +28,8 @@ async function openSpool({ maxBytes = 100 * MIB } = {}): Promise<Spool> {
   return spool;
 }
 
+const DAMAGED = /^000000000001\.jsonl\.\d+\.damaged$/;
+
 /** A start after `kill -9`: the lock is gone, and nothing was closed in order. */
 async function afterKill(spool: Spool, memoryBytes = 64 * MIB): Promise<Backlog> {
   await spool.close();
@@ -140,10 +142,20 @@ describe('with a spool', () => {
     expect(textsOf(batches)).toEqual(numbers(2));
     for (const batch of batches) backlog.settle(batch);
     expect(backlog.unsent).toBe(0);
-    expect(await files()).toEqual(['000000000001.jsonl.damaged']);
+    expect(await files()).toEqual([expect.stringMatching(DAMAGED)]);
     expect(problems).toMatchObject([
       { code: 'spool', message: expect.stringContaining('1 events that cannot be read') },
     ]);
+  });
+
+  it('a spool keeps a damaged file also when a later one of its name is damaged', async () => {
+    for (const content of ['{"torn"\n', '\0\0\n']) {
+      await writeFile(join(directory, '000000000001.jsonl'), content);
+      const spool = await openSpool();
+      await takeAll(openBacklog(64 * MIB, spool));
+      await spool.close();
+    }
+    expect(await files()).toEqual([expect.stringMatching(DAMAGED), expect.stringMatching(DAMAGED)]);
   });
 
   it('a spool keeps events alone when memory is full, and is read when its turn comes', async () => {

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Answer, type Received, receipt, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
 
@@ -118,6 +119,25 @@ describe('an answer that is no receipt', () => {
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
     expect(fixture.problems).toHaveLength(2);
     expect(emitter.counters).toMatchObject({ sent: 2, retried: 2, unsent: 0 });
+  });
+
+  it('a longer Retry-After lengthens the pause that another answer has begun', async () => {
+    const { received } = fixture.collector;
+    const away = { status: 503, body: { message: 'Redis is away' } };
+    fixture.collector.answer = async (request) => {
+      if (received.length > 2) return receipt(request.events);
+      while (received.length < 2) await sleep(1);
+      if (isAcme(request)) return away;
+      // The pause of the first answer has begun by then, and lasts 50 ms.
+      await sleep(20);
+      return { ...away, headers: { 'retry-after': '1' } };
+    };
+    const emitter = await open({ batchEvents: 1 });
+    emitter.record(USAGE);
+    emitter.record({ ...USAGE, accountId: 'other' });
+    expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
+    const [first, again] = received.filter((request) => !isAcme(request)).map(({ atMs }) => atMs);
+    expect((again ?? 0) - (first ?? 0)).toBeGreaterThan(990);
   });
 
   it('an answer of 429 holds the events of the account as long, and no others', async () => {

@@ -243,7 +243,7 @@ interface BackOff {
   isWaiting(): boolean;
   /**
    * Keeps a batch until the end of the pause, and begins one if there is none.
-   * @param atLeastMs for which a pause that begins now lasts
+   * @param atLeastMs so long it lasts from now on
    */
   hold(batch: AccountBatch, atLeastMs: number): void;
   /** Something was taken. A pause lasts for its time all the same: it may have been asked for. */
@@ -256,6 +256,8 @@ function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
   const held: AccountBatch[] = [];
   let pauseMs = 0;
   let timer: NodeJS.Timeout | undefined;
+  /** When the pause ends, by performance.now(). */
+  let endsAt = 0;
 
   function end(): void {
     timer = undefined;
@@ -267,11 +269,15 @@ function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
     isWaiting: () => timer !== undefined,
     hold: (batch, atLeastMs) => {
       held.push(batch);
-      if (timer) return;
-      pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * pauseMs), LONGEST_PAUSE_MS);
+      const now = performance.now();
+      if (timer && now + atLeastMs <= endsAt) return;
+      if (!timer) pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * pauseMs), LONGEST_PAUSE_MS);
+      clearTimeout(timer);
       // So that not all producers come back at the same moment.
       const jitter = 1 + Math.random() / 4;
-      timer = setTimeout(end, Math.max(atLeastMs, pauseMs) * jitter);
+      const lastsMs = Math.max(atLeastMs, timer ? 0 : pauseMs) * jitter;
+      endsAt = now + lastsMs;
+      timer = setTimeout(end, lastsMs);
     },
     reset() {
       pauseMs = 0;

@@ -229,7 +229,8 @@ export class SpoolFile {
   /** Renames it, because some of it cannot be read: no later start looks at it, and nothing is lost. */
   setAside(): void {
     this.#attempt('has a damaged file that cannot be renamed', () => {
-      renameSync(this.#path, `${this.#path}.damaged`);
+      // Numbers begin again when no file is left, and one that was set aside before must stay.
+      renameSync(this.#path, `${this.#path}.${Date.now()}.damaged`);
       this.#grow(-this.#bytes);
     });
   }

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import type { Alert, AlertSettings } from '@meterline/service/alerts';
 import { ClickHouseError, NO_ROLLUPS, type Warehouse } from '@meterline/warehouse';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { ALERT_SETTINGS } from '../../../test/harness/alerts.js';
 import { Evaluator } from './evaluator.js';
@@ -22,7 +22,11 @@ function alertsOf(account: string, filters: readonly AlertSettings['filters'][])
 }
 
 /** @param answer to a statement, by its parameters as text */
-function evaluatorOf(all: readonly Alert[], answer: (parameters: string) => void): Evaluator {
+function evaluatorOf(
+  all: readonly Alert[],
+  answer: (parameters: string) => void,
+  log: Logger = pino({ enabled: false }),
+): Evaluator {
   const read = async ({ query_params }: { query_params: unknown }) => {
     answer(JSON.stringify(query_params));
     return [];
@@ -38,7 +42,7 @@ function evaluatorOf(all: readonly Alert[], answer: (parameters: string) => void
     warehouse: { read } as unknown as Warehouse,
     readRollupState: async () => ({ ...NO_ROLLUPS, droppedBefore: 0 }),
     metrics: createAlertMetrics(new Registry(), { countPending: async () => 0 }),
-    log: pino({ enabled: false }),
+    log,
   });
 }
 
@@ -61,21 +65,31 @@ it('an account whose alerts cost much gets a share of each turn, in the end for 
   for (let n = 0; n < 20; n += 1) expect(asked.some((one) => one.includes(`box-${n}.`))).toBe(true);
 });
 
-it('an account with more usage than a statement may read keeps no threshold of another from being judged', async () => {
+it('an account with more usage than a statement may read keeps no threshold of another from being judged, and is no outage', async () => {
   const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
   const judged = new Set<string>();
   const all = ['huge', ...accounts].flatMap((account) => alertsOf(account, [{}]));
   let statements = 0;
-  const evaluator = evaluatorOf(all, (parameters) => {
+  const lines: unknown[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const read = (parameters: string) => {
     statements += 1;
     if (parameters.includes('huge'))
       throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
     for (const account of accounts) if (parameters.includes(account)) judged.add(account);
-  });
+  };
+  const evaluator = evaluatorOf(all, read, log);
   await evaluator.turn(NOW);
   expect([...judged].sort()).toEqual(accounts);
   // From then on it is asked about alone: a statement for all others, and one for it.
   statements = 0;
   await evaluator.turn(NOW);
   expect(statements).toBe(2);
+  expect(lines).toEqual([expect.objectContaining({ event: 'alert_too_large', account: 'huge', alert: 'huge-0' })]);
+});
+
+it('the metrics of alerts come without what waits in Redis while Redis does not answer', async () => {
+  const registry = new Registry();
+  createAlertMetrics(registry, { countPending: () => new Promise(() => undefined) });
+  expect(await registry.metrics()).not.toMatch(/^meterline_webhooks_pending [0-9]/m);
 });

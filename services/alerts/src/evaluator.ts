@@ -13,7 +13,7 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import { Outage } from '@meterline/service';
+import { Outage, onceAMinute } from '@meterline/service';
 import { type Alert, type AlertStore, periodAt, webhookPayload } from '@meterline/service/alerts';
 import {
   type DimensionValues,
@@ -57,6 +57,7 @@ const LARGE_TURN_MS = 10_000;
 export class Evaluator {
   readonly #options: EvaluatorOptions;
   readonly #outage: Outage;
+  readonly #logTooLarge: (facts: object) => void;
   /** Ids of alerts about more usage than a statement may read. They are judged alone, after all others. */
   readonly #large = new Set<string>();
 
@@ -67,6 +68,11 @@ export class Evaluator {
       'ClickHouse',
       'thresholds are not judged until it does, and then all of them',
     );
+    this.#logTooLarge = onceAMinute((facts: object) => {
+      const message =
+        'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
+      options.log.warn({ event: 'alert_too_large', ...facts }, message);
+    });
   }
 
   /** Judges all alerts. What fails is judged again at the next turn, and holds up nothing else. */
@@ -111,8 +117,11 @@ export class Evaluator {
       const half = Math.ceil(open.length / 2);
       await this.#judgeInTurn({ ...question, open: open.slice(0, half) }, turn);
       await this.#judgeInTurn({ ...question, open: open.slice(half) }, turn);
+    } else if (isStatementLimit(error)) {
+      this.#large.add(first.alert.id);
+      this.#options.metrics.failures.inc();
+      this.#logTooLarge({ account: first.alert.account, alert: first.alert.id });
     } else if (error !== undefined) {
-      if (isStatementLimit(error)) this.#large.add(first.alert.id);
       turn.hasFailed = true;
       this.#options.metrics.failures.inc(open.length);
       this.#outage.failed(error);

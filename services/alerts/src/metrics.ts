@@ -1,8 +1,11 @@
 /** What the alerts service measures. */
+import { inTime } from '@meterline/service';
 import type { DeliveryStore } from '@meterline/service/alerts';
 import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
 
+/** A scrape has some ten seconds; the connection itself would wait for Redis for as long as it takes. */
+const READ_TIMEOUT_MS = 1_500;
 const TURN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60];
 
 export type AlertMetrics = ReturnType<typeof createAlertMetrics>;
@@ -11,8 +14,8 @@ export function createAlertMetrics(registry: Registry, deliveries: Pick<Delivery
   const { counter, histogram, readAtScrape } = instruments(registry);
   readAtScrape(
     'meterline_webhooks_pending',
-    'Webhooks of all accounts that are not delivered yet and will be tried again.',
-    () => deliveries.countPending(),
+    'Webhooks of all accounts that will be tried again; absent while Redis does not answer.',
+    () => inTime('Redis', deliveries.countPending(), READ_TIMEOUT_MS).catch(() => undefined),
   );
   return {
     turns: histogram(

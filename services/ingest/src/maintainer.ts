@@ -75,7 +75,7 @@ export class Maintainer {
   async turn(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
       const outcomes = [await this.#attempt(() => this.#recompute()), await this.#attempt(() => this.#seal())];
-      if (!outcomes.includes('failed')) this.#outage.recovered();
+      if (!outcomes.includes('failed') && !this.#stopping.signal.aborted) this.#outage.recovered();
       isMore = outcomes.includes('more');
     }
   }

@@ -160,10 +160,11 @@ it('the usage worker puts jobs that cannot be stored before a shutdown back into
   expect(await queue.getJobCounts('waiting', 'active')).toEqual({ waiting: 30, active: 0 });
 });
 
-it('the usage worker keeps a job that fails by a defect among the failed ones', async () => {
+it('the usage worker keeps a job that fails by a defect among the failed ones, and has none in work then', async () => {
   await queue.add('usage', event(), { removeOnFail: true });
-  start({ store: () => Promise.reject(new Error('a defect')) });
+  const { worker } = start({ store: () => Promise.reject(new Error('a defect')) });
   await holds(async () => (await queue.getFailedCount()) === 1);
+  await holds(() => worker.state.unacknowledged === 0);
 });
 
 it('the usage worker says what Redis refuses to a worker that may take jobs and not acknowledge them, until it may', async () => {

@@ -104,6 +104,7 @@ export class UsageWorker {
     });
     this.#worker.on('failed', (job, err) => {
       metrics.jobsFinished.inc({ result: 'failed' });
+      this.#forgetGone();
       log.error({ event: 'job_failed', jobId: job?.id, err }, 'A job failed: a defect of the worker');
     });
     this.#worker.on('error', (error) => this.#onError(error));
@@ -165,6 +166,11 @@ export class UsageWorker {
     this.#queueError = undefined;
   }
 
+  /** A job that left without an acknowledgement is not in work any more. That is no progress, and none has left while Redis refuses to let it. */
+  #forgetGone(): void {
+    if (this.#jobsInWork === 0 && this.#queueError === undefined) this.#unacknowledged = 0;
+  }
+
   /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
   #onError(error: Error & { readonly code?: unknown }): void {
     if (isConnectionError(error)) {
@@ -178,6 +184,7 @@ export class UsageWorker {
       this.#outage.failed(error);
     } else if (typeof error.code === 'number') {
       // A refusal by BullMQ's scripts. The usual one is a lost lock: another worker has the job then.
+      this.#forgetGone();
       this.#options.log.debug({ event: 'queue_refusal', err: error }, 'The queue refused a call');
     } else {
       this.#queueError = error.message;

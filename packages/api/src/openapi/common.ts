@@ -129,8 +129,7 @@ export const HEADERS = {
   },
   'RateLimit-Policy': {
     description:
-      'The limits that apply, as in draft-ietf-httpapi-ratelimit-headers-10: requests of the account and of the caller, and ' +
-      'how many statements may run for each at once.',
+      'The limits that apply, as in draft-ietf-httpapi-ratelimit-headers-10: requests of the account and of the caller.',
     schema: { type: 'string' },
   },
   RateLimit: {

@@ -78,9 +78,10 @@ redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1])
 return 1`;
 /**
  * KEYS: the delivery, pending; ARGV: id, resends when the attempt began, state, when it is due, other fields and values. One that is gone
- * does not come back, and one that somebody wants to be sent again since then stays pending: 1.
+ * does not come back, and one that somebody wants to be sent again since then stays pending: 1. It runs while Redis is full: what was delivered
+ * and is not noted is sent again.
  */
-const NOTE_ATTEMPT = `
+const NOTE_ATTEMPT = `#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return redis.call('ZREM', KEYS[2], ARGV[1]) and 0 end
 local fields = {}
 for at = 5, #ARGV do fields[at - 4] = ARGV[at] end

@@ -17,13 +17,19 @@ export const MAX_EVENTS = MAX_EVENTS_PER_JOB;
 /** What a piece takes in memory besides its bytes: a client may send one byte at a time. */
 const PIECE_OVERHEAD = 128;
 
+/** How many bytes the request says that it has: of one that does not say, 0. @throws ApiError `body_too_large` */
+export function announcedBytes({ headers }: IncomingMessage): number {
+  const bytes = Number(headers['content-length'] ?? 0);
+  if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
+  return bytes;
+}
+
 /**
  * Reads the body as it was sent. Express' own reader knows no bound on all bodies of an account.
  * @param reservation takes what has arrived
  * @throws ApiError `body_too_large`, `server_busy`, `too_many_bytes_in_flight`; ClientGone
  */
 export async function readBody(request: IncomingMessage, reservation: Reservation): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
   const pieces: Buffer[] = [];
   let length = 0;
   const onData = (piece: Buffer) => {

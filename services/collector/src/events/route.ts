@@ -23,7 +23,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { ByteBudget, Reservation } from '../byte-budget.js';
 import type { EventMetrics } from '../metrics.js';
-import { decoderOf, readBody } from './body.js';
+import { announcedBytes, decoderOf, readBody } from './body.js';
 import { type CheckedEvents, checkEvents } from './check.js';
 import { formatOf, readEvents } from './formats.js';
 
@@ -90,7 +90,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
     const format = formatOf(request.headers);
     const decode = decoderOf(request.headers['content-encoding']);
 
-    const reservation = budget.open(account, Number(request.headers['content-length'] ?? 0));
+    const reservation = budget.open(account, announcedBytes(request));
     const answered = new Promise<void>((resolve) => onResponseEnd(request.socket, response, resolve));
     void answered.then(() => {
       if (reservation.state === 'waiting') reservation.end(new ClientGone());
