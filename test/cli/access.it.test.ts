@@ -71,6 +71,14 @@ it('a login goes before a local stack that runs here, which whoami names too', a
   expect(stderr).toBe(`The local stack that runs here is not asked; --api-url ${NOBODY} names it.\n`);
 });
 
+it('login replaces a file that it cannot have written, of which others say how to get rid', async () => {
+  await login();
+  await writeFile(file, '{');
+  const stderr = expect.stringContaining('is not what login writes; log in again with --api-url, or remove it with');
+  expect(await runCommand(['whoami'], { env: own })).toMatchObject({ code: 2, stderr });
+  expect(await login()).toMatchObject({ code: 0 });
+});
+
 it('login says which setting overrides it', async () => {
   const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL) comes before it`);
   expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });

@@ -84,6 +84,13 @@ it('--check holds every line to the rules, and sends nothing', async () => {
   expect(stderr).toMatch(/^standard input:1: \w+: .*\nmeterline: 1 line rejected\n$/);
 });
 
+it('--check takes what the collector completes: an event without an account, whose id is any text', async () => {
+  const { accountId: _, ...event } = SANDBOX_EVENT;
+  const lines = [JSON.stringify({ ...event, eventId: 'build-4711' })];
+  expect(await emit(lines, ['--check', '--account', 'acme'])).toMatchObject({ code: 0, stdout: '1 valid event.\n' });
+  expect(await emit(lines, ['--check'])).toMatchObject({ code: 5, stdout: '0 valid events.\n' });
+});
+
 it('a file that is not there is named', async () => {
   const stderr = 'meterline: cannot read none.jsonl: there is no such file\n';
   expect(await runCommand(['emit', 'none.jsonl', '--check'])).toEqual({ code: 1, stdout: '', stderr });

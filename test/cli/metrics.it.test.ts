@@ -307,7 +307,9 @@ describe('explain', () => {
 
   it('explain says how to go on, prints the answer as it is, and that there is nothing', async () => {
     const first = await run([...HOUR, '--limit', '1'], globex);
-    const [, cursor = ''] = /--cursor (\S+)\n$/.exec(first.stderr) ?? [];
+    // A cursor is of one window.
+    const [, from, to, cursor = ''] = /--from (\S+) --to (\S+) --cursor (\S+)\n$/.exec(first.stderr) ?? [];
+    expect([from, to]).toEqual(['2025-10-05T10:00:00Z', '2025-10-05T11:00:00Z']);
     const second = await run([...HOUR, '--limit', '1', '--cursor', cursor, '--json'], globex);
     expect(JSON.parse(second.stdout).data.map(({ cost }: { cost: number }) => cost)).toEqual([2]);
     const none = await run([...HOUR, '--filter', 'resourceName=other'], globex);

@@ -44,10 +44,13 @@ const FOR_OTHERS = 0o077;
 
 /** @returns undefined when nobody has logged in. @throws CommandError when the file cannot be used */
 export async function readLogin(path: string): Promise<SettingsFile | undefined> {
-  const text = await readIfThere(path, 'log in again, or use METERLINE_API_KEY');
+  const text = await readIfThere(path, 'make it readable, or remove it with "meterline logout"');
   if (text === undefined) return undefined;
   const kept = loginFile.safeParse(parseJson(text));
-  if (!kept.success) throw usageError(`${path} is not what login writes; log in again, or remove it`);
+  if (!kept.success)
+    throw usageError(
+      `${path} is not what login writes; log in again with --api-url, or remove it with "meterline logout"`,
+    );
   const isOpen = process.platform !== 'win32' && ((await stat(path)).mode & FOR_OTHERS) !== 0;
   return { kind: 'login file', path, values: kept.data, isOpen };
 }

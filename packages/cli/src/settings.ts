@@ -131,6 +131,11 @@ export class Settings {
     return { url, key: key ?? settingOf(file, 'apiKey'), account: account ?? settingOf(file, 'account'), warning };
   }
 
+  /** Where the API is. The file of a login is read only where nothing else says: `login` replaces it. @throws CommandError */
+  async apiUrl(flags: ApiFlags): Promise<Setting> {
+    return (await this.#address('apiUrl', flags, canonicalUrl)).url;
+  }
+
   /** The address of a local stack that runs here and is not asked. */
   async unusedStack({ url }: ApiAccess): Promise<Setting | undefined> {
     const stack = settingOf(await this.#readStack(), 'apiUrl');

@@ -31,7 +31,7 @@ export function addLogin(command: Command, context: CommandContext): void {
 const MOST_NAMED = 10;
 
 async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
-  const { url } = await context.settings.api(flags);
+  const url = await context.settings.apiUrl(flags);
   if (flags.apiUrl === undefined)
     say(context, `The API is ${url.value} (from ${url.source}); --api-url names another.`);
   const apiUrl = url.value;
@@ -55,7 +55,7 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
 
 /** A variable goes before what login keeps. */
 async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string): Promise<void> {
-  const { url } = await context.settings.api({});
+  const url = await context.settings.apiUrl({});
   if (url.value === apiUrl) return;
   say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
 }

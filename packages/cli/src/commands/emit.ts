@@ -1,5 +1,5 @@
 /** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
-import { counted, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
+import { counted, isName, isUuid, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
@@ -41,7 +41,9 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const collector = check ? undefined : await context.settings.collector(flags.url);
   const signal = context.interruption();
   const account = flags.account ?? context.environment.METERLINE_ACCOUNT;
-  const send = collector ? toCollector(collector, { account, isTrial: dryRun, signal }) : onlyChecked(context.now);
+  const send = collector
+    ? toCollector(collector, { account, isTrial: dryRun, signal })
+    : onlyChecked(context.now, account);
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
   const tally = new Tally();
@@ -150,15 +152,24 @@ async function emitLines({ input, send, batchSize, signal }: EmissionOptions, ta
   }
 }
 
-/** Holds events to the rules of the collector and the worker, and sends them to nobody. */
-function onlyChecked(now: () => Date): Send {
+/** Holds events to the rules of the collector and the worker, but for prices, and sends them to nobody. */
+function onlyChecked(now: () => Date, account: string | undefined): Send {
   return async (lines, tally) => {
     for (const { number, object } of lines) {
-      const checked = parseUsageEvent(object, now().getTime());
+      const checked = parseUsageEvent(completed(object, account), now().getTime());
       if (checked.ok) tally.accept(1);
       else tally.reject(number, `${checked.reason}: ${checked.message}`);
     }
   };
+}
+
+const ANY_UUID = '00000000-0000-0000-0000-000000000000';
+
+/** As the collector completes an event: with the account that is meant, and a UUID in place of an id that is another text. */
+function completed(object: object, account: string | undefined): object {
+  const id = 'eventId' in object ? object.eventId : undefined;
+  const isOtherText = typeof id === 'string' && isName(id) && !isUuid(id);
+  return { ...(account !== undefined && { accountId: account }), ...object, ...(isOtherText && { eventId: ANY_UUID }) };
 }
 
 interface CollectorOptions {

@@ -64,7 +64,8 @@ async function explain(
   { client, account }: AccountSession,
 ): Promise<void> {
   const { includeVoided, limit, cursor } = flags;
-  const query = { ...windowOf(flags, context.now()).sent, ...flags.filter, includeVoided, limit, cursor };
+  const { sent } = windowOf(flags, context.now());
+  const query = { ...sent, ...flags.filter, includeVoided, limit, cursor };
   if (flags.json) {
     context.stdout.write(`${await client.eventsText(account, query)}\n`);
     return;
@@ -75,7 +76,10 @@ async function explain(
     page = await client.events(account, { ...query, cursor: page.meta.nextCursor });
   }
   context.stdout.write(`${pageText(context, page)}\n`);
-  if (page.meta.hasMore) say(context, `There are more events: add --cursor ${page.meta.nextCursor}`);
+  if (!page.meta.hasMore) return;
+  // A cursor is of one window, and one that ends now is another a second later.
+  const times = `--from ${sent.startTime} --to ${sent.endTime}`;
+  say(context, `There are more events: with the same filters, ${times} --cursor ${page.meta.nextCursor}`);
 }
 
 function pageText(context: CommandContext, { data }: EventPage): string {

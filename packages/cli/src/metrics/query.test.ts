@@ -36,6 +36,16 @@ describe('the window', () => {
   });
 
   it.each([
+    [[], undefined],
+    [['--since', '30d'], undefined],
+    [['--month', '2026-11'], 1],
+    [['--from', '2026-10-01', '--to', '2026-12-01'], 2],
+  ])('%j on the last day of a month of thirty days is meant as so many months: %s', (args, months) => {
+    const window = windowOf(flagsOf(withWindow, args), new Date('2026-11-30T12:00:00Z'));
+    expect(window.months).toBe(months);
+  });
+
+  it.each([
     [['--since', '0d']],
     [['--since', '30']],
     [['--since', 'week']],

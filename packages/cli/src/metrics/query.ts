@@ -73,7 +73,8 @@ export function windowOf(flags: WindowFlags, now: Date): AskedWindow {
   if (whole.startTime < START_OF_CALENDAR) throw usageError('the window begins before the year 0001');
   return {
     whole,
-    months: flags.since === undefined ? wholeMonths(whole) : undefined,
+    // The thirty days that are meant by default may happen to be a month.
+    months: flags.month || flags.from !== undefined ? wholeMonths(whole) : undefined,
     sent: timesOf(isNamed ? whole : upTo(whole, asOf)),
     resolution: defaultResolution(whole),
     asOf,

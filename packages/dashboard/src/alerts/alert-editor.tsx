@@ -3,7 +3,7 @@ import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
 import type { AlertAnswer, AlertWithSecretAnswer, NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Fault, Field, Primary, Quiet, Segments } from '../controls/controls.js';
-import { subjectText, useAlertAction } from './alerts.js';
+import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
   readonly account: string;
@@ -36,7 +36,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved }: Aler
   const fields = {
     name: draft.name.trim(),
     period,
-    amount: draft.amount.replace(/[$,\s]/g, ''),
+    amount: amountIn(draft.amount),
     thresholds: percentsIn(draft.thresholds),
     url: draft.url.trim(),
   };

@@ -1,11 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlertAnswer } from '@meterline/client';
-import { budgetOf } from './alerts.js';
+import { amountIn, budgetOf } from './alerts.js';
 
 const alert = (change: Partial<AlertAnswer>): AlertAnswer => ({
   ...{ id: 'alr_1', name: 'Spend', period: 'month', measure: 'cost', amount: '100', thresholds: [100], filters: {} },
   ...{ url: 'https://example.com/', createdAt: '', updatedAt: '', fired: [] },
   ...change,
+});
+
+it('an amount is taken as it is typed, but for the sign and commas between thousands', () => {
+  const typed = ['1000', ' $1,000.50 ', '1,234,567', '1000,50', '1,5'];
+  expect(typed.map(amountIn)).toEqual(['1000', '1000.50', '1234567', '1000,50', '1,5']);
 });
 
 describe('the budget that is drawn', () => {

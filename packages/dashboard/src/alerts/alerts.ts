@@ -54,6 +54,11 @@ export function alertFilters(filters: FilterQuery): NewAlertBody['filters'] | un
   };
 }
 
+/** The decimal in `$1,000.50`. Only commas between thousands go: `1000,50` must not become a hundred times as much. */
+export function amountIn(text: string): string {
+  return text.replace(/[$\s]/g, '').replace(/,(?=\d{3}(?:[,.]|$))/g, '');
+}
+
 /** Every digit: `$100.50`, `50,000 events`. */
 export function measuredText(amount: string, alert: AlertAnswer): string {
   return localized(alertAmountText(amount, alert));

@@ -2,7 +2,7 @@
  * What the page shows for use elsewhere: the query of a view with curl, the command line, or a program, each of which reads the key from
  * METERLINE_API_KEY; and what sends an account its first event.
  */
-import { type Comparison, formatTimestamp, type UsageEventInput } from '@meterline/catalog';
+import { formatTimestamp, type UsageEventInput } from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath } from '@meterline/client';
 
 export interface SharedQuery {
@@ -12,15 +12,20 @@ export interface SharedQuery {
   readonly query: MetricsQuery;
   /** What the view is compared with, as a query of its own; undefined: with nothing. */
   readonly previousQuery: MetricsQuery | undefined;
-  readonly comparison: Comparison | undefined;
 }
 
-export function curlCommand({ origin, account, query, previousQuery }: SharedQuery): string {
-  const command = (asked: MetricsQuery) => {
-    const url = `${origin}${metricsPath(account)}?${new URLSearchParams(parametersOf(asked))}`;
+/** The query, and what it is compared with. */
+function queriesOf({ query, previousQuery }: SharedQuery): MetricsQuery[] {
+  return previousQuery ? [query, previousQuery] : [query];
+}
+
+export function curlCommand(shared: SharedQuery): string {
+  const { origin, account } = shared;
+  const commands = queriesOf(shared).map((query) => {
+    const url = `${origin}${metricsPath(account)}?${new URLSearchParams(parametersOf(query))}`;
     return `curl -sS -H "Authorization: Bearer $METERLINE_API_KEY" \\\n  ${quoted(url)}`;
-  };
-  return previousQuery ? `${command(query)}\n${command(previousQuery)}` : command(query);
+  });
+  return commands.join('\n');
 }
 
 /** Names and values; names are repeated where they have several values. */
@@ -39,20 +44,26 @@ const FLAGS: Readonly<Record<string, string>> = {
   groupBy: '--group-by',
 };
 
-export function cliCommand({ origin, account, query, comparison }: SharedQuery): string {
-  const flags = parametersOf(query).map(([name, value]) => {
+/** What it is compared with is a command of its own: `--compare` is given two times, and not the months that a period is meant as. */
+export function cliCommand(shared: SharedQuery): string {
+  const { origin, account } = shared;
+  const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
+  const commands = queriesOf(shared).map((query) =>
+    ['meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flagsOf(query), '--all'].join(' \\\n  '),
+  );
+  return commands.join('\n');
+}
+
+function flagsOf(query: MetricsQuery): string[] {
+  return parametersOf(query).map(([name, value]) => {
     if (FLAGS[name]) return `${FLAGS[name]} ${quoted(value)}`;
     const excluded = name.replace(/^exclude(.)/, (_, first: string) => first.toLowerCase());
     return `--filter ${quoted(excluded === name ? `${name}=${value}` : `${excluded}!=${value}`)}`;
   });
-  const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
-  const parts = ['meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flags];
-  if (comparison) parts.push(`--compare ${comparison}`);
-  return [...parts, '--all'].join(' \\\n  ');
 }
 
-export function typeScriptCode({ origin, account, query, previousQuery }: SharedQuery): string {
-  const queries = [query, ...(previousQuery ? [previousQuery] : [])];
+export function typeScriptCode(shared: SharedQuery): string {
+  const { origin, account } = shared;
   const isAll = account === ALL_ACCOUNTS;
   return `import { ${isAll ? 'ALL_ACCOUNTS, ' : ''}MeterlineClient } from '@meterline/client';
 
@@ -60,7 +71,7 @@ const client = new MeterlineClient({
   baseUrl: ${JSON.stringify(origin)},
   credential: process.env.METERLINE_API_KEY ?? '',
 });
-const queries = ${JSON.stringify(queries, null, 2)} as const;
+const queries = ${JSON.stringify(queriesOf(shared), null, 2)} as const;
 for (const query of queries) {
   for await (const page of client.metricsPages(${isAll ? 'ALL_ACCOUNTS' : JSON.stringify(account)}, query)) {
     console.log(page.startTime, page.summary.totalCost, page.data);

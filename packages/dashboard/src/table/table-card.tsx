@@ -38,7 +38,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
             value={view.search}
             onChange={({ target }) => replaceView({ ...view, search: target.value, page: 1 })}
           />
-          <CopyMenu {...{ account, query, previousQuery }} comparison={view.compare} />
+          <CopyMenu {...{ account, query, previousQuery }} />
           <ExportMenu {...{ account, view, query, previousQuery }} now={shown.asOf} />
         </div>
       </header>
