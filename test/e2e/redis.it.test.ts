@@ -13,9 +13,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { findFreePort, type RedisUser, startRedis } from '@meterline/local-stack';
+import { AlertStore } from '@meterline/service/alerts';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { runCommand } from '../cli/run-command.js';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { usageEvent, usageEvents } from '../harness/events.js';
 import { startProduct } from '../harness/product.js';
 import { drained, enqueue, enqueueData, stored, until } from '../harness/queue.js';
@@ -182,9 +184,16 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
     const query = await product.startQuery();
     const get = (path: string) => fetch(query.url + path, { headers: { authorization: `Bearer ${key}` } });
 
+    const alerts = new AlertStore(redis, uniquePrefix());
+    const { deliveries } = alerts;
+    const webhook = await deliveries.addTest(await alerts.create('acme', ALERT_SETTINGS, new Date()), new Date(), '{}');
+
     await enqueue(queue, 100, 100);
     await fillRedis(redis);
     await expect(enqueueData(queue, usageEvent(20_000))).rejects.toThrow('OOM');
+    // What was delivered and cannot be noted would be sent again and again.
+    await deliveries.noteAttempt(webhook, { at: new Date(), outcome: '204', state: 'delivered', dueAt: 0 });
+    expect(await deliveries.find(webhook.id)).toMatchObject({ state: 'delivered' });
     expect(await (await get('/readyz')).json()).toMatchObject({ status: 'ready', degraded: [{ server: 'Redis' }] });
     // That the key is used for the first time cannot be written down, which is no reason to refuse.
     expect((await get('/v0/accounts')).status).toBe(200);
