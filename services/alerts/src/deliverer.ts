@@ -105,9 +105,11 @@ export class Deliverer {
 
   async #attempt(job: Job<object>, token: string | undefined): Promise<void> {
     const { alerts } = this.#options;
-    const delivery = await alerts.deliveries.find(job.id ?? '');
+    const id = job.id ?? '';
+    const delivery = await alerts.deliveries.find(id);
     const alert = delivery && (await alerts.find(delivery.alertId));
-    if (delivery?.state !== 'pending' || !alert) return;
+    if (!delivery || !alert) return alerts.deliveries.drop(id);
+    if (delivery.state !== 'pending') return;
     const inWork = this.#inWork.get(alert.account) ?? 0;
     if (inWork >= AT_ONCE_OF_ACCOUNT) {
       await job.moveToDelayed(Date.now() + WAIT_MS, token);

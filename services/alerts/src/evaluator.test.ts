@@ -88,6 +88,21 @@ it('an account with more usage than a statement may read keeps no threshold of a
   expect(lines).toEqual([expect.objectContaining({ event: 'alert_too_large', account: 'huge', alert: 'huge-0' })]);
 });
 
+it('an account whose statement takes long to reach the limit keeps no neighbour in it from being judged', async () => {
+  let nowMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const asked: string[] = [];
+  const evaluator = evaluatorOf([...alertsOf('huge', [{}]), ...alertsOf('victim', [{}])], (parameters) => {
+    if (parameters.includes('huge')) {
+      nowMs += 15_000;
+      throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
+    }
+    asked.push(parameters);
+  });
+  await evaluator.turn(NOW);
+  expect(asked).toEqual([expect.stringContaining('victim')]);
+});
+
 it('the metrics of alerts come without what waits in Redis while Redis does not answer', async () => {
   const registry = new Registry();
   createAlertMetrics(registry, { countPending: () => new Promise(() => undefined) });

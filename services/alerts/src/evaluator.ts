@@ -58,8 +58,9 @@ export class Evaluator {
   readonly #options: EvaluatorOptions;
   readonly #outage: Outage;
   readonly #logTooLarge: (facts: object) => void;
-  /** Ids of alerts about more usage than a statement may read. They are judged alone, after all others. */
+  /** Alerts, and periods of them, about more usage than a statement may read: see {@link largeKey}. They are judged alone, after all others. */
   readonly #large = new Set<string>();
+  readonly #redisRefuses: (err: unknown) => void;
 
   constructor(options: EvaluatorOptions) {
     this.#options = options;
@@ -68,6 +69,10 @@ export class Evaluator {
       'ClickHouse',
       'thresholds are not judged until it does, and then all of them',
     );
+    this.#redisRefuses = onceAMinute((err: unknown) => {
+      const message = 'thresholds that are crossed cannot be noted: Redis refuses';
+      options.log.error({ event: 'evaluation_queue_error', err }, message);
+    });
     this.#logTooLarge = onceAMinute((facts: object) => {
       const message =
         'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
@@ -86,21 +91,18 @@ export class Evaluator {
     const turn: Turn = { now, usedMs: new Map(), hasFailed: false };
     // In another order each time: what had no time left comes first in a later turn.
     const inTurn = shuffled([...questions.values()]);
-    for (const question of inTurn.filter((each) => !this.#isLarge(each))) {
+    const large = inTurn.filter(({ alert, window }) => this.#large.has(largeKey(alert, window)));
+    for (const question of inTurn.filter((each) => !large.includes(each))) {
       for (let start = 0; start < question.open.length; start += ACCOUNTS_AT_ONCE) {
         await this.#judgeInTurn({ ...question, open: question.open.slice(start, start + ACCOUNTS_AT_ONCE) }, turn);
       }
     }
     const largeUntil = performance.now() + LARGE_TURN_MS;
-    for (const question of inTurn.filter((each) => this.#isLarge(each))) {
+    for (const question of large) {
       if (performance.now() < largeUntil) await this.#judgeInTurn(question, turn);
     }
     if (!turn.hasFailed) this.#outage.recovered();
     end();
-  }
-
-  #isLarge({ alert }: Question): boolean {
-    return this.#large.has(alert.id);
   }
 
   /** Leaves out whose share of the turn is used up. Alerts that are too much for one statement are halved, until it is found which. */
@@ -111,14 +113,16 @@ export class Evaluator {
     if (!first) return;
     const began = performance.now();
     const error = await this.#judge({ ...question, open }, turn.now).catch((cause: unknown) => cause);
-    const shareMs = (performance.now() - began) / open.length;
+    const isHalved = isStatementLimit(error) && open.length > 1;
+    // Of one that is halved nobody is charged: most are not at fault, and would be left out before it is found who is.
+    const shareMs = isHalved ? 0 : (performance.now() - began) / open.length;
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
-    if (isStatementLimit(error) && open.length > 1) {
+    if (isHalved) {
       const half = Math.ceil(open.length / 2);
       await this.#judgeInTurn({ ...question, open: open.slice(0, half) }, turn);
       await this.#judgeInTurn({ ...question, open: open.slice(half) }, turn);
     } else if (isStatementLimit(error)) {
-      this.#large.add(first.alert.id);
+      this.#large.add(largeKey(first.alert, question.window));
       this.#options.metrics.failures.inc();
       this.#logTooLarge({ account: first.alert.account, alert: first.alert.id });
     } else if (error !== undefined) {
@@ -126,7 +130,7 @@ export class Evaluator {
       this.#options.metrics.failures.inc(open.length);
       this.#outage.failed(error);
     } else if (open.length === 1) {
-      this.#large.delete(first.alert.id);
+      this.#large.delete(largeKey(first.alert, question.window));
     }
   }
 
@@ -139,7 +143,7 @@ export class Evaluator {
         .filter(({ percent, since }) => !known.has(percent) && Date.parse(since) < window.endTime)
         .map(({ percent }) => percent);
       if (thresholds.length === 0) continue;
-      const alone = this.#large.has(alert.id) ? alert.id : '';
+      const alone = this.#large.has(largeKey(alert, window)) ? alert.id : '';
       const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters, alone]);
       const question = questions.get(key) ?? { window, alert, open: [] };
       question.open.push({ alert, thresholds });
@@ -160,7 +164,13 @@ export class Evaluator {
     for (const { alert, thresholds } of open) {
       const value = found.get(alert.account) ?? ZERO;
       for (const threshold of thresholds) {
-        if (isCrossed(value, alert, threshold)) await this.#fire(alert, window, threshold, value, now);
+        // What Redis refuses is found again at the next turn.
+        if (isCrossed(value, alert, threshold)) {
+          await this.#fire(alert, window, threshold, value, now).catch((error: unknown) => {
+            this.#options.metrics.failures.inc();
+            this.#redisRefuses(error);
+          });
+        }
       }
     }
   }
@@ -176,6 +186,11 @@ export class Evaluator {
       'a threshold is crossed',
     );
   }
+}
+
+/** Of an alert, the last month may be large and this one not yet. */
+function largeKey({ id }: Alert, { startTime }: Window): string {
+  return `${id} ${startTime}`;
 }
 
 function shuffled<T>(list: readonly T[]): T[] {

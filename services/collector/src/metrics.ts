@@ -1,8 +1,10 @@
 /** What is measured of events. */
+import { REJECTION_REASONS } from '@meterline/catalog';
 import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
 import type { ByteBudget } from './byte-budget.js';
 import type { CheckedEvents } from './events/check.js';
+import { CLOUD_EVENT_REASON } from './events/cloud-events.js';
 
 const WRITE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const SIZE_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
@@ -25,6 +27,8 @@ export function createEventMetrics(registry: Registry): EventMetrics {
     'Events that were rejected, by the code of the reason. They are not kept: the response says why.',
     'reason',
   );
+  // Or an alert would not see the first ones: a series that begins with them has not increased.
+  for (const reason of [...REJECTION_REASONS, CLOUD_EVENT_REASON]) rejected.inc({ reason }, 0);
   const writes = histogram(
     'meterline_collector_write_duration_seconds',
     'Writes of jobs until they are durable; failed: the senders got 503.',

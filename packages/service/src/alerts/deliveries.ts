@@ -11,8 +11,8 @@ import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
-/** Thresholds that an alert may have fired in two periods: who defines it again and again gets no more of them. */
-const MAX_MARKS = 1_000;
+/** Thresholds that an alert may have fired in the 70 days that this is kept: who defines it again and again gets no more of them. */
+const MAX_MARKS = 5_000;
 /** When a delivery is due that is new, or that somebody wants to be sent again: now, whatever was planned. */
 const AT_ONCE = 0;
 
@@ -169,6 +169,12 @@ export class DeliveryStore {
   /** Nobody need look at them before, unless a later time is known, or they are done meanwhile. */
   async postpone(ids: readonly string[], until: EpochMs): Promise<void> {
     await this.#redis.zadd(this.#pending(), 'XX', 'GT', ...ids.flatMap((id) => [until, id]));
+  }
+
+  /** One that is not kept any more, or of an alert that is gone: nobody need look at it again. */
+  async drop(id: string): Promise<void> {
+    const gone = this.#redis.multi().del(this.#key(id)).zrem(this.#pending(), id);
+    for (const [error] of (await gone.exec()) ?? []) if (error) throw error;
   }
 
   async countPending(): Promise<number> {
