@@ -11,7 +11,7 @@ import { usageEvent, writePriceBook } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueueData, stored } from '../harness/queue.js';
 import { killServices } from '../harness/services.js';
-import { select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { execute, select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
 import { type MeterlineOptions, runCommand } from './run-command.js';
 
 const SANDBOX = 'sandbox_compute_runtime_gbs';
@@ -271,6 +271,8 @@ it('erase leaves nothing of an account whose name was typed, and everything of i
   expect(await rejections(neighbour)).toBe(1);
   expect(await product.keys.authenticate(otherKey, new Date())).toBeDefined();
 
+  // Results about several accounts are erased, too, and are nobody's.
+  await execute(product.warehouse, "INSERT INTO result_pages (account_id) VALUES ('\\0several')");
   const again = await erase(['--confirm', accountId, '--json']);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining(`nothing of an account ${accountId} was`) });
   const nothing = { usageEventRows: 0, rejectedEventRows: 0, apiKeys: 0, alerts: 0 };

@@ -53,7 +53,7 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
       describe: ({ rowsLeft: _, ...erased }) => ({ json: { account, ...erased }, text: `Erased ${describe(erased)}.` }),
       resume: RESUMABLE,
     });
-    if (found.partitions.length === 0 && apiKeys + alerts === 0) {
+    if (found.partitions.every(({ rows }) => rows === 0) && apiKeys + alerts === 0) {
       throw new CommandError(
         `nothing of an account ${account} was found: it is erased already, or its name is another`,
       );

@@ -128,16 +128,17 @@ function describe({ closedBefore, droppedBefore }: Retention): string {
 async function runClose(context: CommandContext, flags: CloseFlags): Promise<void> {
   const before = closingOf(flags, context.now().getTime());
   await withShards(context, flags, async (shards) => {
-    const { closedBefore } = await readRetention(shards);
-    const result = { closedBefore: formatTimestamp(Math.max(before, closedBefore)) };
+    const { closedBefore, closedEverywhere } = await readRetention(shards);
+    const until = Math.max(before, closedBefore);
+    const result = { closedBefore: formatTimestamp(until) };
     const print = (text: string) => printResult(context, flags.json, result, text);
-    if (before <= closedBefore) return print(`Months before ${monthText(closedBefore)} are closed already.`);
-    await requireSealed(shards, before);
-    if (flags.dryRun) return print(`Months before ${monthText(before)} would be closed. Nothing was changed.`);
-    const question = `Reject events before ${monthText(before)} from now on? Type yes:`;
+    if (until <= closedEverywhere) return print(`Months before ${monthText(until)} are closed already.`);
+    await requireSealed(shards, until);
+    if (flags.dryRun) return print(`Months before ${monthText(until)} would be closed. Nothing was changed.`);
+    const question = `Reject events before ${monthText(until)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
-    await closeMonths(shards, before);
-    print(`Months before ${monthText(before)} are closed. Every worker knows within seconds.`);
+    await closeMonths(shards, until);
+    print(`Months before ${monthText(until)} are closed. Every worker knows within seconds.`);
   });
 }
 

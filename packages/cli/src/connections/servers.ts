@@ -3,6 +3,7 @@ import { QUEUE_NAME } from '@meterline/catalog';
 import {
   createRedisClient,
   moreInformative,
+  NotReplicated,
   type RedisClient,
   redisFailureKind,
   replicated,
@@ -88,10 +89,13 @@ function isServerFailure(error: unknown): boolean {
 export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
   const place = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
+  const isSlow = message === `no response within ${STATEMENT_TIMEOUT_MS} ms`;
   const text = {
     refused: `${place} refuses (as user ${user}): ${message}`,
     foreign: `${place} does not answer as ClickHouse does${message && `: ${message}`}`,
-    away: `cannot reach ${place}: ${systemErrorCode(cause)}; is it running?`,
+    away: isSlow
+      ? `${place} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
+      : `cannot reach ${place}: ${systemErrorCode(cause)}; is it running?`,
   }[clickHouseFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }
@@ -139,7 +143,7 @@ export interface UsageQueue {
    * Puts each of these into the queue as one job, whatever it is. When it rejects, those before may be in the queue; sending events again
    * is harmless, because their ids make them the same events.
    * @returns the ids of the jobs, when Redis has them on its disk as far as it can say
-   * @throws CommandError when the disk takes too long
+   * @throws CommandError when the disk or the replicas take too long
    */
   send(jobs: readonly unknown[]): Promise<string[]>;
 }
@@ -162,7 +166,7 @@ export async function withQueue<T>(
       await queue.waitUntilReady();
       const ids: string[] = [];
       for (const data of jobs) {
-        const { id = '' } = await replicated(redis, () => queue.add('usage', data), durability);
+        const { id = '' } = await replicated(redis, () => queue.add('usage', data), durability).catch(notReplicated);
         ids.push(id);
       }
       // The connection is still the one that wrote: it is never made again.
@@ -175,6 +179,11 @@ export async function withQueue<T>(
       await queue.close();
     }
   });
+}
+
+function notReplicated(error: unknown): never {
+  if (!(error instanceof NotReplicated)) throw error;
+  throw new CommandError(`${error.message}; run the same command again later`, undefined, { cause: error });
 }
 
 /** Its own, and those of replicas. */

@@ -122,6 +122,18 @@ describe('an audit', () => {
     await store([event({ cost: '7' })]);
     expect((await audit({ repair: false })).differences).toEqual([]);
   });
+
+  it('finds a version above the truth of a dirty hour, too: its recomputation replaces nothing, and clears the mark', async () => {
+    await damage(`INSERT INTO usage_hourly (account_id, bucket, version, \`summary.workspace\`, \`summary.resource_type\`,
+      \`summary.billing_dimension\`, \`summary.usage\`, \`summary.cost\`, \`summary.events\`)
+      SELECT 'acme', toDateTime('2025-10-01 10:00:00', 'UTC'), toUInt128('340282366920938463463374607431768211455'),
+        ['w'], ['sandbox'], ['sandbox_compute_runtime_gbs'], [1], [9], [1]`);
+    await storeEvents(database.warehouse, [event({ at: '2025-10-01T10:00:00Z' })]);
+    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+    await recomputeAll(database.warehouse);
+    const { rollups, truth } = await answers('acme');
+    expect(rollups).toEqual(truth);
+  });
 });
 
 it('the command audit looks at one account and window when asked to, and says what it found in its exit code', async () => {

@@ -1,6 +1,7 @@
 /**
  * Compares the sealed rollup rows of a window with the events they come from, a day at a time, and repairs what differs. Rollup
- * rows that no question reads, because their hours are marked as dirty, are left out: a worker recomputes them.
+ * rows that no question reads, because their hours are marked as dirty, are left out: a worker recomputes them. It cannot replace one whose
+ * version is above the truth's, as a restored backup may have it, and clears the mark all the same: such a row is not left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_DAY, type Window } from '@meterline/catalog';
@@ -138,7 +139,7 @@ async function repairDay(
     const rollups = new Map(differences.filter((each) => each.grain === grain).map((each) => [rollupOf(each), each]));
     for (const [rollup, difference] of rollups) await replaceRollup(options.warehouse, difference, ahead.has(rollup));
   }
-  return compareDay(options, sealed, day);
+  return lastingDifferences(options, sealed, day);
 }
 
 async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: EpochMs): Promise<RollupDifference[]> {
@@ -151,7 +152,8 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
     const isRead = isReadFrom(grain, dirty);
     const scope: AuditScope = { accountId, window: wholeBuckets(ofDay, grain, sealed[grain]) };
     if (scope.window.startTime < scope.window.endTime) {
-      found.push(...(await readRollupDifferences(warehouse, grain, scope)).filter(isRead));
+      const all = await readRollupDifferences(warehouse, grain, scope);
+      found.push(...all.filter((difference) => difference.isAhead || isRead(difference)));
     }
   }
   return found;

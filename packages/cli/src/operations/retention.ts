@@ -20,6 +20,8 @@ import type { OnProgress } from './operation.js';
 
 /** What is kept, for an operator to see. */
 export interface Retention extends RetentionBounds {
+  /** On every shard: before `closedBefore` where a closing broke off between two of them. */
+  readonly closedEverywhere: EpochMs;
   /** Months with events, ascending. */
   readonly months: readonly EventMonth[];
 }
@@ -34,6 +36,7 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
   }
   return {
     closedBefore: Math.max(...bounds.map(({ closedBefore }) => closedBefore)),
+    closedEverywhere: Math.min(...bounds.map(({ closedBefore }) => closedBefore)),
     droppingBefore: Math.max(...bounds.map(({ droppingBefore }) => droppingBefore)),
     droppedBefore: Math.min(...bounds.map(({ droppedBefore }) => droppedBefore)),
     months: [...rows.values()].sort((a, b) => a.startTime - b.startTime),

@@ -16,6 +16,7 @@ export interface AccountPartition {
   readonly shard: Warehouse;
   readonly table: AccountTable;
   readonly partition: string;
+  /** Of the account: 0 where only results about several accounts are. */
   readonly rows: number;
 }
 
@@ -29,7 +30,7 @@ function accountPartitionsStatement(table: AccountTable, accountId: string): Sta
   return {
     name: 'read_account_partitions',
     query: `
-SELECT _partition_id AS partition, count() AS rows
+SELECT _partition_id AS partition, countIf(account_id = {account_id: String}) AS rows
 FROM {table: Identifier}
 WHERE ${rowsOf(table)}
 GROUP BY partition
