@@ -84,6 +84,43 @@ it('the breakdown leaves out a group whose name in the legend is clicked', async
   expect(await names.allTextContents()).toEqual(['Job', 'Volume', 'Custom domain']);
 });
 
+it('the breakdown has its lines again when another one is shown than the one that a name was left out of', async () => {
+  const page = await explorer().open('compare=period');
+  const legend = page.getByRole('list', { name: 'Legend' });
+  const line = legend.getByText(/earlier$/);
+  await line.waitFor();
+  await legend.getByRole('button', { name: /^Agent/ }).click();
+  await line.waitFor({ state: 'detached' });
+  await choose(page, 'Group by', 'Workspace');
+  await header(page, 'Workspace');
+  await line.waitFor();
+});
+
+it('a choice while another breakdown is on its way changes that one', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/groupBy=workspace/, (route) => released.then(() => route.continue()));
+  await choose(page, 'Group by', 'Workspace');
+  await page.getByRole('button', { name: 'Table', exact: true }).click();
+  release();
+  await header(page, 'Workspace');
+  expect(viewOf(page)).toMatchObject({ group: 'workspace', show: 'table' });
+});
+
+it('the breakdown is not opened where nothing has been used yet', async () => {
+  const page = await explorer().open('from=2025-11-01T00:00:00Z&to=2025-12-01T00:00:00Z');
+  await tableRows(page);
+  const view = viewOf(page);
+  await page.getByRole('slider').focus();
+  for (const key of ['End', 'ArrowRight', 'ArrowRight', 'Enter', 'Shift+ArrowRight', 'Enter'])
+    await page.keyboard.press(key);
+  expect(viewOf(page)).toEqual(view);
+});
+
 it('the breakdown can be walked by keyboard, and is announced', async () => {
   const page = await explorer().open();
   await tableRows(page);

@@ -149,6 +149,14 @@ it('a failure of too many requests is waited for, and then the page continues', 
   expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 2 s.');
 });
 
+it('another attempt is made at once when a person wants it, however long the service asks to wait', async () => {
+  const prepare = (page: Page) =>
+    page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '600' }), { times: 1 });
+  const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
+  await page.getByRole('button', { name: 'Try now' }).click();
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+});
+
 it.each([
   ['of the network', (route: Route) => route.abort(), 'The service cannot be reached.'],
   ['of the service', refuse(500, 'internal_error'), 'The service has a problem (500, request request-7).'],

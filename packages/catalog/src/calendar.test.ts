@@ -4,6 +4,7 @@ import {
   bucketAxis,
   bucketCount,
   bucketStart,
+  comparedWindow,
   defaultResolution,
   exceededCap,
   lastUnits,
@@ -138,6 +139,16 @@ it.each([
   [2, 'daily', Date.parse('2026-03-21'), '2026-03-20', '2026-03-22'],
 ] as const)('the last %d (%s) at %d are whole and hold the present', (count, unit, now, from, to) => {
   expect(lastUnits(count, unit, now)).toEqual(window(from, to));
+});
+
+it.each([
+  ['longer months, by days', window('2026-02-01', '2026-05-01'), 'daily'],
+  ['a longer month, by hours', window('2026-02-23', '2026-03-01'), 'hourly'],
+] as const)('a window that ends with a month faces an equally long part of %s', (_what, asked, resolution) => {
+  const compared = { window: asked, months: undefined, resolution, asOf: asked.endTime };
+  const before = comparedWindow('months', compared)?.window ?? asked;
+  expect([exceededCap(resolution, asked), exceededCap(resolution, before)]).toEqual([undefined, undefined]);
+  expect(before.endTime - before.startTime).toBe(asked.endTime - asked.startTime);
 });
 
 it('the part of a window up to now ends there, and a window in the past or the future is left alone', () => {

@@ -166,13 +166,15 @@ function weeksEarlier({ window: { startTime, endTime }, months = 0, asOf }: Comp
   };
 }
 
-function monthsEarlier({ window, months = monthsTouched(window), asOf }: Compared): ComparedWindow {
+function monthsEarlier({ window, months = monthsTouched(window), resolution, asOf }: Compared): ComparedWindow {
   const { startTime, endTime } = window;
   const previousStart = plusMonths(startTime, -months);
-  const isOver = asOf >= endTime && beginsMonth(endTime);
+  const whole = { startTime: previousStart, endTime: plusMonths(endTime, -months) };
+  // Longer months may be more than the resolution allows: then it is an equally long part of them.
+  const isOver = asOf >= endTime && beginsMonth(endTime) && exceededCap(resolution, whole) === undefined;
   const elapsed = Math.min(asOf, endTime) - startTime;
   // The month before may be shorter; it never overlaps the present one.
-  const previousEnd = isOver ? plusMonths(endTime, -months) : Math.min(previousStart + elapsed, startTime);
+  const previousEnd = isOver ? whole.endTime : Math.min(previousStart + elapsed, startTime);
   return {
     window: { startTime: previousStart, endTime: previousEnd },
     distance: `${counted(months, 'month')} earlier`,

@@ -67,7 +67,9 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   const first = source?.first;
   const { sort, search, pageSize } = view;
   const needsAll = needsAllGroups(view);
-  const neededPages = Math.ceil((view.page * pageSize) / MAX_METRICS_PAGE);
+  // A page of very many buckets has fewer groups.
+  const groupsOnPage = first?.meta.hasMore ? Math.max(1, first.data.length) : MAX_METRICS_PAGE;
+  const neededPages = Math.ceil((view.page * pageSize) / groupsOnPage);
   const further = useFurtherPages(account, query, first, (needsAll ? MOST_READ_PAGES : neededPages) - 1);
   const found = useMemo(() => {
     const entries = [...(first?.data ?? []), ...further.entries];
@@ -89,7 +91,8 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     () => compare && comparedWindow(compare, { window, months: periodMonths(of.period), resolution, asOf }),
     [compare, window, of, resolution, asOf],
   );
-  const previousQuery = compared && metricsQuery(of, { window: compared.window, resolution, filters });
+  const previousQuery =
+    compared && metricsQuery(of, { window: compared.window, resolution, filters: filterQuery(of.filters) });
   const isCompared = !isForbidden && first !== undefined && !isStale;
   const previousTotal = useMetrics(account, previousQuery && wholeQuery(of, previousQuery), isCompared);
   // Only the order by change needs groups that are not shown.

@@ -5,7 +5,7 @@ import { DIMENSION_LABEL } from '../breakdown/texts.js';
 import { Segments } from '../controls/controls.js';
 import { bucketWindow, type PeriodChoice } from '../period/period.js';
 import { Skeleton } from '../states/panels.js';
-import { navigate } from '../view/address.js';
+import { changeView, navigate } from '../view/address.js';
 import { canDrill, drillDown, zoomInto } from '../view/view.js';
 import type { Target, TargetOf } from './chart-figures.js';
 import { SeriesTable } from './series-table.js';
@@ -25,7 +25,7 @@ export function ChartCard({ shown }: { readonly shown: ShownAccount }) {
             legend="How the figures are shown"
             choices={['Chart', 'Table']}
             chosen={view.asTable ? 'Table' : 'Chart'}
-            onChoose={(form) => navigate({ ...view, asTable: form === 'Table' })}
+            onChoose={(form) => changeView({ asTable: form === 'Table' })}
           />
         </div>
       </header>

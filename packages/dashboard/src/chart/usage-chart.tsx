@@ -47,7 +47,12 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   /** Of the legend, under the pointer. */
   const [pointed, setPointed] = useState<number>();
   const [range, setRange] = useState<Range>();
-  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  /** Keys of series, perhaps of a breakdown that was shown before. */
+  const [switchedOff, setSwitchedOff] = useState<ReadonlySet<string>>(new Set());
+  const hidden = useMemo(() => {
+    const keys = figures.breakdown.series.map(({ key }) => key);
+    return new Set(keys.filter((key) => switchedOff.has(key)));
+  }, [figures.breakdown, switchedOff]);
   const { element, size } = useSize();
   const { width } = size;
   const drawing = useMemo(() => drawChart(figures, hidden, size), [figures, hidden, size]);
@@ -102,12 +107,13 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     if (bar && chooses.current) open(bar.series, bar.bucket);
   };
   const open = (series: number | undefined, of: number) => {
-    const target = targetOf(series, of);
+    const target = of > last ? undefined : targetOf(series, of);
     if (target) navigate(target.view);
   };
   const zoom = ({ from, to }: Range) => {
     setRange(undefined);
-    onZoom(Math.min(from, to), Math.min(last, Math.max(from, to)));
+    const first = Math.min(from, to);
+    if (first <= last) onZoom(first, Math.min(last, Math.max(from, to)));
   };
   const hide = () => {
     setBucket(undefined);
@@ -144,10 +150,10 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   const toggle = (key: string) => {
     const next = new Set(hidden);
     if (!next.delete(key)) next.add(key);
-    setHidden(next);
+    setSwitchedOff(next);
   };
 
-  const target = shown === undefined ? undefined : targetOf(current, shown);
+  const target = shown === undefined || shown > last ? undefined : targetOf(current, shown);
   const hint = target && `${gesture} ${target.hint}`;
   const tooltip = shown === undefined ? undefined : { figures, bucket: shown, current, hidden, hint };
   const placeOf = (from: number, to: number) => ({

@@ -1,7 +1,7 @@
 /** What the page shows in place of figures: messages, problems, the wait for another attempt, skeletons, and how to send a first event. */
 import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
-import { onlineManager } from '@tanstack/react-query';
+import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
 import { CopyButton, Primary, Quiet } from '../controls/controls.js';
 import { firstEvent, keyCommand, producerCode, sendCommand } from '../export/snippets.js';
@@ -57,7 +57,6 @@ export interface Awaited {
   /** Failed attempts so far. */
   readonly failureCount: number;
   readonly error: Error | null;
-  readonly refetch: () => Promise<unknown>;
 }
 
 /** The page tries again by itself, and says when. @param asOf of the figures on the screen; undefined: there are none */
@@ -65,6 +64,16 @@ export function Waiting({ of, asOf }: { readonly of: readonly Awaited[]; readonl
   const failing = of.find(({ failureReason, error }) => failureReason && !error);
   const { failureReason: reason = null, failureCount = 0 } = failing ?? {};
   const [left, setLeft] = useState(0);
+  const queries = useQueryClient();
+  /** A query that waits without data ignores a refetch, so it is ended first. */
+  const tryNow = async () => {
+    const waiting = queries.getQueryCache().findAll({
+      predicate: ({ state }) => state.fetchFailureReason !== null && state.fetchStatus !== 'idle',
+    });
+    const those = { predicate: (query: Query) => waiting.includes(query) };
+    await queries.cancelQueries(those);
+    await queries.refetchQueries(those);
+  };
   useEffect(() => {
     if (!reason) return;
     const until = performance.now() + retryDelay(failureCount - 1, reason);
@@ -80,7 +89,7 @@ export function Waiting({ of, asOf }: { readonly of: readonly Awaited[]; readonl
         {waitingText(reason)} {asOf !== undefined && `The figures are of ${clockText(asOf)} UTC. `}
         {left > 0 ? `Trying again ${waitText(left)}.` : 'Trying again…'}
       </span>
-      <Quiet onClick={() => void failing.refetch()}>Try now</Quiet>
+      <Quiet onClick={() => void tryNow()}>Try now</Quiet>
     </div>
   );
 }

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { seriesColor } from '../breakdown/breakdown.js';
 import { amountText, DIMENSION_LABEL, localized, shareOf, unitPriceText } from '../breakdown/texts.js';
-import { navigate } from '../view/address.js';
+import { changeView } from '../view/address.js';
 import type { SortColumn, View } from '../view/view.js';
 import { Amount, ChangeText, GroupCells, roomOf } from './cells.js';
 import type { Row } from './rows.js';
@@ -190,7 +190,7 @@ function Header({ view, label, sort: column, className }: HeaderProps) {
   const sort = { column, descending: isSorted ? !view.sort.descending : column !== 'name' };
   return (
     <th scope="col" className={className} aria-sort={order}>
-      <button type="button" className="sort" data-order={order} onClick={() => navigate({ ...view, sort, page: 1 })}>
+      <button type="button" className="sort" data-order={order} onClick={() => changeView({ sort, page: 1 })}>
         {label}
       </button>
     </th>

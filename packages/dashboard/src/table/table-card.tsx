@@ -9,7 +9,7 @@ import { Select } from '../controls/lists.js';
 import { CopyMenu, ExportMenu } from '../export/export-menu.js';
 import { rowEventsQuery } from '../metrics/query.js';
 import { ProblemPanel, Skeleton } from '../states/panels.js';
-import { navigate, replaceView } from '../view/address.js';
+import { changeView, replaceView } from '../view/address.js';
 import { PAGE_SIZES, type View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
 import { EventsPanel, type EventsPanelProps } from './events-panel.js';
@@ -36,7 +36,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
             aria-label="Search in the table"
             placeholder="Search"
             value={view.search}
-            onChange={({ target }) => replaceView({ ...view, search: target.value, page: 1 })}
+            onChange={({ target }) => changeView({ search: target.value, page: 1 }, replaceView)}
           />
           <CopyMenu {...{ account, query, previousQuery }} />
           <ExportMenu {...{ account, view, query, previousQuery }} now={shown.asOf} />
@@ -95,7 +95,6 @@ function Paging({ view, known, hasMore }: PagingProps) {
   const to = Math.min(page * pageSize, known);
   const pages = Math.ceil(known / pageSize);
   if (view.search === '' && known <= PAGE_SIZES[0] && !hasMore && page === 1) return null;
-  const show = (change: Partial<View>) => navigate({ ...view, ...change });
   const range = `${grouped(String(from))}–${grouped(String(to))} of ${hasMore ? 'more than ' : ''}${counted(known, 'group')}`;
   const place = `Page ${grouped(String(page))}${hasMore ? '' : ` of ${grouped(String(pages))}`}`;
   return (
@@ -106,12 +105,14 @@ function Paging({ view, known, hasMore }: PagingProps) {
         labelled="hidden"
         value={String(pageSize)}
         choices={PAGE_SIZES.map((size) => ({ value: String(size), label: `${size} rows` }))}
-        onChange={(text) => show({ pageSize: PAGE_SIZES.find((size) => String(size) === text) ?? pageSize, page: 1 })}
+        onChange={(text) =>
+          changeView({ pageSize: PAGE_SIZES.find((size) => String(size) === text) ?? pageSize, page: 1 })
+        }
       />
-      <Control disabled={page === 1} onClick={() => show({ page: page - 1 })}>
+      <Control disabled={page === 1} onClick={() => changeView({ page: page - 1 })}>
         Previous
       </Control>
-      <Control disabled={to >= known && !hasMore} onClick={() => show({ page: page + 1 })}>
+      <Control disabled={to >= known && !hasMore} onClick={() => changeView({ page: page + 1 })}>
         Next
       </Control>
     </nav>

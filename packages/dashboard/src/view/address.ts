@@ -192,6 +192,11 @@ export function replaceView(view: View): void {
   window.dispatchEvent(new Event(CHANGED));
 }
 
+/** Changes a part of the view that is wanted: what is still on the screen may be another one's. */
+export function changeView(change: Partial<View>, show: (view: View) => void = navigate): void {
+  show({ ...readView(location.search), ...change });
+}
+
 export function useView(): View {
   const query = useSyncExternalStore(subscribe, () => location.search);
   return useMemo(() => readView(query), [query]);
