@@ -90,6 +90,13 @@ it('two changes at the same time both count', async () => {
   expect(await alerts.find(alert.id)).toMatchObject({ name: 'Spend', amount: '7' });
 });
 
+it('a delivery that is dropped is not due any more, nor kept', async () => {
+  const { deliveries } = alerts;
+  const { id } = await deliveries.addTest(alert, NOW, '{}');
+  await deliveries.drop(id);
+  expect([await deliveries.due(LATER, 10), await deliveries.find(id)]).toEqual([[], undefined]);
+});
+
 it('a delivery is due until it is noted that somebody has tried, and then when it should have been tried again', async () => {
   const { deliveries } = alerts;
   const delivery = await deliveries.addTest(alert, NOW, '{"exact":0.10}');
