@@ -239,6 +239,11 @@ it('an answer that may not be stored is refused without being computed', async (
   const refused = await secondPage({ ...BY_UUID, resolution: 'daily' });
   expect([refused.status, errorOf(refused).error]).toEqual([429, 'too_many_stored_groups']);
   expect(statements).toEqual(['read_stored_metrics ok']);
+  await own.seed(
+    Array.from({ length: 51 }, (_, index) => event({ accountId: 'many', resourceUuid: uuid(200 + index) })),
+  );
+  const tooLarge = await secondPage();
+  expect([tooLarge.status, errorOf(tooLarge).error]).toEqual([400, 'too_many_groups']);
   expect((await own.request(metricsPath('many', { ...DAY, groupBy: 'workspace' }), bearer(key))).status).toBe(200);
   await own.stop();
   await warehouse.close();

@@ -40,7 +40,13 @@ export * from './operations/audit.js';
 export * from './operations/rejections.js';
 export * from './operations/repricing.js';
 export * from './retention.js';
-export { markDirtyHours, readDirtyHours, readMarkedHours, readOpenMarks } from './rollups/dirty-hours.js';
+export {
+  markDirtyHours,
+  markHoursOfEvents,
+  readDirtyHours,
+  readMarkedHours,
+  readOpenMarks,
+} from './rollups/dirty-hours.js';
 export * from './rollups/maintenance.js';
 export * from './rollups/readable.js';
 export { GRAIN_MS, GRAINS, type Grain, type RollupKey } from './rollups/rollup-rows.js';

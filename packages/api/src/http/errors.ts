@@ -42,6 +42,7 @@ export type ErrorCode =
   | 'too_many_events'
   | 'too_many_requests'
   | 'too_many_statements'
+  | 'too_many_groups'
   | 'too_many_stored_groups'
   | 'too_many_unread_answers'
   | 'too_many_bytes_in_flight'

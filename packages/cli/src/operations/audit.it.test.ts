@@ -1,7 +1,16 @@
 /** Auditing rollup rows that were damaged in every way that one could think of. */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { END_OF_TIME } from '@meterline/catalog';
-import { type PricedEvent, type ReadableRollups, readMetrics, readWatermarks, sealNext } from '@meterline/warehouse';
+import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
+import {
+  type PricedEvent,
+  type ReadableRollups,
+  readDirtyHours,
+  readMetrics,
+  readWatermarks,
+  type Shards,
+  sealNext,
+  type Warehouse,
+} from '@meterline/warehouse';
 import { runCommand } from '../../../../test/cli/run-command.js';
 import { event } from '../../../../test/harness/events.js';
 import { databaseVariables, execute, recomputeAll, storeEvents } from '../../../../test/harness/stack.js';
@@ -32,15 +41,23 @@ async function store(events: readonly PricedEvent[]): Promise<void> {
 }
 
 /** Of every account and all time. */
-function audit({ repair }: { repair: boolean }) {
+function audit({ repair, shards = database.shards }: { repair: boolean; shards?: Shards }) {
   const window = { startTime: 0, endTime: END_OF_TIME };
   const { signal } = new AbortController();
-  const options = { shards: database.shards, accountId: undefined, window, repair, signal, recheckMs: 1 };
+  const options = { shards, accountId: undefined, window, repair, signal, recheckMs: 1 };
   return auditRollups({ ...options, onProgress: () => undefined });
 }
 
 async function damage(query: string): Promise<void> {
   await execute(database.warehouse, query);
+}
+
+/** A row as only a restored backup may have it. */
+function versionAboveTheTruth(account: string): string {
+  return `INSERT INTO usage_hourly (account_id, bucket, version, \`summary.workspace\`, \`summary.resource_type\`,
+      \`summary.billing_dimension\`, \`summary.usage\`, \`summary.cost\`, \`summary.events\`)
+    SELECT ${account}, toDateTime('2025-10-01 10:00:00', 'UTC'), toUInt128('340282366920938463463374607431768211455'),
+      ['w'], ['sandbox'], ['sandbox_compute_runtime_gbs'], [1], [9], [1]`;
 }
 
 /** The account's two days, from rollup rows and from the events alone. */
@@ -107,12 +124,24 @@ describe('an audit', () => {
     expect(rollups).toEqual(truth);
   });
 
+  it('that dies when it has removed a rollup row leaves its hour to be answered from the events', async () => {
+    const dying: Warehouse = {
+      ...database.warehouse,
+      run: async (statement, rows) => {
+        await database.warehouse.run(statement, rows);
+        if (statement.name === 'remove_rollup') throw new Error('died');
+      },
+    };
+    await damage(versionAboveTheTruth("'acme'"));
+    await expect(audit({ repair: true, shards: { ...database.shards, all: [dying] } })).rejects.toThrow('died');
+    const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
+    expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([{ bucket: DAY + 10 * MS_PER_HOUR }]);
+    await damage('TRUNCATE TABLE dirty_hours');
+    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+  });
+
   it('finds rollup rows that no event is behind, and versions above the truth, as a restored backup leaves them', async () => {
-    await damage(`INSERT INTO usage_hourly (account_id, bucket, version, \`summary.workspace\`, \`summary.resource_type\`,
-      \`summary.billing_dimension\`, \`summary.usage\`, \`summary.cost\`, \`summary.events\`)
-      SELECT if(number = 0, 'ghost', 'acme'), toDateTime('2025-10-01 10:00:00', 'UTC'),
-        toUInt128('340282366920938463463374607431768211455'), ['w'], ['sandbox'], ['sandbox_compute_runtime_gbs'], [1], [9], [1]
-      FROM numbers(2)`);
+    await damage(versionAboveTheTruth("arrayJoin(['acme', 'ghost'])"));
     const { differences, stillDifferent } = await audit({ repair: true });
     const changed = new Set(differences.map((each) => each.accountId));
     expect([changed, stillDifferent]).toEqual([new Set(['acme', 'ghost']), []]);
@@ -124,10 +153,7 @@ describe('an audit', () => {
   });
 
   it('finds a version above the truth of a dirty hour, too: its recomputation replaces nothing, and clears the mark', async () => {
-    await damage(`INSERT INTO usage_hourly (account_id, bucket, version, \`summary.workspace\`, \`summary.resource_type\`,
-      \`summary.billing_dimension\`, \`summary.usage\`, \`summary.cost\`, \`summary.events\`)
-      SELECT 'acme', toDateTime('2025-10-01 10:00:00', 'UTC'), toUInt128('340282366920938463463374607431768211455'),
-        ['w'], ['sandbox'], ['sandbox_compute_runtime_gbs'], [1], [9], [1]`);
+    await damage(versionAboveTheTruth("'acme'"));
     await storeEvents(database.warehouse, [event({ at: '2025-10-01T10:00:00Z' })]);
     expect((await audit({ repair: true })).stillDifferent).toEqual([]);
     await recomputeAll(database.warehouse);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApiKeyStore } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
-import { insertUsageEvents, readAccountPartitions, sealNext } from '@meterline/warehouse';
+import { insertUsageEvents, readAccountPartitions, readMarkedHours, sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
 import { event } from '../../../../test/harness/events.js';
@@ -64,21 +64,38 @@ it('an erasure that dies after each of its steps leaves no key that reads, and i
   }
 });
 
-it('an erasure leaves no rollup row that was being computed from the events when they were erased', async () => {
+it.each(['usage_daily', 'result_pages'])(
+  'an erasure leaves no row of %s that was being computed from the events when they were erased',
+  async (table) => {
+    const { options } = await optionsOfAccount();
+    const { account, shards } = options;
+    const seal = `INSERT INTO ${table} (account_id) SELECT {account: String} FROM numbers(3) WHERE sleepEachRow(1) = 0`;
+    const sealed = execute(database.warehouse, seal, { account });
+    await until('it runs', 10_000, async () => {
+      const running = `SELECT query_id FROM system.processes WHERE startsWith(query, '${seal.slice(0, 40)}')`;
+      return (await select(database.warehouse, running)).length > 0;
+    });
+    const { signal } = new AbortController();
+    expect(await eraseAccount(options, await findAccount(options), signal, () => undefined)).toMatchObject({
+      rowsLeft: 0,
+    });
+    await sealed;
+    expect(await readAccountPartitions(shards.all, account)).toEqual([]);
+  },
+);
+
+it('an event that arrives during an erasure counts, also when what was computed from it and its mark were erased', async () => {
   const { options } = await optionsOfAccount();
-  const { account, shards } = options;
-  const seal = `INSERT INTO usage_daily (account_id) SELECT {account: String} FROM numbers(3) WHERE sleepEachRow(1) = 0`;
-  const sealed = execute(database.warehouse, seal, { account });
-  await until('it runs', 10_000, async () => {
-    const running = `SELECT query_id FROM system.processes WHERE startsWith(query, '${seal.slice(0, 40)}')`;
-    return (await select(database.warehouse, running)).length > 0;
-  });
+  const found = await findAccount(options);
+  // As if the events had arrived just after their months had been erased.
+  const partitions = found.partitions.filter(({ table }) => table !== 'usage_events');
   const { signal } = new AbortController();
-  expect(await eraseAccount(options, await findAccount(options), signal, () => undefined)).toMatchObject({
-    rowsLeft: 0,
-  });
-  await sealed;
-  expect(await readAccountPartitions(shards.all, account)).toEqual([]);
+  const erased = await eraseAccount(options, { ...found, partitions }, signal, () => undefined);
+  expect(erased.rowsLeft).toBe(2);
+  const window = { startTime: 0, endTime: Date.UTC(2026, 0) };
+  const marked = await readMarkedHours(database.warehouse, [options.account], window);
+  expect(marked).toEqual([{ accountId: options.account, bucket: expect.any(Number) }]);
+  expect(marked[0]?.bucket).toBeLessThan(Date.UTC(2025, 9, 2));
 });
 
 it('an interruption ends an erasure between two months, and says how much was erased', async () => {

@@ -6,6 +6,7 @@ import {
   type AccountTable,
   DERIVED_TABLES,
   eraseAccountPartition,
+  markHoursOfEvents,
   readAccountPartitions,
   recomputationsEnded,
   removeDeletedRejections,
@@ -58,6 +59,7 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
  *    read and erased again, one after the other, each when the recomputations have ended that may have read what it is
  *    computed from.
  * 4. Rejections that were settled before are removed from the files too.
+ * 5. The hours of events that arrived meanwhile are marked as dirty.
  * After a crash or an interruption anywhere, finding the account and erasing it again erases the rest.
  * @param signal ends the erasure between two months
  */
@@ -87,8 +89,10 @@ export async function eraseAccount(
   }
   if (signal.aborted) return { ...holdingsOf(erased, inRedis), rowsLeft: undefined };
   await removeDeletedRejections(shards.all);
-  // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased.
+  // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased. These count, and
+  // what was computed from them, or the marks of their hours, may have been erased.
   const left = await readAccountPartitions(shards.all, account);
+  await Promise.all(shards.all.map((shard) => markHoursOfEvents(shard, account)));
   return { ...holdingsOf(erased, inRedis), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };
 }
 

@@ -169,19 +169,17 @@ export async function storeMetrics(
 
 export function storeMetricsStatement(wanted: MetricsQuery): Statement {
   const { columns, wholeAnswer, from, order, query_params } = rankedGroups(wanted);
-  const { series, ...described } = columns;
   const { total_groups, total_cost, total_usage, digest } = wholeAnswer;
-  const others = { ...described, total_groups, total_cost, total_usage };
+  const stored = { ...columns, total_groups, total_cost, total_usage };
   return {
     name: 'store_metrics',
     query: `
-INSERT INTO result_pages (account_id, result_id, rank, ${Object.keys(others).join(', ')}, series)
+INSERT INTO result_pages (account_id, result_id, rank, ${Object.keys(stored).join(', ')})
 SELECT
   {owner: String},
   {result_id: UUID},
   toUInt32(row_number() OVER (ORDER BY ${order})),
-  ${selectList(others)},
-  ${series}${from}
+  ${selectList(stored)}${from}
 QUALIFY ${digest} = {digest: UInt64}`,
     query_params,
   };

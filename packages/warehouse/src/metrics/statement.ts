@@ -86,7 +86,7 @@ export interface RankedGroups {
 
 /** By which a later page can tell whether what it computes is the answer that the first page was part of. */
 export interface SnapshotMark {
-  /** A hash of all groups with their cost and usage, in no order: UInt64 as decimal digits. */
+  /** A hash of all groups with everything that they show, in no order: UInt64 as decimal digits. */
   readonly digest: string;
   /**
    * The newest block of `usage_events` that an event of the answer was read from: UInt64 as decimal digits. Blocks are
@@ -115,7 +115,7 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
       total_groups: 'toUInt32(count() OVER ())',
       total_cost: 'sum(cost) OVER ()',
       total_usage: 'sum(usage) OVER ()',
-      digest: `sum(sipHash64(${[...keys, 'cost', 'usage'].join(', ')})) OVER ()`,
+      digest: `sum(sipHash64(${[...keys, 'values', 'cost', 'usage', 'series'].join(', ')})) OVER ()`,
       newest_block: `max(max(${block})) OVER ()`,
     },
     from: keys.length > 0 ? `${from}\nGROUP BY ${keys.join(', ')}` : from,

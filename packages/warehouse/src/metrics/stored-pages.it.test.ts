@@ -1,5 +1,6 @@
 /** What is stored of a result, and how its digest tells it from others. Pages as readers see them: test/contract/stored-pages. */
 import { beforeAll, expect, it } from '@jest/globals';
+import { MS_PER_HOUR } from '@meterline/catalog';
 import { z } from 'zod';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { execute } from '../../../../test/harness/stack.js';
@@ -133,13 +134,15 @@ it('a result as of a block leaves out what was inserted after it, and is another
   expect((await read(now.block)).digest).not.toBe(now.digest);
 });
 
-it('a result has another digest when a group has another cost, another usage, or another name', async () => {
+it('a result has another digest when a group has another cost, usage, key, bucket, or value that it only shows', async () => {
   const digests = new Set<string>();
-  for (const [index, change] of [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }].entries()) {
+  const keys: Partial<PricedEvent>[] = [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }];
+  const shown: Partial<PricedEvent>[] = [{ workspace: 'another' }, { timestamp: START + MS_PER_HOUR }];
+  for (const [index, change] of [...keys, ...shown].entries()) {
     const account = `changed ${index}`;
     await insertUsageEvents(database.warehouse, [{ ...event(account, 1), ...change }]);
-    const { mark } = await readMetrics(database.warehouse, { ...QUESTION, accounts: [account], rollups: NO_ROLLUPS });
-    digests.add(mark.digest);
+    const asked: MetricsQuery = { ...QUESTION, accounts: [account], resolution: 'hourly', rollups: NO_ROLLUPS };
+    digests.add((await readMetrics(database.warehouse, asked)).mark.digest);
   }
-  expect(digests.size).toBe(4);
+  expect(digests.size).toBe(6);
 });

@@ -2,7 +2,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
-import { ROLLUP_TABLE } from '../rollups/rollup-rows.js';
 
 /** Each is computed from those before it and from usage_events, and so must be erased after them. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'dirty_hours', 'result_pages'] as const;
@@ -80,13 +79,13 @@ export async function eraseAccountPartition(partition: AccountPartition, account
   await partition.shard.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
 }
 
-/** Statements that compute rollup rows, by any process. Their text begins so: see recompute.ts. */
+/** Statements that compute rollup rows and result pages, by any process. Their text begins so: see recompute.ts and metrics/read.ts. */
 const RECOMPUTATIONS: Statement = {
   name: 'read_recomputations',
   query: `
 SELECT query_id
 FROM system.processes
-WHERE startsWith(query, 'INSERT INTO ${ROLLUP_TABLE.hourly}') OR startsWith(query, 'INSERT INTO ${ROLLUP_TABLE.daily}')`,
+WHERE match(query, '^\\\\s*INSERT INTO (usage_hourly|usage_daily|result_pages)')`,
 };
 const recomputationRow = z.object({ query_id: z.string() });
 const RECOMPUTATION_POLL_MS = 50;

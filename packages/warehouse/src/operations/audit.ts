@@ -5,6 +5,7 @@
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
+import { clearMarks, markUnreadable } from '../rollups/dirty-hours.js';
 import { FINAL_VERSION, recomputeRollups } from '../rollups/recompute.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays, type RollupKey } from '../rollups/rollup-rows.js';
 
@@ -194,16 +195,19 @@ export async function readRollupDifferences(
 }
 
 /**
- * Recomputes a rollup row that differs. One whose version is above the truth's, which a restored backup can leave behind, is
- * removed first: until it is recomputed a moment later, answers lack it.
+ * Recomputes a rollup row that differs. One whose version is above the truth's, which a restored backup can leave behind, is removed
+ * first, and while it is away its hours are answered from the events, also if this process dies meanwhile.
  */
 export async function replaceRollup(
   warehouse: Warehouse,
   { grain, accountId, bucket }: RollupDifference,
   remove: boolean,
 ): Promise<void> {
+  const rollups = [{ accountId, bucket }];
+  const marks = remove ? await markUnreadable(warehouse, rollups) : [];
   if (remove) await removeRollup(warehouse, grain, { accountId, bucket });
-  await recomputeRollups(warehouse, grain, { rollups: [{ accountId, bucket }] });
+  await recomputeRollups(warehouse, grain, { rollups });
+  await clearMarks(warehouse, marks);
 }
 
 async function removeRollup(warehouse: Warehouse, grain: Grain, { accountId, bucket }: RollupKey): Promise<void> {

@@ -93,7 +93,7 @@ it('marks that are set or cleared twice are open only until they are cleared', a
   expect(await dirtyHours()).toEqual([1]);
   const [mark] = await select<{ markId: string }>(warehouse, 'SELECT mark_id AS markId FROM dirty_hours');
   for (let time = 0; time < 2; time += 1) {
-    await clearMarks(warehouse, [{ accountId: 'acme', hours: [], markId: mark?.markId ?? '' }]);
+    await clearMarks(warehouse, [{ accountId: 'acme', markId: mark?.markId ?? '' }]);
     expect(await dirtyHours()).toEqual([]);
   }
 });

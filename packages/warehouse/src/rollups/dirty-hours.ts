@@ -61,6 +61,22 @@ export async function markDirtyHours(
   return dirty;
 }
 
+/** Marks the hours of all events of an account on a shard, as far as they are sealed or being sealed: their marks may have been removed. */
+export async function markHoursOfEvents(shard: Warehouse, accountId: string): Promise<void> {
+  const query = `
+SELECT DISTINCT account_id AS accountId, toUnixTimestamp(event_hour) AS bucket
+FROM usage_events
+WHERE account_id = {account_id: String}`;
+  const rows = await shard.read(
+    { name: 'read_event_hours', query, query_params: { account_id: accountId } },
+    markedHourRow,
+  );
+  // After the events, like a writer: what a sealer has not begun to compute by then has them.
+  const { hourly } = await readWatermarks(shard);
+  const sealed = rows.filter(({ bucket }) => bucket < hourly.sealingUntil);
+  await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
+}
+
 /** One row for an account, whatever the number of its hours: no two rows of an insert have the same key. */
 function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
   const markId = randomUUID();
@@ -74,17 +90,23 @@ function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
 }
 
 /**
- * Marks rows that a sealer has not computed, before `sealedUntil` is raised above them: of a day its first hour, which is enough
- * for the day not to be read.
+ * Marks rows that nobody may read, and no maintainer recompute, for an hour: of a day its first hour, which is enough for the day
+ * not to be read. A sealer marks those that it has not computed, before it raises `sealedUntil` above them.
  */
-export async function markTooLarge(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<void> {
-  await insertRows(warehouse, TABLE, setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS), 'mark_dirty_hours');
+export async function markUnreadable(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<MarkKey[]> {
+  const marks = setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS);
+  await insertRows(warehouse, TABLE, marks, 'mark_dirty_hours');
+  return marks.map(({ account_id, mark_id }) => ({ accountId: account_id, markId: mark_id }));
 }
 
 /** By account. */
 export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
   const hours = new Map<string, EpochMs[]>();
-  for (const { accountId, bucket } of rows) hours.set(accountId, [...(hours.get(accountId) ?? []), bucket]);
+  for (const { accountId, bucket } of rows) {
+    const known = hours.get(accountId);
+    if (known) known.push(bucket);
+    else hours.set(accountId, [bucket]);
+  }
   return Array.from(hours, ([accountId, ofAccount]) => ({ accountId, hours: ofAccount }));
 }
 
@@ -94,7 +116,7 @@ export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
  */
 export async function clearMarks(
   warehouse: Warehouse,
-  marks: readonly Mark[],
+  marks: readonly MarkKey[],
   left: readonly AccountHours[] = [],
 ): Promise<void> {
   const cleared = marks.map(({ accountId, markId }) => ({
@@ -220,6 +242,7 @@ const mark = z.object({
 
 /** Some hours of one account that one insert has marked. */
 type Mark = z.output<typeof mark>;
+type MarkKey = Pick<Mark, 'accountId' | 'markId'>;
 
 /**
  * Marks that are due on one shard, of about so many hours, and at least one if there is any. An account's marks come together.

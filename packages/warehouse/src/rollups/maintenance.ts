@@ -6,7 +6,7 @@
 import type { EpochMs } from '@meterline/catalog';
 import { onEachShard, type Warehouse } from '../clickhouse/connection.js';
 import { isStatementLimit } from '../clickhouse/errors.js';
-import { clearMarks, hoursOf, markTooLarge, readDueMarks } from './dirty-hours.js';
+import { clearMarks, hoursOf, markUnreadable, readDueMarks } from './dirty-hours.js';
 import { keyOf, LARGE_ROWS, recomputeEach, recomputeRollups, type StatementLimits } from './recompute.js';
 import { type AccountHours, bucketOf, type Grain, type RollupKey } from './rollup-rows.js';
 import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sources.js';
@@ -129,7 +129,7 @@ async function sealStep(
       found.push(...(await sealSlice(shard, grain, slice, limits)));
     }
     // Before the second watermark, which lets queries read what is not there: see dirty-hours.ts.
-    await markTooLarge(shard, found);
+    await markUnreadable(shard, found);
     return found;
   });
   await raiseWatermarks(shards, grain, { sealedUntil: to });

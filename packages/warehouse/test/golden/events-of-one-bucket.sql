@@ -6,7 +6,7 @@ SELECT
   toUInt32(count() OVER ()) AS total_groups,
   sum(cost) OVER () AS total_cost,
   sum(usage) OVER () AS total_usage,
-  sum(sipHash64(resource_uuid, cost, usage)) OVER () AS digest,
+  sum(sipHash64(resource_uuid, values, cost, usage, series)) OVER () AS digest,
   max(max(_block_number)) OVER () AS newest_block
 FROM usage_events FINAL
 PREWHERE _block_number <= {as_of: UInt64}

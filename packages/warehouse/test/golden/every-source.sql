@@ -6,7 +6,7 @@ SELECT
   toUInt32(count() OVER ()) AS total_groups,
   sum(cost) OVER () AS total_cost,
   sum(usage) OVER () AS total_usage,
-  sum(sipHash64(account_id, workspace, cost, usage)) OVER () AS digest,
+  sum(sipHash64(account_id, workspace, values, cost, usage, series)) OVER () AS digest,
   max(max(entry_block)) OVER () AS newest_block
 FROM
 (

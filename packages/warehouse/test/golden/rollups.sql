@@ -6,7 +6,7 @@ SELECT
   toUInt32(count() OVER ()) AS total_groups,
   sum(cost) OVER () AS total_cost,
   sum(usage) OVER () AS total_usage,
-  sum(sipHash64(cost, usage)) OVER () AS digest,
+  sum(sipHash64(values, cost, usage, series)) OVER () AS digest,
   max(max(toUInt64(0))) OVER () AS newest_block
 FROM usage_daily FINAL
 WHERE account_id = {account_id: String}

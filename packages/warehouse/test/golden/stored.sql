@@ -1,4 +1,4 @@
-INSERT INTO result_pages (account_id, result_id, rank, values, cost, usage, total_groups, total_cost, total_usage, series)
+INSERT INTO result_pages (account_id, result_id, rank, values, cost, usage, series, total_groups, total_cost, total_usage)
 SELECT
   {owner: String},
   {result_id: UUID},
@@ -6,10 +6,10 @@ SELECT
   [resource_name, billing_dimension, if(min(workspace) = max(workspace), min(workspace), ''), ''] AS values,
   sum(rollup_cost) AS cost,
   sum(rollup_usage) AS usage,
+  ([toInt32(0)], [cost], [usage]) AS series,
   toUInt32(count() OVER ()) AS total_groups,
   sum(cost) OVER () AS total_cost,
-  sum(usage) OVER () AS total_usage,
-  ([toInt32(0)], [cost], [usage])
+  sum(usage) OVER () AS total_usage
 FROM usage_daily FINAL
 ARRAY JOIN
   detail.resource_name AS resource_name,
@@ -24,4 +24,4 @@ WHERE account_id = {account_id: String}
   AND workspace IN {workspace: Array(String)}
   AND resource_type = {resource_type: String}
 GROUP BY resource_name, billing_dimension
-QUALIFY sum(sipHash64(resource_name, billing_dimension, cost, usage)) OVER () = {digest: UInt64}
+QUALIFY sum(sipHash64(resource_name, billing_dimension, values, cost, usage, series)) OVER () = {digest: UInt64}

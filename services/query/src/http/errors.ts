@@ -56,8 +56,11 @@ interface FullStore {
 
 export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullStore): ApiError {
   const whose = isOfCaller ? 'you may have' : 'all callers of this account together may have';
-  const minutes = Math.ceil(seconds / 60);
-  const message = `This result has ${counted(groups, 'group')}, and ${whose} ${counted(most, 'group')} stored for later pages in 24 hours; filter, group by fewer dimensions, or try again in ${counted(minutes, 'minute')}.`;
+  const limit = `This result has ${counted(groups, 'group')}, and ${whose} ${counted(most, 'group')} stored for later pages in 24 hours`;
+  // There will never be room for it.
+  if (groups > most) return new ApiError(400, 'too_many_groups', `${limit}; filter, or group by fewer dimensions.`);
+  const minutes = counted(Math.ceil(seconds / 60), 'minute');
+  const message = `${limit}; filter, group by fewer dimensions, or try again in ${minutes}.`;
   return tooMany('too_many_stored_groups', message, seconds);
 }
 

@@ -86,7 +86,7 @@ export async function firstPage(
 
 /**
  * @param principal who stores the result, if it is not stored yet
- * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups`
+ * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_groups`, `too_many_stored_groups`
  */
 export async function nextPage(
   { readRollupState, storedGroups }: PagesDependencies,
@@ -195,7 +195,7 @@ export class StoredGroups {
     this.#caller = limiter('caller', Math.floor(most * CALLER_SHARE));
   }
 
-  /** To be called before so many groups are stored. @throws ApiError `too_many_stored_groups`, which says when there is room */
+  /** To be called before so many groups are stored. @throws ApiError `too_many_groups`; `too_many_stored_groups`, which says when there is room */
   async requireRoom(principal: Principal, groups: number): Promise<void> {
     for (const [limiter, key] of this.#limits(principal)) {
       const window = await limiter.get(key);

@@ -11,7 +11,8 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
     description:
       'A parameter is missing, unknown, repeated or has a value that is not allowed (`invalid_parameter`), a cursor is not of ' +
       'this query or too old (`invalid_cursor`, `cursor_expired`), single events are asked of a month that has none any more ' +
-      '(`events_dropped`), the body is not what the operation takes (`invalid_body`), the version does not exist ' +
+      '(`events_dropped`), the second page of a result has been asked for that has more groups than may be stored at all ' +
+      '(`too_many_groups`), the body is not what the operation takes (`invalid_body`), the version does not exist ' +
       '(`invalid_api_version`), or two credentials contradict each other (`conflicting_credentials`).',
     error: invalidParameters([{ parameter: 'startTime', message: START_TIME }]),
   },
