@@ -51,7 +51,8 @@ function requireNode() {
  */
 async function installPackages(forTests) {
   const installed = modifiedAt('node_modules/.package-lock.json');
-  const hasTools = modifiedAt('node_modules/jest/package.json') > 0;
+  // npm writes this list last: an installation that was killed may have left the folder.
+  const hasTools = installed > 0 && read('node_modules/.package-lock.json').includes('"node_modules/jest"');
   const manifests = ['package.json', 'package-lock.json'];
   for (const group of ['packages', 'services']) {
     for (const name of readdirSync(join(ROOT, group))) manifests.push(join(group, name, 'package.json'));

@@ -111,7 +111,10 @@ describe('the dashboard', () => {
     const { targets, timeFrom } = panel('This month to date against last month');
     expect(timeFrom).toBe('now-1M/M');
     const range = { from: LAST_MONTH, to: RANGE.to };
-    expect(await rowsOf(targets[0], range)).toEqual([{ 'Last month': 32, 'This month to date': 75.015002000001 }]);
+    expect(await rowsOf(targets[0], range)).toEqual([
+      { Month: '2025-10', Cost: 32 },
+      { Month: '2025-11', Cost: 75.015002000001 },
+    ]);
   });
 
   it('the panel of resource types has every bar of every type, in the order of time', async () => {

@@ -96,7 +96,7 @@ async function usersFor(adminUrl: string, queuePrefix: string | undefined): Prom
   const pattern = queuePrefix === undefined ? '*' : patternOf(queuePrefix);
   return REDIS_USERS.reduce(
     (text, user) => text.replace(`>${user.toUpperCase()}_PASSWORD`, `>${new URL(redisUrlOf(adminUrl, user)).password}`),
-    users.replaceAll('bull:', `${pattern}:`).replaceAll('{bull*}:', `{${pattern}*}:`),
+    users.replaceAll('bull:', `${pattern}:`),
   );
 }
 

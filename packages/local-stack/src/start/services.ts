@@ -63,7 +63,7 @@ export function urlAt(port: number): string {
 }
 
 /**
- * The port asked for, or else the usual one, or else any that is free.
+ * The port asked for (0: any that is free), or else the usual one, or else any that is free.
  * @param listener what listens there, as in "the API"
  * @throws LocalStackError if the one asked for is in use
  */
@@ -73,6 +73,7 @@ export async function choosePort(
   usual: number,
   say: (line: string) => void,
 ): Promise<number> {
+  if (wanted === 0) return findFreePort();
   if (wanted !== undefined) {
     await requireFreePort(wanted, listener);
     return wanted;

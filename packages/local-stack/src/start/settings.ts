@@ -15,7 +15,7 @@ export const DEFAULT_DATA_DIR = '.meterline';
 
 export const HELP = `Usage: npm start [-- [--no-demo] [--shards N] [--collector-port N]]
 
-Runs Meterline on this machine: ClickHouse, Redis, the three services, and a demo with live traffic.
+Runs Meterline on this machine: ClickHouse, Redis, the services, and a demo with live traffic.
 
   --no-demo           start empty: neither history nor live traffic
   --shards N          ClickHouse as N servers that share the accounts, each with some 250 MB of memory (1)
@@ -35,7 +35,7 @@ export interface CommandLine {
   readonly help: boolean;
 }
 
-const portText = wholeNumberVariable(1, 65_535);
+const portText = wholeNumberVariable(0, 65_535);
 
 /** @throws EnvError */
 export function parseCommandLine(args: string[]): CommandLine {
