@@ -1,5 +1,5 @@
 /** Whose events, marks and rollup rows a statement reads. */
-import type { Relation } from './clickhouse/connection.js';
+import type { StatementParameters } from './clickhouse/connection.js';
 
 /** None of them twice. A cluster answers about one account from its shard alone. */
 export type Accounts = readonly string[] | 'all';
@@ -15,7 +15,7 @@ export function accountsCondition(accounts: Accounts): string[] {
   return ['account_id IN {accounts: Array(String)}'];
 }
 
-export function accountsParameters(accounts: Accounts): Relation['query_params'] {
+export function accountsParameters(accounts: Accounts): StatementParameters {
   if (accounts === 'all') return {};
   const account = onlyAccount(accounts);
   return account === undefined ? { accounts } : { account_id: account };

@@ -11,6 +11,8 @@
  */
 import type { Intake } from './intake.js';
 
+/** Of late rows in one insert. The time it takes grows with each: docs/decisions/0006. */
+const MOST_MONTHS = 12;
 /** How long rows wait for others: so many times as long as the latest insert took, which a busy ClickHouse makes longer. */
 const WAITS_PER_INSERT = 4;
 /** So many times flushMs at most. */
@@ -26,8 +28,6 @@ export interface BatcherOptions {
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
   readonly maxIntakes: number;
   readonly maxInFlight: number;
-  /** An insert holds slices of at most so many months; no limit when undefined. */
-  readonly maxMonths?: number;
   /** Rejects with an AbortError once it gives up for a shutdown, and with anything else for a defect. */
   readonly store: (batch: readonly Intake[]) => Promise<void>;
 }
@@ -84,8 +84,7 @@ export class Batcher {
           this.#pending.push({ ...slice, turn: this.#turn + index, resolve, reject });
         }),
     );
-    // Without a limit of months every job is one slice, and they are in order.
-    if (this.#options.maxMonths !== undefined) this.#pending.sort((a, b) => a.turn - b.turn);
+    this.#pending.sort((a, b) => a.turn - b.turn);
     if (slices.length === 0) return promises;
     if (!this.#isDue) this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs);
     this.#flush();
@@ -134,15 +133,15 @@ export class Batcher {
     return this.#pendingRows >= rows || this.#pending.length >= maxIntakes;
   }
 
-  /** Whole slices up to maxRows and maxMonths, and at least one. What it leaves is due, like what it takes. */
+  /** Whole slices up to maxRows and MOST_MONTHS, and at least one. What it leaves is due, like what it takes. */
   #takeBatch(): Waiting[] {
-    const { maxRows, maxMonths = Number.POSITIVE_INFINITY } = this.#options;
+    const { maxRows } = this.#options;
     const months = new Set<number>();
     let rows = 0;
     const end = this.#pending.findIndex(({ intake, month }, index) => {
       rows += rowsOf(intake);
       if (month !== undefined) months.add(month);
-      return index > 0 && (rows > maxRows || months.size > maxMonths);
+      return index > 0 && (rows > maxRows || months.size > MOST_MONTHS);
     });
     const batch = this.#pending.splice(0, end === -1 ? this.#pending.length : end);
     clearTimeout(this.#timer);

@@ -13,7 +13,7 @@ import {
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Counter } from 'prom-client';
-import { divideByAge, type Intake, rejectedAsTooOld, rejectedByStorage } from './intake.js';
+import { divideByAge, type Intake, rejectedLater, tooOldBefore } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -112,7 +112,7 @@ export class EventStore {
       if (!isContentError(error)) throw error;
       const [only, ...others] = parts;
       if (only && others.length === 0 && only.accepted.length === 1) {
-        return [rejectedByStorage(only.job, only.accepted, error.message)];
+        return rejectedLater(only.job, only.accepted, { reason: 'rejected_by_storage', message: error.message });
       }
       const [left, right] = halves(parts);
       return (await this.#insertAccepted(left)).concat(await this.#insertAccepted(right));
@@ -145,7 +145,7 @@ export class EventStore {
     const divided = parts.map(({ job, accepted: rows }) => ({ job, ...divideByAge(rows, droppingBefore) }));
     const known = new Set(byStorage.map(keyOf));
     const tooOld = divided
-      .flatMap(({ job, tooOld: rows }) => rejectedAsTooOld(job, rows, droppingBefore))
+      .flatMap(({ job, tooOld: rows }) => rejectedLater(job, rows, tooOldBefore(droppingBefore)))
       .filter((event) => !known.has(keyOf(event)));
     await this.#keepRejected(tooOld);
     return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };

@@ -7,7 +7,7 @@ import {
   PriceBook,
 } from '@meterline/catalog';
 import { SANDBOX_EVENT } from '../../../test/harness/events.js';
-import { Pricer, rejectedByStorage } from './intake.js';
+import { Pricer, rejectedLater } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: '7', receivedAt: NOW - 1_000 };
@@ -142,11 +142,11 @@ it('the intake rejects events of closed months, and keeps each as it was sent', 
   expect(taken(given, { closedBefore: closedBefore - 1 }).rejected).toHaveLength(1);
 });
 
-it('rejectedByStorage keeps a payload that is accepted as the same event when it is sent again', () => {
+it('an event that is rejected later keeps a payload that is accepted as the same event when it is sent again', () => {
   const sent = { ...EVENT, resourceUuid: 'u-1', usage: '0.000000001', revision: 4, void: true };
   const { rows, accepted } = taken({ data: { events: ['bad', sent] } });
-  const row = rejectedByStorage(JOB, rows, 'violated constraint');
-  const reason = 'rejected_by_storage';
-  expect(row).toMatchObject({ jobId: '7', position: 1, reason, message: 'violated constraint' });
-  expect(taken({ text: row.payload }).accepted[0]?.priced).toEqual(accepted[0]?.priced);
+  const rejection = { reason: 'rejected_by_storage', message: 'violated constraint' } as const;
+  const [row] = rejectedLater(JOB, rows, rejection);
+  expect(row).toMatchObject({ jobId: '7', position: 1, ...rejection });
+  expect(taken({ text: row?.payload ?? '' }).accepted[0]?.priced).toEqual(accepted[0]?.priced);
 });

@@ -91,7 +91,7 @@ export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted:
 }
 
 /** Also for an event that is stored already, and for one that is sent again. */
-function tooOldBefore(closedBefore: EpochMs): Rejection {
+export function tooOldBefore(closedBefore: EpochMs): Rejection {
   const message =
     `events before ${formatTimestamp(closedBefore)} are not accepted any more, because their months are closed; ` +
     'if this one was stored before, it still counts as it was';
@@ -137,20 +137,12 @@ function rejectedEvent(
   };
 }
 
-/** Storage rejected the only one of these events, which had passed every check. */
-export function rejectedByStorage(job: Intake['job'], only: EventRows, message: string): RejectedEvent {
-  return rejectedLater(job, only, 0, { reason: 'rejected_by_storage', message });
-}
-
-/** These events had passed every check, and their months are being dropped. */
-export function rejectedAsTooOld(job: Intake['job'], rows: EventRows, closedBefore: EpochMs): RejectedEvent[] {
-  return Array.from({ length: rows.length }, (_, row) => rejectedLater(job, rows, row, tooOldBefore(closedBefore)));
-}
-
-/** Its payload is in the form a producer may send. */
-function rejectedLater(job: Intake['job'], rows: EventRows, row: number, rejection: Rejection): RejectedEvent {
-  const input = toUsageEventInput(rows.eventOf(row));
-  return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);
+/** These events had passed every check. Their payloads are in the form that a producer may send. */
+export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Rejection): RejectedEvent[] {
+  return Array.from({ length: rows.length }, (_, row) => {
+    const input = toUsageEventInput(rows.eventOf(row));
+    return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);
+  });
 }
 
 function claimedAccount(input: unknown): string {

@@ -10,8 +10,6 @@ import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
 import type { Intake } from './intake.js';
 
-/** Of one insert in the late lane. The time it takes grows with each: docs/decisions/0006. */
-const LATE_MONTHS = 12;
 /** However late hours are sealed: current rows lie in three months at most. */
 const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 
@@ -22,7 +20,7 @@ const LATE_IN_FLIGHT = 1;
 /** Of the most rows of an insert: inserts of a quarter cost ClickHouse little more a row, and are there sooner. */
 const ENOUGH = 0.25;
 
-export interface LanesOptions extends Omit<BatcherOptions, 'maxMonths' | 'maxInFlight' | 'enoughRows'> {
+export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight' | 'enoughRows'> {
   /** How long after its end an hour is sealed. */
   readonly sealDelayMs: number;
 }
@@ -41,7 +39,7 @@ export class Lanes {
   constructor({ sealDelayMs, ...given }: LanesOptions) {
     const options = { ...given, enoughRows: given.maxRows * ENOUGH };
     this.#current = new Batcher({ ...options, maxInFlight: CURRENT_IN_FLIGHT });
-    this.#late = new Batcher({ ...options, maxInFlight: LATE_IN_FLIGHT, maxMonths: LATE_MONTHS });
+    this.#late = new Batcher({ ...options, maxInFlight: LATE_IN_FLIGHT });
     this.#sealDelayMs = sealDelayMs;
   }
 

@@ -26,16 +26,15 @@ type StatementEnd = (outcome: StatementOutcome, error?: unknown) => void;
 /** The value of a parameter of a statement. Members of a tuple may be of different types, those of an array may not. */
 export type Parameter = string | number | bigint | TupleParam | readonly Parameter[];
 
-/** Part of a statement, with its parameters; only identifiers of the catalog are ever part of the text. */
-export interface Relation {
-  readonly query: string;
-  /** Values of `{name: Type}` in the text. */
-  readonly query_params: Readonly<Record<string, Parameter>>;
-}
+/** Values of `{name: Type}` in a statement's text. */
+export type StatementParameters = Readonly<Record<string, Parameter>>;
 
-export interface Statement extends Pick<Relation, 'query'>, Partial<Pick<Relation, 'query_params'>> {
+export interface Statement {
   /** Stable: metrics, dashboards and traces name the statement by it. */
   readonly name: string;
+  /** Only identifiers of the catalog are ever part of it. */
+  readonly query: string;
+  readonly query_params?: StatementParameters;
   /** For this statement alone. */
   readonly settings?: ClickHouseSettings;
   /** Short and needed by everyone: it has connections of its own, so that it never waits for a long one. */

@@ -14,7 +14,7 @@ import {
   type Window,
 } from '@meterline/catalog';
 import { type Accounts, accountsCondition, accountsParameters } from '../accounts.js';
-import type { Parameter, Relation } from '../clickhouse/connection.js';
+import type { Parameter, StatementParameters } from '../clickhouse/connection.js';
 import { type AccountBucket, bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/rollup-rows.js';
 import { dateTime } from '../rollups/sources.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
@@ -250,7 +250,7 @@ function listParameter(buckets: readonly AccountBucket[]): Parameter {
 export function selectionParameters(
   { accounts, filters, excluded = {} }: Omit<Selection, 'window'>,
   segments: readonly TimeSpan[],
-): Relation['query_params'] {
+): StatementParameters {
   const times = segments.map((segment, index) => timeParameters(segment, index));
   const compared = [
     ...Object.entries(filters),
@@ -273,7 +273,7 @@ export function withEvents({ startTime, endTime }: Window): Window {
  * Of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
  * as the number that it is, and planning a short statement takes a tenth less.
  */
-function timeParameters(span: TimeSpan, index: number): Relation['query_params'] {
+function timeParameters(span: TimeSpan, index: number): StatementParameters {
   const unit = isOfWholeHours(span) ? 1000 : 1;
   const { only, except, days } = span;
   return {

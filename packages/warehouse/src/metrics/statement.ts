@@ -17,7 +17,7 @@ import {
   type Window,
 } from '@meterline/catalog';
 import { accountsCondition } from '../accounts.js';
-import type { Relation, Statement } from '../clickhouse/connection.js';
+import type { Statement, StatementParameters } from '../clickhouse/connection.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays } from '../rollups/rollup-rows.js';
 import { NO_ROLLUPS, type ReadableRollups } from '../rollups/watermarks.js';
 import {
@@ -81,7 +81,7 @@ export interface RankedGroups {
   readonly from: string;
   /** Of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
-  readonly query_params: Relation['query_params'];
+  readonly query_params: StatementParameters;
 }
 
 /** By which a later page can tell whether what it computes is the answer that the first page was part of. */

@@ -38,7 +38,7 @@ ORDER BY partition`,
   };
 }
 
-const partitionRow = z.object({ partition: z.string(), rows: z.string().transform(Number) });
+const partitionRow = z.object({ partition: z.string(), rows: z.coerce.number() });
 
 export async function readAccountPartitions(
   shards: readonly Warehouse[],
@@ -59,24 +59,23 @@ export async function readAccountPartitions(
 const ON_EVERY_REPLICA = { mutations_sync: '2' } as const;
 
 /**
- * A mutation, not a lightweight DELETE: that one only marks rows, and merges may take for ever to drop them. This one
+ * Resolves when the rows are gone from every replica. A mutation, not a lightweight DELETE: that one only marks rows, and merges may take for ever to drop them. This one
  * rewrites the partition's parts without the rows; ClickHouse removes the old files after some minutes
  * (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
  */
-function erasePartitionStatement({ table, partition }: Omit<AccountPartition, 'shard'>, accountId: string): Statement {
-  return {
+export async function eraseAccountPartition(
+  { shard, table, partition }: AccountPartition,
+  accountId: string,
+): Promise<void> {
+  await shard.run({
     name: 'erase_account_partition',
     query: `
 ALTER TABLE {table: Identifier}
 DELETE IN PARTITION ID {partition: String}
 WHERE ${rowsOf(table)}`,
     query_params: { table, partition, account_id: accountId },
-  };
-}
-
-/** Resolves when the rows are gone from every replica. */
-export async function eraseAccountPartition(partition: AccountPartition, accountId: string): Promise<void> {
-  await partition.shard.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
+    settings: ON_EVERY_REPLICA,
+  });
 }
 
 /** Statements that compute rollup rows and result pages, by any process. Their text begins so: see recompute.ts and metrics/read.ts. */
@@ -107,12 +106,9 @@ export async function recomputationsEnded(shards: readonly Warehouse[]): Promise
   });
 }
 
-/** Refusals that were settled are marked as deleted; this takes those of every account out of the files. */
-const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MASK';
-
-/** Resolves when nothing of them is left on any shard. */
+/** Rejections that were settled are marked as deleted. Resolves when those of every account are gone from the files of each shard. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
-  const statement = { name, query: REMOVE_DELETED_REJECTIONS, settings: ON_EVERY_REPLICA };
+  const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK', settings: ON_EVERY_REPLICA };
   await onEachShard(shards, (shard) => shard.run(statement));
 }

@@ -4,7 +4,7 @@
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
+import type { Statement, StatementParameters, Warehouse } from '../clickhouse/connection.js';
 import { clearMarks, markUnreadable } from '../rollups/dirty-hours.js';
 import { FINAL_VERSION, recomputeRollups } from '../rollups/recompute.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays, type RollupKey } from '../rollups/rollup-rows.js';
@@ -47,18 +47,19 @@ function inScope(bucket: string, { accountId }: AuditScope): string {
   return accountId === undefined ? inWindow : `account_id = {account_id: String} AND ${inWindow}`;
 }
 
-function scopeParameters({ window, accountId }: AuditScope): Relation['query_params'] {
+function scopeParameters({ window, accountId }: AuditScope): StatementParameters {
   const { startTime, endTime } = window;
   return { from: startTime / 1000, to: endTime / 1000, ...(accountId !== undefined && { account_id: accountId }) };
 }
 
-function auditDaysStatement(scope: AuditScope): Statement {
+/** @returns the starts of the days of the scope that hold events or rollup rows, ascending */
+export async function readAuditDays(warehouse: Warehouse, scope: AuditScope): Promise<EpochMs[]> {
   const days = (table: string, bucket: string) => `
   SELECT DISTINCT toStartOfDay(${bucket}) AS day
   FROM ${table}
   WHERE ${inScope(bucket, scope)}`;
   const tables = [days('usage_events', 'event_hour'), days('usage_hourly', 'bucket'), days('usage_daily', 'bucket')];
-  return {
+  const statement = {
     name: 'read_audit_days',
     query: `
 SELECT DISTINCT toUnixTimestamp(day) AS started
@@ -68,11 +69,7 @@ FROM
 ORDER BY started`,
     query_params: scopeParameters(scope),
   };
-}
-
-/** @returns the starts of the days of the scope that hold events or rollup rows, ascending */
-export async function readAuditDays(warehouse: Warehouse, scope: AuditScope): Promise<EpochMs[]> {
-  const rows = await warehouse.read(auditDaysStatement(scope), z.object({ started: z.number() }));
+  const rows = await warehouse.read(statement, z.object({ started: z.number() }));
   return rows.map(({ started }) => started * 1000);
 }
 

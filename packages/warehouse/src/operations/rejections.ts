@@ -128,7 +128,7 @@ LIMIT {limit: UInt32}`,
         after_time: after.receivedAt,
         after_job: after.jobId,
         after_position: after.position,
-        after_fingerprint: String(after.fingerprint),
+        after_fingerprint: after.fingerprint,
       }),
     },
   };
@@ -136,7 +136,6 @@ LIMIT {limit: UInt32}`,
 }
 
 export async function countOpenRejections(warehouse: Warehouse, filter: RejectionFilter): Promise<number> {
-  const row = z.object({ rejections: z.string() });
   const statement = {
     name: 'count_open_rejections',
     query: `
@@ -145,8 +144,8 @@ FROM rejected_events FINAL
 WHERE ${openConditions(filter).join('\n  AND ')}`,
     query_params: parameters(filter),
   };
-  const [counted] = await warehouse.read(statement, row);
-  return Number(counted?.rejections);
+  const [counted] = await warehouse.read(statement, z.object({ rejections: z.coerce.number() }));
+  return counted?.rejections ?? 0;
 }
 
 /**
@@ -229,9 +228,6 @@ function conditions(filter: RejectionFilter): string[] {
   return Object.entries(CONDITIONS).flatMap(([name, condition]) => (name in parameters(filter) ? [condition] : []));
 }
 
-function parameters({ fingerprint, ...others }: RejectionFilter): Record<string, Parameter> {
-  const all = { ...others, fingerprint: fingerprint?.toString() };
-  return Object.fromEntries(
-    Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
+function parameters(filter: RejectionFilter): Record<string, Parameter> {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }

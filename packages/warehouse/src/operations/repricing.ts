@@ -23,17 +23,12 @@ export interface RepricingScope {
 /** An event's place in the order in which the table is read. */
 export type EventKey = Pick<PricedEvent, 'eventId' | 'timestamp'>;
 
-const integer = z
-  .string()
-  .regex(/^-?\d+$/)
-  .transform(Number);
-
 const dimensionSpan = z
   .object({
     billingDimension: z.enum(BILLING_DIMENSIONS),
-    events: integer,
+    events: z.coerce.number(),
     firstEventId: z.string(),
-    firstTimestamp: integer,
+    firstTimestamp: z.coerce.number(),
   })
   .transform(({ firstEventId: eventId, firstTimestamp: timestamp, ...span }) => ({
     ...span,

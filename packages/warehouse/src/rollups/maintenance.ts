@@ -98,25 +98,19 @@ export async function sealNext(
 ): Promise<SealedStep | undefined> {
   const { hourly, daily } = await lowestWatermarks(shards);
   return (
-    (await sealStep(shards, { grain: 'hourly', from: hourly.sealedUntil, limit: bucketOf(due, 'hourly'), limits })) ??
+    (await sealStep(shards, 'hourly', hourly.sealedUntil, bucketOf(due, 'hourly'), limits)) ??
     // Days are made of hours, so only hours that are sealed make a day.
-    sealStep(shards, {
-      ...{ grain: 'daily', from: daily.sealedUntil, limit: bucketOf(hourly.sealedUntil, 'daily'), limits },
-    })
+    sealStep(shards, 'daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily'), limits)
   );
-}
-
-interface Step {
-  readonly grain: Grain;
-  readonly from: EpochMs;
-  readonly limit: EpochMs;
-  readonly limits: SealingLimits;
 }
 
 /** The slices are read after the first watermark is raised: a row that is in none of them has only later events. */
 async function sealStep(
   shards: readonly Warehouse[],
-  { grain, from, limit, limits }: Step,
+  grain: Grain,
+  from: EpochMs,
+  limit: EpochMs,
+  limits: SealingLimits,
 ): Promise<SealedStep | undefined> {
   if (from >= limit) return undefined;
   const { stepRows, statementRows } = limits;

@@ -3,12 +3,12 @@
  * again, late, twice or at the same time as someone else does no harm: the row with the higher version is the later
  * snapshot, and it is the one that readers see. Source: DESIGN section 4.
  */
-import type { Relation, Warehouse } from '../clickhouse/connection.js';
+import type { Warehouse } from '../clickhouse/connection.js';
 import { isStatementLimit } from '../clickhouse/errors.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
 import { type RollupSelection, readSourceRows, SOURCES, selectRollups } from './sources.js';
 
-/** In the order of {@link rollupsStatement}. */
+/** In the order of {@link rollupsSelect}. */
 export const ROLLUP_COLUMNS = [
   'account_id',
   'bucket',
@@ -32,12 +32,10 @@ export type Finality = 'replaceable' | 'final';
  * Entries are sorted because they then compress better. As texts they are compared in a seventh of the time that tuples take;
  * names hold no control characters, so the order is that of the tuples.
  */
-function rollupsStatement(grain: Grain, selection: RollupSelection, finality: Finality): Relation {
-  const { condition, query_params } = selectRollups(grain, selection);
+function rollupsSelect(grain: Grain, condition: string, finality: Finality): string {
   const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
   const spread = (column: string) => `groupArrayArray(arrayWithConstant(length(groups), ${column}))`;
-  return {
-    query: `
+  return `
 SELECT
   account_id,
   bucket,
@@ -91,9 +89,7 @@ FROM
   )
   GROUP BY account_id, bucket, workspace, resource_type, billing_dimension
 )
-GROUP BY account_id, bucket`,
-    query_params,
-  };
+GROUP BY account_id, bucket`;
 }
 
 /**
@@ -110,10 +106,10 @@ export async function recomputeRollups(
   selection: RollupSelection,
   finality: Finality = 'replaceable',
 ): Promise<void> {
-  const { query, query_params } = rollupsStatement(grain, selection, finality);
+  const { condition, query_params } = selectRollups(grain, selection);
   await warehouse.run({
     name: `recompute_${ROLLUP_TABLE[grain]}`,
-    query: `INSERT INTO ${ROLLUP_TABLE[grain]} (${ROLLUP_COLUMNS.join(', ')})${query}\n${ROLLUP_SETTINGS}`,
+    query: `INSERT INTO ${ROLLUP_TABLE[grain]} (${ROLLUP_COLUMNS.join(', ')})${rollupsSelect(grain, condition, finality)}\n${ROLLUP_SETTINGS}`,
     query_params,
   });
 }

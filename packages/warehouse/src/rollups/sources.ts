@@ -5,7 +5,7 @@
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
+import type { StatementParameters, Warehouse } from '../clickhouse/connection.js';
 import { GRAIN_MS, type Grain, type RollupKey } from './rollup-rows.js';
 
 /** A rollup row's place in the order of its table. */
@@ -105,7 +105,10 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
 };
 
 /** Conditions on the table's key, with their parameters. */
-type Selected = Pick<Relation, 'query_params'> & { readonly condition: string };
+interface Selected {
+  readonly condition: string;
+  readonly query_params: StatementParameters;
+}
 
 /** The rows with from <= hour < to, of every account. */
 function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
@@ -163,13 +166,9 @@ export async function readSourceRows(
   grain: Grain,
   selection: RollupSelection,
 ): Promise<SourceRows[]> {
-  return warehouse.read(sourceRowsStatement(grain, selection), sourceRows);
-}
-
-function sourceRowsStatement(grain: Grain, selection: RollupSelection): Statement {
   const { table, bucket, rows } = SOURCES[grain];
   const { condition, query_params } = selectRollups(grain, selection);
-  return {
+  const statement = {
     name: 'read_source_rows',
     query: `
 SELECT
@@ -181,6 +180,7 @@ WHERE ${condition}
 GROUP BY account_id, started`,
     query_params,
   };
+  return warehouse.read(statement, sourceRows);
 }
 
 const stepRow = z.object({ last_bucket: z.number() });
