@@ -11,7 +11,7 @@ import { environment as ofStart } from '../packages/local-stack/dist/start/setti
 import { environment as alerts, constants as ofAlerts } from '../services/alerts/dist/env.js';
 import { createAlertMetrics } from '../services/alerts/dist/metrics.js';
 import { environment as collector, constants as ofCollector } from '../services/collector/dist/env.js';
-import { bytesGauge, createEventMetrics } from '../services/collector/dist/metrics.js';
+import { createEventMetrics } from '../services/collector/dist/metrics.js';
 import { registerWorkerGauges } from '../services/ingest/dist/admin.js';
 import { environment as ingest, constants as ofIngest } from '../services/ingest/dist/env.js';
 import { createIngestMetrics } from '../services/ingest/dist/metrics.js';
@@ -97,8 +97,7 @@ const SERVICES = {
     outageGauge(registry, {});
     requestMetrics(registry);
     refusalCounter(registry);
-    createEventMetrics(registry);
-    bytesGauge(registry, {});
+    createEventMetrics(registry, {});
   },
   alerts: (registry) => {
     outageGauge(registry, {});

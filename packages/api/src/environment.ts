@@ -1,8 +1,8 @@
 /** The variables of a service that answers HTTP, besides those of every service. */
-import { adminPortVariable, constant, urlVariable, wholeNumberVariable } from '@meterline/service';
+import { constant, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 import type { RateLimits } from './admission/rate-limits.js';
-import { type AccountClaims, claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/tokens.js';
+import { claimPath, DEFAULT_ACCOUNT_CLAIMS, type TokenVerifierOptions } from './auth/tokens.js';
 
 /**
  * Addresses of proxies. Express alone would also take octal and hexadecimal ones, and trust others than were meant; it takes no `/0`.
@@ -65,8 +65,8 @@ export function rateLimits({
 }
 
 export const httpVariables = {
-  ADMIN_PORT: adminPortVariable,
-  AUTH_JWKS_URL: urlVariable(/^https?$/, 'https://auth.example.com/.well-known/jwks.json')
+  AUTH_JWKS_URL: z
+    .url({ protocol: /^https?$/, error: 'must be a URL such as https://auth.example.com/.well-known/jwks.json' })
     .optional()
     .describe(
       'Where the keys of OAuth2 access tokens are published. With `AUTH_ISSUER` and `AUTH_AUDIENCE`, or none of the three.',
@@ -107,13 +107,6 @@ export const httpVariables = {
 /** How many proxies stand before the service, or their addresses; false for none. */
 export type TrustProxy = false | number | string[];
 
-interface TokenSettings {
-  readonly jwksUrl: string;
-  readonly issuer: string;
-  readonly audience: string;
-  readonly accountClaims: AccountClaims;
-}
-
 /** A token can be checked only against all three. */
 const REQUIRED_FOR_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const;
 const ABOUT_CLAIMS = ['AUTH_ACCOUNTS_CLAIM', 'AUTH_ACCOUNT_NAMES_CLAIM', 'AUTH_ADMIN_ROLES'] as const;
@@ -122,7 +115,7 @@ type TokenVariable = (typeof REQUIRED_FOR_TOKENS | typeof ABOUT_CLAIMS)[number];
 /** An environment with its token settings in place of the variables that they come from. */
 export type WithTokens<Env> = Omit<Env, TokenVariable> & {
   /** Undefined: only API keys are accepted. */
-  readonly tokens: TokenSettings | undefined;
+  readonly tokens: Omit<TokenVerifierOptions, 'clock' | 'log'> | undefined;
 };
 
 type TokenVariables = Pick<z.output<z.ZodObject<typeof httpVariables>>, TokenVariable>;

@@ -1,8 +1,16 @@
 /** How an application becomes a service: what it shares with others, its connection to Redis, its ports, its page, its start and its end. */
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
-import { connectRedis, Outage, onceAMinute, openAdminServer, type Service, STOP_DEADLINE_MS } from '@meterline/service';
+import {
+  connectRedis,
+  Outage,
+  onceAMinute,
+  openAdminServer,
+  type processVariables,
+  type Service,
+  STOP_DEADLINE_MS,
+} from '@meterline/service';
 import {
   type AccountDirectory,
   ApiKeyStore,
@@ -18,7 +26,8 @@ import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { RateLimiter, type RefusalObserver, refusalCounter } from './admission/rate-limits.js';
 import type { ApplicationOptions } from './application.js';
-import { createTokenVerifier, type TokenVerifier } from './auth/tokens.js';
+import type { Authorities } from './auth/authenticate.js';
+import { createTokenVerifier } from './auth/tokens.js';
 import { type httpVariables, rateLimits, type WithTokens } from './environment.js';
 import { requestMetrics, requestSpans } from './http/request-observation.js';
 import { startServer } from './server.js';
@@ -28,11 +37,8 @@ const MAX_RECONNECT_DELAY_MS = 1_000;
 
 /** The variables of every such service. */
 type HostEnv = WithTokens<z.output<z.ZodObject<typeof httpVariables>>> &
-  Parameters<typeof rateLimits>[0] & {
-    readonly REDIS_URL: string;
-    readonly LISTEN_HOST?: string | undefined;
-    readonly PORT: number;
-  };
+  z.output<z.ZodObject<typeof processVariables>> &
+  Parameters<typeof rateLimits>[0] & { readonly PORT: number };
 
 interface HostOptions {
   readonly name: 'query' | 'collector';
@@ -45,14 +51,10 @@ interface HostOptions {
 }
 
 /** What every such service has. */
-interface Host extends ApplicationOptions {
-  readonly clock: () => Date;
+interface Host extends ApplicationOptions, Authorities {
   readonly registry: Registry;
   readonly redis: RedisClient;
   readonly accounts: AccountDirectory;
-  readonly keys: ApiKeyStore;
-  /** Undefined: only API keys are accepted. */
-  readonly tokens: TokenVerifier | undefined;
   readonly rates: RateLimiter;
   readonly observeRefusal: RefusalObserver;
   /** Is called when the service has stopped, or could not start. */
@@ -140,12 +142,8 @@ export function createRedis(url: string): RedisClient {
  * The page is built separately; without it the API works as usual.
  * @param folder where its build belongs
  */
-export async function builtPage(folder: string, log: Logger): Promise<string | undefined> {
-  const built = await access(join(folder, 'index.html')).then(
-    () => true,
-    () => false,
-  );
-  if (built) return folder;
+export function builtPage(folder: string, log: Logger): string | undefined {
+  if (existsSync(join(folder, 'index.html'))) return folder;
   log.warn({ event: 'page_missing', folder }, 'the web page is not built; only the API answers');
   return undefined;
 }

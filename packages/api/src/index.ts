@@ -41,7 +41,7 @@ export * from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { noteInLog, requestIdOf, requestMetrics } from './http/request-observation.js';
 export { onResponseEnd, ResponseBudget } from './http/slow-readers.js';
-export { assetRoute, embeddedPageRoute, pageRoute, pageSettingsRoute } from './http/web-page.js';
+export { assetRoute, type PageSettings, pageRoute, pageSettingsRoute } from './http/web-page.js';
 export type {
   ErrorSketch,
   OperationSketch,

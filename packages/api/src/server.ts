@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { DrainingServer } from '@meterline/service';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { ApiError, errorBody } from './http/errors.js';
+import { ApiError, errorBody, methodRefused } from './http/errors.js';
 import { cutSlowReaders } from './http/slow-readers.js';
 
 /** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */
@@ -68,12 +68,13 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   cutSlowReaders(server, sendTimeoutMs);
   // Node would refuse an unknown expectation without a body; the application does it with one.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  // Not a request to the application: Node would hang up without a word.
-  server.on('connect', (_request, socket) => refuse(tunnelRefused(), socket, log));
+  // It asks a proxy for a tunnel (RFC 9110, section 9.3.6), and is no request to the application: Node would hang up without a word.
+  const tunnelRefused = methodRefused('CONNECT', 'GET, HEAD, POST, PATCH, DELETE');
+  server.on('connect', (_request, socket) => refuse(tunnelRefused, socket, log));
   server.on('clientError', (error, socket) => {
     // Anything written after half an answer would be read as part of it.
     if (!socket.writable || unanswered.get(socket)?.headersSent) socket.destroy();
-    else refuse(faultOf(error, MAX_HEADER_BYTES), socket, log);
+    else refuse(faultOf(error), socket, log);
   });
 
   return {
@@ -103,21 +104,13 @@ function refuse(error: ApiError, socket: Duplex, log: Logger): void {
   log.info({ event: 'request_unreadable', requestId, status, code, remoteAddress }, error.message);
 }
 
-/** RFC 9110, section 9.3.6: CONNECT asks a proxy for a tunnel. */
-function tunnelRefused(): ApiError {
-  const allowed = 'GET, HEAD, POST, PATCH, DELETE';
-  return new ApiError(405, 'method_not_allowed', `CONNECT is not allowed here; use ${allowed}.`, {
-    headers: { Allow: allowed },
-  });
-}
-
-function faultOf(thrown: unknown, maxHeaderBytes: number): ApiError {
+function faultOf(thrown: unknown): ApiError {
   const { code, rawPacket } = parserFault.safeParse(thrown).data ?? {};
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new ApiError(
       431,
       'headers_too_large',
-      `The request line and headers are over ${maxHeaderBytes} bytes; shorten them.`,
+      `The request line and headers are over ${MAX_HEADER_BYTES} bytes; shorten them.`,
     );
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {

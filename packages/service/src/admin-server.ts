@@ -4,6 +4,7 @@
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { DrainingServer } from './draining.js';
 
 export interface Health {
@@ -12,16 +13,10 @@ export interface Health {
   readonly facts: object;
 }
 
-/** A page as text, and its media type. */
-interface MetricsPage {
-  readonly contentType: string;
-  metrics(): Promise<string>;
-}
-
 interface AdminPages {
   /** Default: healthy while it answers. */
   readonly health?: () => Promise<Health>;
-  readonly metrics: MetricsPage;
+  readonly metrics: Pick<Registry, 'contentType' | 'metrics'>;
 }
 
 /** A scrape takes less; it would only delay the stop of the service. */

@@ -55,14 +55,14 @@ async function presentHosts(options: WarehouseOptions, log: Logger): Promise<str
   const hosts = hostsOf(options.url);
   if (hosts.length === 1) return options.url;
   const answers = await Promise.all(hosts.map((url) => answersPing({ ...options, url })));
-  const [present, away] = [true, false].map((wanted) => hosts.filter((_, index) => answers[index] === wanted));
-  if (away && away.length > 0) {
+  const away = hosts.filter((_, index) => !answers[index]);
+  if (away.length > 0) {
     log.warn(
       { event: 'hosts_away', hosts: away.map(hostOf) },
       'hosts of ClickHouse do not answer; their schema is not checked',
     );
   }
-  return (present ?? []).join(',');
+  return hosts.filter((_, index) => answers[index]).join(',');
 }
 
 async function answersPing(options: WarehouseOptions): Promise<boolean> {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { openAdminServer } from './admin-server.js';
 import { DrainingServer } from './draining.js';
 import { createLog } from './log.js';
@@ -126,7 +127,7 @@ it('the admin port answers 503 to a page that fails, and logs its path without t
   const lines: string[] = [];
   const log = createLog('meterline-test', 'info', { write: (line) => void lines.push(line) });
   const health = () => Promise.reject(new Error('Redis did not answer'));
-  const metrics = { contentType: 'text/plain', metrics: async () => 'up 1\n' };
+  const metrics = new Registry();
   const server = await openAdminServer({ ADMIN_PORT: 0, LISTEN_HOST: '127.0.0.1' }, { health, metrics }, log);
   try {
     const status = async (path: string) => (await fetch(`http://127.0.0.1:${server?.port}${path}`)).status;

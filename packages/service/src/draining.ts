@@ -6,10 +6,18 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import { type Listening, listenError } from './servers.js';
+import { startError } from './servers.js';
 
 /** How long a connection without a request is kept, for one that is on its way: more than a round trip. */
 const IDLE_MS = 250;
+
+export interface Listening {
+  readonly port: number;
+  /** The variable that the port came from. */
+  readonly variable: string;
+  /** The address in LISTEN_HOST; undefined: all of this machine. */
+  readonly host?: string | undefined;
+}
 
 interface Connection {
   readonly socket: Socket;
@@ -33,13 +41,14 @@ export class DrainingServer {
   }
 
   /** @returns the port: the one that the system chose, if 0 was given. @throws StartError when it is in use */
-  async listen(listening: Listening): Promise<number> {
-    const { port, host } = listening;
+  async listen({ port, variable, host }: Listening): Promise<number> {
     this.#server.listen({ port, host });
     try {
       await once(this.#server, 'listening');
     } catch (error) {
-      throw listenError(listening, error);
+      const place = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
+      const others = host === undefined ? '' : ', or LISTEN_HOST to an address of this machine';
+      throw startError(`cannot listen on ${place}; free it or set ${variable} to another${others}`, error);
     }
     const address = this.#server.address();
     if (address === null || typeof address === 'string') throw new TypeError('the server has no port');

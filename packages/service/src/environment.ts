@@ -5,20 +5,11 @@ import { clickHouseUrlFault, hostsOf } from '@meterline/warehouse/addresses';
 import { z } from 'zod';
 import { redisUrlFault } from './redis-address.js';
 
-/** A URL of one of the protocols; the example shows up in the message. */
-export function urlVariable(protocol: RegExp, example: string) {
-  return z.url({ protocol, error: `must be a URL such as ${example}` });
-}
-
 /** Where Redis is, in one of the forms of redis-address.ts. */
-export function redisUrlVariable() {
-  return z.string().superRefine(refuseWith(redisUrlFault));
-}
+export const redisUrlVariable = z.string().superRefine(refuseWith(redisUrlFault));
 
 /** Where ClickHouse is, one address or several with commas, and nothing else: user, password and database have variables of their own. */
-export function clickHouseUrlVariable() {
-  return z.string().superRefine(refuseWith(clickHouseUrlFault));
-}
+export const clickHouseUrlVariable = z.string().superRefine(refuseWith(clickHouseUrlFault));
 
 function refuseWith(faultOf: (text: string) => string | undefined) {
   return (text: string, context: z.RefinementCtx) => {
@@ -40,15 +31,11 @@ export function wholeNumberVariable(min: number, max: number) {
 /** The address that a service listens on; not set: all addresses of the machine, which containers need. */
 const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of this machine, such as 127.0.0.1');
 
-export const adminPortVariable = wholeNumberVariable(0, 65_535)
-  .optional()
-  .describe('The port of `/healthz` and `/metrics`, without authentication; not set: nowhere. 0: any free one.');
-
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** What every service needs to know. Source: DESIGN section 8. */
 export const processVariables = {
-  REDIS_URL: redisUrlVariable()
+  REDIS_URL: redisUrlVariable
     .default('redis://127.0.0.1:6379')
     .describe(
       'Also `rediss://` and `redis+sentinel://`. The server needs `noeviction` and AOF, for the collector with `appendfsync always`, or `?durability=assumed` if it is durable and does not tell.',
@@ -56,6 +43,9 @@ export const processVariables = {
   LISTEN_HOST: hostVariable
     .optional()
     .describe('The IP address on which `PORT` and `ADMIN_PORT` listen; not set: all addresses, which containers need.'),
+  ADMIN_PORT: wholeNumberVariable(0, 65_535)
+    .optional()
+    .describe('The port of `/healthz` and `/metrics`, without authentication; not set: nowhere. 0: any free one.'),
   LOG_LEVEL: z
     .enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`)
     .default('info')
@@ -82,7 +72,7 @@ export const priceBookVariable = z
 /** The same for a service that stores in ClickHouse, or reads there. */
 export const serverVariables = {
   ...processVariables,
-  CLICKHOUSE_URL: clickHouseUrlVariable()
+  CLICKHOUSE_URL: clickHouseUrlVariable
     .default('http://127.0.0.1:8123')
     .describe('The address of the server, or those of a cluster with commas between them.'),
   CLICKHOUSE_USER: z.string().default('default').describe('Each program may have a user of its own, with few rights.'),

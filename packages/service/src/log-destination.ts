@@ -20,23 +20,25 @@ const MOST_GATHERED = 8 * 1024;
 
 export class LogDestination {
   readonly #output: sonicBoom.SonicBoom;
-  readonly #onRecovery: (lostLines: number) => void;
   readonly #retry: NodeJS.Timeout;
   #gathering: NodeJS.Timeout | undefined;
-  #lostLines = 0;
   #ended = false;
 
   /** @param onRecovery called when the descriptor takes lines again, with the number of those that were lost; it may write */
   constructor(fd: number, onRecovery: (lostLines: number) => void) {
-    this.#onRecovery = onRecovery;
     // With a least length `flush` also starts a write again that has failed.
     this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: MOST_GATHERED, maxLength: MAX_WAITING_BYTES });
     // What could not be written stays, and is tried again with the next line or by the timer. Where would we report it?
     this.#output.on('error', () => undefined);
+    let lostLines = 0;
     this.#output.on('drop', (lines: string) => {
-      this.#lostLines += lines.split('\n').length - 1;
+      lostLines += lines.split('\n').length - 1;
     });
-    this.#output.on('drain', () => this.#reportLoss());
+    this.#output.on('drain', () => {
+      const lost = lostLines;
+      lostLines = 0;
+      if (lost > 0) onRecovery(lost);
+    });
     this.#retry = setInterval(() => this.#output.flush(), RETRY_MS).unref();
   }
 
@@ -59,13 +61,6 @@ export class LogDestination {
     const over = new Promise((resolve) => this.#output.once('close', resolve).once('error', resolve));
     this.#output.end();
     await inTime('the reader of the log', over, deadlineMs).catch(() => undefined);
-  }
-
-  #reportLoss(): void {
-    const lost = this.#lostLines;
-    if (lost === 0) return;
-    this.#lostLines = 0;
-    this.#onRecovery(lost);
   }
 }
 

@@ -93,15 +93,6 @@ export class Outage {
   }
 }
 
-interface ErrorFields {
-  readonly type: string;
-  readonly message: string;
-  readonly stack: string;
-  readonly code?: string | number;
-  /** The errors that it combines. */
-  readonly errors?: readonly unknown[];
-}
-
 /**
  * The fields of an error that a log may show, its causes included in message and stack. Everything else is left out:
  * libraries attach to errors what they worked on. ioredis attaches the command with its arguments, so a password or the
@@ -117,5 +108,5 @@ function errorFields(error: unknown): unknown {
     stack,
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     ...(error instanceof AggregateError && { errors: error.errors.map(errorFields) }),
-  } satisfies ErrorFields;
+  };
 }

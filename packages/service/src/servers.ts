@@ -18,21 +18,6 @@ export function startError(message: string, cause: unknown): StartError {
   return new StartError(reason === '' ? message : `${message} (${reason})`, { cause });
 }
 
-export interface Listening {
-  readonly port: number;
-  /** The variable that the port came from. */
-  readonly variable: string;
-  /** The address in LISTEN_HOST; undefined: all of this machine. */
-  readonly host?: string | undefined;
-}
-
-/** A port could not be listened on. */
-export function listenError({ port, variable, host }: Listening, cause: unknown): StartError {
-  const place = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
-  const others = host === undefined ? '' : ', or LISTEN_HOST to an address of this machine';
-  return startError(`cannot listen on ${place}; free it or set ${variable} to another${others}`, cause);
-}
-
 /**
  * Connects a lazy connection and asks for an answer.
  * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed

@@ -2,7 +2,6 @@
 
 import { parseJson } from '@meterline/catalog';
 import {
-  type Attributes,
   type Context,
   context,
   INVALID_SPAN_CONTEXT,
@@ -123,7 +122,7 @@ function queueSpan(span: Span): QueueSpan {
   return {
     setSpanOnContext: (at: Context) => trace.setSpan(at, span),
     setAttribute: (key, value) => void span.setAttribute(key, value),
-    setAttributes: (attributes) => void span.setAttributes(attributes satisfies Attributes),
+    setAttributes: (attributes) => void span.setAttributes(attributes),
     addEvent: (name, attributes) => void span.addEvent(name, attributes),
     recordException: (exception, time) => void span.recordException(exception, time),
     end: () => span.end(),

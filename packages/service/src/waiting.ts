@@ -25,13 +25,8 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-interface Backoff {
-  readonly firstMs: number;
-  readonly maxMs: number;
-}
-
 export interface RetryOptions {
-  readonly backoff: Backoff;
+  readonly backoff: { readonly firstMs: number; readonly maxMs: number };
   /** Whether another attempt can help; when not, the error is thrown. */
   readonly isWorthwhile: (error: unknown) => boolean;
   readonly onFailure: (error: unknown) => void;

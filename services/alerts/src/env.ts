@@ -1,5 +1,4 @@
 import {
-  adminPortVariable,
   constant,
   constantsVariable,
   lockConstant,
@@ -28,7 +27,6 @@ export const environment = z.object({
   ...serverVariables,
   ...queueVariables,
   STATEMENT_MB: statementMemoryVariable(1_024),
-  ADMIN_PORT: adminPortVariable,
   ALERT_ALLOWED_HOSTS: allowedHostsVariable,
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

@@ -3,8 +3,8 @@
  * no redirect is followed. Decision 0013 has the libraries.
  */
 import { promises as dns } from 'node:dns';
-import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { type RequestOptions, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { type AllowedHosts, isAllowedHost, targetFault } from '@meterline/service/alerts';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
@@ -26,7 +26,6 @@ const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const LONGEST_REASON = 100;
 
-const plainAgents = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };
 const publicAgent = new RequestFilteringHttpsAgent();
 
 /** Never rejects. A status of 2xx is a delivery. */
@@ -39,15 +38,14 @@ export function post(
   const fault = targetFault(target, allowedHosts);
   if (fault !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${fault}` });
   const url = new URL(target);
-  const isHttp = url.protocol === 'http:';
   const { agent, ...names } = isAllowedHost(url, allowedHosts)
-    ? { agent: plainAgents[isHttp ? 'http:' : 'https:'], lookup }
+    ? { agent: false, lookup }
     : { agent: publicAgent, lookup: lookup ?? lookupPublic };
   const options = { method: 'POST', headers, agent, ...names, signal: AbortSignal.timeout(timeoutMs) };
   return new Promise((resolve) => {
     let status: number | undefined;
     let reason: NodeJS.ErrnoException | undefined;
-    const request = (isHttp ? requestHttp : requestHttps)(url, options, (response) => {
+    const request = (url.protocol === 'http:' ? requestHttp : requestHttps)(url, options, (response) => {
       status = response.statusCode ?? 0;
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {

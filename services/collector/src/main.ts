@@ -9,7 +9,7 @@ import {
   methodNotAllowed,
   readSmallBodies,
 } from '@meterline/api';
-import { PriceBookError } from '@meterline/catalog';
+import { MAX_EVENTS_PER_JOB, PriceBookError } from '@meterline/catalog';
 import { collectGarbageLate, runService, type Service, StartError, warnOfReplicas } from '@meterline/service';
 import { REDIS_PREFIX } from '@meterline/service/access';
 import { loadPriceBook } from '@meterline/service/files';
@@ -18,9 +18,9 @@ import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
 import { ByteBudget } from './byte-budget.js';
 import { type Env, readEnv } from './env.js';
-import { MAX_BODY_BYTES, MAX_EVENTS } from './events/body.js';
+import { MAX_BODY_BYTES } from './events/body.js';
 import { eventsRoute } from './events/route.js';
-import { bytesGauge, createEventMetrics } from './metrics.js';
+import { createEventMetrics } from './metrics.js';
 import { createOpenApiDocument } from './openapi/document.js';
 import { MicroBatcher } from './queue/micro-batch.js';
 import { UsageQueue } from './queue/usage-queue.js';
@@ -49,15 +49,14 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     });
     host.onClose(() => queue.disconnect());
 
-    const metrics = createEventMetrics(registry);
+    const budget = new ByteBudget(constants.maxBytes);
+    const metrics = createEventMetrics(registry, budget);
     const batcher = new MicroBatcher({
       write: (events) => metrics.write(events.length, queue.add(events)),
       holdMs: constants.holdMs,
-      maxEvents: MAX_EVENTS,
+      maxEvents: MAX_EVENTS_PER_JOB,
       maxBytes: MAX_BODY_BYTES,
     });
-    const budget = new ByteBudget(constants.maxBytes);
-    bytesGauge(registry, budget);
     const app = createApplication(host);
     const events = eventsRoute({
       authenticate: createAuthenticate(host),

@@ -10,14 +10,14 @@ const WRITE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const SIZE_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
 
 export interface EventMetrics {
-  /** Events were answered. @param isTrial whether none of them was to be kept */
-  checked(events: CheckedEvents, isTrial: boolean): void;
+  /** Events were answered, and what was accepted of them is durable. */
+  checked(events: CheckedEvents): void;
   /** A job with so many events is being written. @throws what the write does */
   write(events: number, written: Promise<void>): Promise<void>;
 }
 
-export function createEventMetrics(registry: Registry): EventMetrics {
-  const { counter, histogram } = instruments(registry);
+export function createEventMetrics(registry: Registry, budget: Pick<ByteBudget, 'total'>): EventMetrics {
+  const { counter, histogram, readAtScrape } = instruments(registry);
   const accepted = counter(
     'meterline_collected_events_total',
     'Events that were accepted: they are durable in the queue.',
@@ -40,9 +40,13 @@ export function createEventMetrics(registry: Registry): EventMetrics {
     'Events in each job that was written, which may come from several requests.',
     SIZE_BUCKETS,
   );
+  readAtScrape(
+    'meterline_collector_in_flight_bytes',
+    'Bytes in flight: of requests without a response yet, and of responses that are not read.',
+    () => budget.total,
+  );
   return {
-    checked: ({ accepted: events, results }, isTrial) => {
-      if (isTrial) return;
+    checked: ({ accepted: events, results }) => {
       for (const { reason } of results) if (reason) rejected.inc({ reason });
       accepted.inc(events.length);
     },
@@ -57,12 +61,4 @@ export function createEventMetrics(registry: Registry): EventMetrics {
       return written;
     },
   };
-}
-
-export function bytesGauge(registry: Registry, budget: ByteBudget): void {
-  instruments(registry).readAtScrape(
-    'meterline_collector_in_flight_bytes',
-    'Bytes in flight: of requests without a response yet, and of responses that are not read.',
-    () => budget.total,
-  );
 }

@@ -1,6 +1,5 @@
 import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import {
-  adminPortVariable,
   constant,
   constantsVariable,
   lockConstant,
@@ -40,7 +39,6 @@ export const environment = z.object({
   PRICE_BOOK: priceBookVariable,
   ...queueVariables,
   STATEMENT_MB: statementMemoryVariable(8_192),
-  ADMIN_PORT: adminPortVariable,
   METERLINE_CONSTANTS: constantsVariable(constants),
 });
 

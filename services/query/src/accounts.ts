@@ -17,14 +17,7 @@ import {
   requireWriter,
   WORKSPACE_IGNORED,
 } from '@meterline/api';
-import {
-  ACCOUNT_LIST_PARAMETERS,
-  ACCOUNT_SORTS,
-  API_KEY_LIST_PARAMETERS,
-  API_KEY_SORTS,
-  nameText,
-  newApiKeySchema,
-} from '@meterline/catalog';
+import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySchema } from '@meterline/catalog';
 import { type Account, type AccountDirectory, type ApiKey, type Role, TooManyApiKeys } from '@meterline/service/access';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
@@ -32,13 +25,11 @@ import { noSuchApiKey, tooManyApiKeys } from './http/errors.js';
 import { admitCaller, parseBody, type RouteDependencies } from './http/member.js';
 import { listResponse, parseListRequest } from './http/paging.js';
 
-const RULES = { parameters: ACCOUNT_LIST_PARAMETERS, sorts: ACCOUNT_SORTS };
-
 export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
   const { accounts, cursors } = dependencies;
   return async (request, response) => {
     const { caller, version } = await admitCaller(dependencies, request, response);
-    const wanted = parseListRequest(rawQuery(request), version, RULES);
+    const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS);
     const entries = await orAuthUnavailable(accountsOf(caller, accounts));
     response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
   };
@@ -66,15 +57,13 @@ async function accountsOf(
   );
 }
 
-const LIST_RULES = { parameters: API_KEY_LIST_PARAMETERS, sorts: API_KEY_SORTS };
-
 /** A service account is there as long as it has a key; one of other accounts gets 404, as if there were none. */
 export function keyListRoute(dependencies: RouteDependencies): RequestHandler<{ clientId: string }> {
   const { cursors, keys } = dependencies;
   return async (request, response) => {
     const { clientId } = request.params;
     const { accounts, version } = await admitKeyAdmin(dependencies, request, response, 'apiKey:list');
-    const wanted = parseListRequest(rawQuery(request), version, LIST_RULES);
+    const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS);
     const found = await orAuthUnavailable(Promise.all(accounts.map((account) => keys.listOf(account, clientId))));
     const entries = found.flat().map(keyEntry);
     if (entries.length === 0) {

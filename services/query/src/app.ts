@@ -1,21 +1,21 @@
 /** The API: an Express application, what it shares with other services and then its routes. */
 import {
   type ApplicationOptions,
+  type Authorities,
   addErrorResponses,
   addReadRoute,
   addServiceRoutes,
   assetRoute,
   createApplication,
   createAuthenticate,
-  embeddedPageRoute,
   fullRedis,
   methodNotAllowed,
+  type PageSettings,
   pageRoute,
   pageSettingsRoute,
   READ,
   ResponseBudget,
   readSmallBodies,
-  type TokenVerifier,
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
@@ -41,20 +41,16 @@ import { createOpenApiDocument } from './openapi/document.js';
 /** Everything the API needs from outside. */
 export interface QueryDependencies
   extends ApplicationOptions,
+    Authorities,
+    PageSettings,
     Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors'> {
   readonly warehouse: Warehouse;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxUnsentBytes: number;
-  /** Undefined: only API keys are accepted. */
-  readonly tokens: TokenVerifier | undefined;
   /** Rejects when Redis does not answer. */
   readonly pingRedis: () => Promise<unknown>;
   readonly isRedisFull: () => Promise<boolean>;
   readonly cursorSecret: string;
-  /** Where producers reach the collector; undefined: the page does not know. */
-  readonly collectorUrl: string | undefined;
-  /** Origins whose pages may embed the page. */
-  readonly frameAncestors: readonly string[];
   /** The folder of the web page's build; undefined: the API alone. */
   readonly pageFolder: string | undefined;
 }
@@ -114,7 +110,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   if (pageFolder !== undefined) {
     addReadRoute(app, '/assets/:file', assetRoute(pageFolder));
     addReadRoute(app, '/', pageRoute(pageFolder));
-    addReadRoute(app, '/embed', embeddedPageRoute(pageFolder, frameAncestors));
+    addReadRoute(app, '/embed', pageRoute(pageFolder, frameAncestors));
     addReadRoute(app, '/page-settings.json', pageSettingsRoute(dependencies));
   }
   addErrorResponses(app, dependencies);

@@ -52,7 +52,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       cursorSecret: env.CURSOR_SECRET,
       collectorUrl: env.COLLECTOR_URL,
       frameAncestors: env.FRAME_ANCESTORS,
-      pageFolder: await builtPage(PAGE_FOLDER, log),
+      pageFolder: builtPage(PAGE_FOLDER, log),
     });
     return { app };
   });

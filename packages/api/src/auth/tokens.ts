@@ -152,11 +152,6 @@ export const DEFAULT_ACCOUNT_CLAIMS: AccountClaims = {
   adminRoles: undefined,
 };
 
-interface Memberships {
-  readonly roles: ReadonlyMap<string, Role>;
-  readonly accountNames: ReadonlyMap<string, string>;
-}
-
 /** A claim has a form that it must not have. The message is one for the caller. */
 class MalformedClaim extends Error {
   override readonly name = 'MalformedClaim';
@@ -173,7 +168,7 @@ export function claimPath(text: string): ClaimPath | undefined {
 }
 
 /** @throws MalformedClaim */
-function readMemberships(claims: unknown, { accounts, names, adminRoles }: AccountClaims): Memberships {
+function readMemberships(claims: unknown, { accounts, names, adminRoles }: AccountClaims) {
   const roles = new Map<string, Role>();
   for (const [account, name] of entriesOf(claims, accounts, accountsClaim, ACCOUNT_FORMS)) {
     const role = roleOf(name, adminRoles);

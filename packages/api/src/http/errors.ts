@@ -243,11 +243,15 @@ export const routeNotFound: RequestHandler = (request) => {
 };
 
 /** @param elsewhere a sentence that says where it is allowed */
-export function methodNotAllowed(allowed: string, elsewhere = ''): RequestHandler {
-  return (request) => {
-    const message = `${request.method} is not allowed here; use ${allowed}. ${elsewhere}`.trimEnd();
-    throw new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
+export function methodNotAllowed(allowed: string, elsewhere?: string): RequestHandler {
+  return ({ method }) => {
+    throw methodRefused(method, allowed, elsewhere);
   };
+}
+
+export function methodRefused(method: string, allowed: string, elsewhere = ''): ApiError {
+  const message = `${method} is not allowed here; use ${allowed}. ${elsewhere}`.trimEnd();
+  return new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
 }
 
 /** @param metadataUrl of the document that a challenge names (RFC 9728, section 5.1); undefined: there is none */

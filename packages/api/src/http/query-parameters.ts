@@ -24,7 +24,6 @@ const LEFT_OUT = 'give it a value or leave it out';
 
 export class QueryParameters {
   readonly #values = new Map<string, readonly string[]>();
-  readonly #faulty = new Set<string>();
   readonly #faults: ParameterFault[] = [];
   readonly #mayBeEmpty: readonly string[];
 
@@ -62,7 +61,8 @@ export class QueryParameters {
 
   /** The value of a parameter that must be sent. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
-    if (!this.#values.has(name) && !this.#faulty.has(name)) this.fault(name, `${name} is missing; it is required.`);
+    const isFaulty = this.#faults.some(({ parameter }) => parameter === name);
+    if (!this.#values.has(name) && !isFaulty) this.fault(name, `${name} is missing; it is required.`);
     return this.#read(name, schema, 'it is required, give it a value')?.[0];
   }
 
@@ -84,7 +84,6 @@ export class QueryParameters {
 
   /** @param message a sentence that names the parameter, what was wrong and what is allowed */
   fault(parameter: string, message: string): void {
-    this.#faulty.add(parameter);
     this.#faults.push({ parameter, message });
   }
 

@@ -124,7 +124,9 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 export function requestLog(log: Logger): Watcher {
   return (request, response, next) => {
     const started = Date.now();
-    const path = shortened(pathOf(request.originalUrl));
+    // The query string may hold a cursor.
+    const [target = ''] = request.originalUrl.split('?', 1);
+    const path = shortened(target);
     // Not known any more when the client is gone.
     const remoteAddress = request.ip && shortened(request.ip);
     response.once('close', () => {
@@ -161,12 +163,6 @@ const LONGEST_TEXT = 512;
 
 function shortened(text: string): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
-}
-
-/** The query string may hold a cursor. */
-function pathOf(url: string): string {
-  const mark = url.indexOf('?');
-  return mark < 0 ? url : url.slice(0, mark);
 }
 
 /** 1 to 128 visible ASCII characters; anything else could forge log lines or headers. */

@@ -39,13 +39,8 @@ const missing = z.union([
 const preconditionFailed = z.object({ status: z.literal(412) });
 const FILE_HAS_CHANGED = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
 
-/** GET / @param folder the page's build */
-export function pageRoute(folder: string): RequestHandler {
-  return (request, response, next) => sendFile(request, response, folder, 'index.html', REVALIDATE, next);
-}
-
-/** GET /embed: the same page for other pages to embed. @param frameAncestors the origins of those */
-export function embeddedPageRoute(folder: string, frameAncestors: readonly string[]): RequestHandler {
+/** GET /, and GET /embed for other pages to embed. @param folder the page's build @param frameAncestors the origins of those */
+export function pageRoute(folder: string, frameAncestors: readonly string[] = []): RequestHandler {
   const policy = contentSecurityPolicy(frameAncestors);
   return (request, response, next) => {
     // Older than the policy, which says it better: it knows no list of origins.
@@ -55,7 +50,7 @@ export function embeddedPageRoute(folder: string, frameAncestors: readonly strin
 }
 
 export interface PageSettings {
-  /** Where producers reach the collector. */
+  /** Where producers reach the collector; undefined: the page does not know. */
   readonly collectorUrl: string | undefined;
   /** Origins whose pages may embed this one. */
   readonly frameAncestors: readonly string[];

@@ -6,7 +6,6 @@ import {
   ACCOUNT_FILTERS,
   API_VERSIONS,
   EARLIEST_API_VERSION,
-  EVENTS_PARAMETERS,
   FILTER_PARAMETERS,
   MAX_FILTER_VALUES,
   MAX_NAME_LENGTH,
@@ -44,7 +43,7 @@ const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
 /** Query parameters that the platform's API does not have. */
 const EXTENSIONS: readonly string[] = [
   ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
-  ...Object.keys(EVENTS_PARAMETERS).filter((name) => name === 'includeVoided'),
+  'includeVoided',
   ...Object.keys(ACCOUNT_FILTERS),
 ];
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {

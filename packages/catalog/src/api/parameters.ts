@@ -20,6 +20,7 @@ import {
   ACCOUNT_KEY_ROLES,
   DEFAULT_EVENTS_PAGE,
   DEFAULT_LIST_PAGE,
+  DEFAULT_LIST_SORT,
   type EXCLUDING_PARAMETER,
   MAX_EVENTS_PAGE,
   MAX_LIST_PAGE,
@@ -27,8 +28,8 @@ import {
   MAX_PAGE_POINTS,
 } from './request.js';
 
-export const ACCOUNT_SORTS = ['createdAt:desc', 'createdAt:asc', 'name:asc', 'name:desc'] as const;
-export const API_KEY_SORTS = ['createdAt:desc', 'createdAt:asc'] as const;
+const ACCOUNT_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc', 'name:asc', 'name:desc'] as const;
+const API_KEY_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc'] as const;
 
 const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), of the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
 const LOST_PLUS = 'has a space where its offset had a plus; write Z, or encode the plus as %2B';
@@ -253,7 +254,7 @@ function listParameters<const Sorts extends readonly [string, ...string[]]>(what
     }),
     sort: oneOf(sorts).meta({
       description: 'The order of the list. Since version 2026-04-28.',
-      default: sorts[0],
+      default: DEFAULT_LIST_SORT,
     }),
   };
 }

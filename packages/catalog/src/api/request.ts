@@ -45,6 +45,7 @@ export const MAX_EVENTS_PAGE = 1_000;
 /** Of the lists of accounts and of keys. */
 export const DEFAULT_LIST_PAGE = 50;
 export const MAX_LIST_PAGE = 200;
+export const DEFAULT_LIST_SORT = 'createdAt:desc';
 
 /** The parameter that leaves out values of a field. */
 export const EXCLUDING_PARAMETER = {

@@ -64,9 +64,9 @@ export const environment = z.object({
     .default(DEFAULT_DATA_DIR)
     .describe('Where a local stack keeps data and logs, and where `meterline` looks for one.'),
   /** Set: that server is used, and none started. */
-  REDIS_URL: redisUrlVariable().optional(),
+  REDIS_URL: redisUrlVariable.optional(),
   /** Set: that server is used, and none started. */
-  CLICKHOUSE_URL: clickHouseUrlVariable().optional(),
+  CLICKHOUSE_URL: clickHouseUrlVariable.optional(),
   CLICKHOUSE_USER: z.string().optional(),
   CLICKHOUSE_PASSWORD: z.string().optional(),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),

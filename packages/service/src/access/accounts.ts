@@ -3,7 +3,7 @@
  * its first API key. One that only tokens name is not registered, so nobody knows since when it is there.
  */
 import { z } from 'zod';
-import { REDIS_PREFIX, type RedisClient } from './redis.js';
+import { committed, REDIS_PREFIX, type RedisClient } from './redis.js';
 
 export interface Account {
   readonly id: string;
@@ -34,10 +34,8 @@ export class AccountDirectory {
     const transaction = this.#redis.multi().hsetnx(key, 'createdAt', now.toISOString());
     if (name === undefined) transaction.hsetnx(key, 'name', id);
     else transaction.hset(key, 'name', name);
-    const results = await transaction.hgetall(key).exec();
-    const [error, fields] = results?.at(-1) ?? [new Error('the transaction was aborted')];
-    if (error) throw error;
-    return { id, ...accountRecord.parse(fields) };
+    const results = await committed(transaction.hgetall(key));
+    return { id, ...accountRecord.parse(results.at(-1)) };
   }
 
   /** The account as registered, or under its id as its name. Writes nothing, so that it works when Redis is full. */

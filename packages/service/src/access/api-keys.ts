@@ -17,7 +17,7 @@ import {
   parseToken,
   secretMatches,
 } from './api-key.js';
-import { REDIS_PREFIX, type RedisClient } from './redis.js';
+import { committed, REDIS_PREFIX, type RedisClient } from './redis.js';
 
 /** A key at its creation, the only moment at which its text is known. */
 export interface CreatedApiKey extends ApiKey {
@@ -95,13 +95,12 @@ export class ApiKeyStore {
       createdAt: now.toISOString(),
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
     };
-    const results = await this.#redis
+    const transaction = this.#redis
       .multi()
       .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), ...record })
       .zadd(this.#index(), now.getTime(), token.keyId)
-      .hset(this.#indexOf(account), token.keyId, clientId)
-      .exec();
-    throwFailure(results);
+      .hset(this.#indexOf(account), token.keyId, clientId);
+    await committed(transaction);
     return { keyId: token.keyId, ...record, key: formatToken(token) };
   }
 
@@ -179,13 +178,8 @@ export class ApiKeyStore {
   }
 
   async #remove(keyId: string, account: string): Promise<void> {
-    const results = await this.#redis
-      .multi()
-      .del(this.#key(keyId))
-      .zrem(this.#index(), keyId)
-      .hdel(this.#indexOf(account), keyId)
-      .exec();
-    throwFailure(results);
+    const transaction = this.#redis.multi().del(this.#key(keyId)).zrem(this.#index(), keyId);
+    await committed(transaction.hdel(this.#indexOf(account), keyId));
   }
 
   async #findAll(keyIds: readonly string[]): Promise<ApiKey[]> {
@@ -230,12 +224,6 @@ export class ApiKeyStore {
   #indexOf(account: string): string {
     return `${this.#prefix}:api-keys-of:${account}`;
   }
-}
-
-/** A transaction resolves even if one of its commands failed. */
-function throwFailure(results: [error: Error | null, result: unknown][] | null): void {
-  const failure = results ? results.find(([error]) => error)?.[0] : new Error('the transaction was aborted');
-  if (failure) throw failure;
 }
 
 /** Redis says the code of an error at the beginning of its text only. Source: Redis documentation, "RESP", simple errors. */

@@ -1,5 +1,5 @@
 /** Meterline's Redis: its keys, connections to it, and what its errors mean. */
-import { Redis } from 'ioredis';
+import { type ChainableCommander, Redis } from 'ioredis';
 import { type ConnectionOptions, parseRedisUrl, redisClientOptions } from '../redis-address.js';
 
 /** The prefix of Meterline's own keys; BullMQ's begin with `bull`. */
@@ -19,6 +19,16 @@ export function createRedisClient(url: string, behaviour: ConnectionOptions): Re
  */
 export function leaveConnection(redis: RedisClient): void {
   if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
+}
+
+/** Runs a transaction, which resolves even if one of its commands failed. @returns what they answered, in their order */
+export async function committed(transaction: ChainableCommander): Promise<unknown[]> {
+  const results = await transaction.exec();
+  if (!results) throw new Error('the transaction was aborted');
+  return results.map(([error, result]) => {
+    if (error) throw error;
+    return result;
+  });
 }
 
 /** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */

@@ -4,7 +4,7 @@
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
-import { REDIS_PREFIX, type RedisClient } from '../access/index.js';
+import { committed, REDIS_PREFIX, type RedisClient } from '../access/index.js';
 import {
   type Alert,
   type AlertSettings,
@@ -72,7 +72,9 @@ export class AlertStore {
   /** In no order. */
   async listOf(account: string): Promise<Alert[]> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
-    return this.#read(ids);
+    if (ids.length === 0) return [];
+    const texts = await this.#redis.hmget(this.#all(), ...ids);
+    return ids.flatMap((id, index) => toAlert(id, texts[index]) ?? []);
   }
 
   /** Those of all accounts, in slices. */
@@ -103,8 +105,7 @@ export class AlertStore {
 
   /** With what it has fired and its deliveries: those that are not done are dropped. */
   async remove({ id, account }: Pick<Alert, 'id' | 'account'>): Promise<void> {
-    const removed = this.#redis.multi().hdel(this.#all(), id).srem(this.#indexOf(account), id).del(this.#marks(id));
-    for (const [error] of (await removed.exec()) ?? []) if (error) throw error;
+    await committed(this.#redis.multi().hdel(this.#all(), id).srem(this.#indexOf(account), id).del(this.#marks(id)));
     await this.deliveries.forgetAlert(account, id);
   }
 
@@ -146,12 +147,6 @@ export class AlertStore {
     const fields = await this.#redis.hkeys(this.#marks(id));
     const old = fields.filter((field) => Date.parse(field.split(' ')[1] ?? '') < before);
     if (old.length > 0) await this.#redis.hdel(this.#marks(id), ...old);
-  }
-
-  async #read(ids: readonly string[]): Promise<Alert[]> {
-    if (ids.length === 0) return [];
-    const texts = await this.#redis.hmget(this.#all(), ...ids);
-    return ids.flatMap((id, index) => toAlert(id, texts[index]) ?? []);
   }
 
   #all(): string {

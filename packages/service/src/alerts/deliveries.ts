@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY } from '@meterline/catalog';
 import { z } from 'zod';
-import type { RedisClient } from '../access/index.js';
+import { committed, type RedisClient } from '../access/index.js';
 import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
@@ -173,8 +173,7 @@ export class DeliveryStore {
 
   /** One that is not kept any more, or of an alert that is gone: nobody need look at it again. */
   async drop(id: string): Promise<void> {
-    const gone = this.#redis.multi().del(this.#key(id)).zrem(this.#pending(), id);
-    for (const [error] of (await gone.exec()) ?? []) if (error) throw error;
+    await committed(this.#redis.multi().del(this.#key(id)).zrem(this.#pending(), id));
   }
 
   async countPending(): Promise<number> {
@@ -213,8 +212,7 @@ export class DeliveryStore {
     if (names.length === 0) return;
     const ids = names.map((name) => name.split(' ')[1] ?? '');
     const gone = this.#redis.multi().del(...ids.map((id) => this.#key(id)));
-    gone.zrem(this.#pending(), ...ids).zrem(this.#indexOf(account), ...names);
-    for (const [error] of (await gone.exec()) ?? []) if (error) throw error;
+    await committed(gone.zrem(this.#pending(), ...ids).zrem(this.#indexOf(account), ...names));
   }
 
   #key(id: string): string {

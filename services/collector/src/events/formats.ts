@@ -1,7 +1,8 @@
 /** The formats of a body, and the events in it, still unchecked. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { countValues, endOfString, isRecord, parseJson } from '@meterline/catalog';
-import { MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './body.js';
+import type { ApiError } from '@meterline/api';
+import { countValues, endOfString, isRecord, MAX_EVENTS_PER_JOB, parseJson } from '@meterline/catalog';
+import { malformedBody, tooManyEvents, unsupported } from './body.js';
 import { envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './cloud-events.js';
 
 export const MEDIA_TYPES = {
@@ -62,14 +63,19 @@ export function* readEvents(
   let count = 0;
   for (const text of textsOf(content, format)) {
     count += 1;
-    if (count > MAX_EVENTS) throw tooManyEvents();
+    // All events of a request go into one job, so that they are durable together.
+    if (count > MAX_EVENTS_PER_JOB) throw tooManyEvents();
     const event = isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
     if (text === content && format === 'json' && (event === TOO_LARGE || (isRecord(event) && 'events' in event))) {
       throw malformedBody(NEITHER);
     }
     yield event;
   }
-  if (count === 0) throw noEvents();
+  if (count === 0) throw malformedBody(`The body has no events; send 1 to ${MAX_EVENTS_PER_JOB}.`);
+}
+
+function notJson(): ApiError {
+  return malformedBody('The body must be JSON: an event, or an array of events that has nothing beside it.');
 }
 
 function decoded(body: Buffer): string {

@@ -107,7 +107,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       });
       const { accepted } = checked;
       if (accepted.length > 0 && !isTrial) await orUnavailable(store(accepted, bytes), queueUnavailable);
-      metrics.checked(checked, isTrial);
+      if (!isTrial) metrics.checked(checked);
       const status = isTrial ? 200 : accepted.length > 0 ? 202 : 400;
       const json = JSON.stringify(responseBody(checked, status === 400 ? requestIdOf(request) : undefined));
       reservation.become(json.length);

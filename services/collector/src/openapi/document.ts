@@ -17,12 +17,13 @@ import {
 import {
   BILLING_DIMENSIONS,
   errorAnswerSchema,
+  MAX_EVENTS_PER_JOB,
   MAX_NAME_LENGTH,
   MAX_REVISION,
   RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { MAX_EVENTS, tooManyEvents, unsupported } from '../events/body.js';
+import { tooManyEvents, unsupported } from '../events/body.js';
 import { resultSchema } from '../events/check.js';
 import { cloudEventSchema } from '../events/cloud-events.js';
 import { MEDIA_TYPES } from '../events/formats.js';
@@ -70,9 +71,9 @@ const eventsAnswer = z.object({
 
 const SCHEMAS = {
   UsageEvent: usageEvent,
-  UsageEvents: z.array(usageEvent).min(1).max(MAX_EVENTS),
+  UsageEvents: z.array(usageEvent).min(1).max(MAX_EVENTS_PER_JOB),
   CloudEvent: cloudEventSchema,
-  CloudEvents: z.array(cloudEventSchema).min(1).max(MAX_EVENTS),
+  CloudEvents: z.array(cloudEventSchema).min(1).max(MAX_EVENTS_PER_JOB),
   EventsAnswer: eventsAnswer,
   EventResult: resultSchema,
   NoEventAccepted: z.object({ ...eventsAnswer.shape, ...errorAnswerSchema.shape }).omit({ details: true }),

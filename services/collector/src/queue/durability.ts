@@ -5,7 +5,7 @@
 
 import { UnfitServer } from '@meterline/api';
 import { inTime } from '@meterline/service';
-import { leaveConnection, REDIS_PREFIX, type RedisClient } from '@meterline/service/access';
+import { leaveConnection, REDIS_PREFIX, type RedisClient, redisFailureKind } from '@meterline/service/access';
 import { z } from 'zod';
 
 /** How often the configuration is read again, which may change while Redis runs. */
@@ -65,7 +65,7 @@ export class Durability {
     try {
       return await inTime('Redis', this.#read(redis), answerMs);
     } catch (error) {
-      if (!isAnswer(error)) leaveConnection(redis);
+      if (redisFailureKind(error) !== 'refused') leaveConnection(redis);
       throw error;
     }
   }
@@ -113,11 +113,6 @@ export class Durability {
   }
 }
 
-/** Whether Redis itself has answered so; otherwise it is away or silent. */
-export function isAnswer(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ReplyError';
-}
-
 const DURABLE = { appendonly: 'yes', appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no' } as const;
 type Settings = Readonly<Partial<Record<string, string>>>;
 
@@ -148,7 +143,7 @@ function faultOf(settings: Settings | undefined): string | undefined {
 
 /** What Redis has answered, also to the commands of a transaction. */
 function answersIn(error: unknown): string[] {
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return [];
+  if (!(error instanceof Error) || redisFailureKind(error) !== 'refused') return [];
   const previous = 'previousErrors' in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];
   return [...previous.flatMap(answersIn), error.message];
 }

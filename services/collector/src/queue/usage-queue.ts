@@ -11,11 +11,12 @@ import {
   leaveConnection,
   NotReplicated,
   type RedisClient,
+  redisFailureKind,
   replicated,
 } from '@meterline/service/access';
 import { parseRedisUrl } from '@meterline/service/redis-address';
 import { Queue, type Telemetry } from 'bullmq';
-import { Durability, isAnswer } from './durability.js';
+import { Durability } from './durability.js';
 
 const CONNECT_WITHIN_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
@@ -82,7 +83,7 @@ export class UsageQueue {
       await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, withinMs }), this.#writeMs);
     } catch (error) {
       // What was not sent yet would stay in memory for as long as the other end is silent.
-      if (!isAnswer(error) && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
+      if (redisFailureKind(error) !== 'refused' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }

@@ -12,9 +12,7 @@ import {
   requireWriter,
 } from '@meterline/api';
 import {
-  ACCOUNT_SORTS,
   ALERT_LIST_PARAMETERS,
-  API_KEY_SORTS,
   alertChangeSchema,
   alertFaults,
   DELIVERY_LIST_PARAMETERS,
@@ -42,8 +40,6 @@ type OfAccount = { accountId: string };
 type OfAlert = OfAccount & { alertId: string };
 type OfDelivery = OfAlert & { deliveryId: string };
 
-const ALERTS = { parameters: ALERT_LIST_PARAMETERS, sorts: ACCOUNT_SORTS };
-const DELIVERIES = { parameters: DELIVERY_LIST_PARAMETERS, sorts: API_KEY_SORTS };
 const EXAMPLE = {
   name: 'Monthly spend',
   period: 'month',
@@ -57,7 +53,7 @@ export function alertListRoute(dependencies: RouteDependencies): RequestHandler<
   return async (request, response) => {
     const { accountId } = request.params;
     const { role, version } = await admitMember(dependencies, request, response, accountId);
-    const wanted = parseListRequest(rawQuery(request), version, ALERTS);
+    const wanted = parseListRequest(rawQuery(request), version, ALERT_LIST_PARAMETERS);
     const found = (await orAuthUnavailable(alerts.listOf(accountId))).filter((alert) => maySee(role, alert));
     const entries = await Promise.all(found.map((alert) => alertEntry(dependencies, alert)));
     send(response, listResponse(entries, wanted, ['alerts', accountId, role], cursors));
@@ -126,7 +122,7 @@ export function deliveryListRoute(dependencies: RouteDependencies): RequestHandl
   const { alerts, clock, cursors } = dependencies;
   return async (request, response) => {
     const { alert, version } = await admitReader(dependencies, request, response);
-    const wanted = parseListRequest(rawQuery(request), version, DELIVERIES);
+    const wanted = parseListRequest(rawQuery(request), version, DELIVERY_LIST_PARAMETERS);
     const found = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
     const list = listResponse(found, wanted, ['deliveries', alert.id], cursors);
     const shown = async (page: readonly { id: string }[]) => {

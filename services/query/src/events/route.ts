@@ -28,7 +28,7 @@ import { z } from 'zod';
 import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
 import { admitMember, type RouteDependencies } from '../http/member.js';
 import { readFilters, readWindow } from '../metrics/request.js';
-import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
+import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
 
 /** Of the list. In another order a cursor would mean another place. */
 const ORDER = 'hour, text of id';
@@ -126,9 +126,9 @@ function payloadJson(
     usage: exactNumber(payload.usage),
     cost: exactNumber(payload.cost),
     voided: payload.voided,
-    revision: wholeNumber(payload.revision),
-    priceRevision: wholeNumber(payload.price_revision),
-    priceBook: wholeNumber(payload.price_book),
+    revision: payload.revision,
+    priceRevision: payload.price_revision,
+    priceBook: payload.price_book,
     price: priceJson(payload, accountId, books),
   };
 }
@@ -142,8 +142,4 @@ function priceJson(payload: StoredPayload, accountId: string, books: KnownBooks)
     per: exactNumber(decimalText(price.per)),
     effectiveFrom: formatTimestamp(price.effectiveFrom),
   };
-}
-
-function wholeNumber(value: number): RawJson {
-  return new RawJson(String(value));
 }

@@ -16,14 +16,13 @@ import {
 import { parseJson } from '@meterline/catalog';
 import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
-import type { ReadRollupState } from '@meterline/warehouse';
 import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
-import type { StoredGroups } from '../metrics/pages.js';
+import type { PagesDependencies } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
 import type { CursorCodec } from './paging.js';
 
-export interface RouteDependencies {
+export interface RouteDependencies extends PagesDependencies {
   readonly accounts: AccountDirectory;
   readonly alerts: AlertStore;
   /** Private hosts that webhooks may go to. */
@@ -33,13 +32,8 @@ export interface RouteDependencies {
   readonly authenticate: Authenticate;
   readonly budget: ResponseBudget;
   readonly cache: ResponseCache;
-  readonly clock: () => Date;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
-  /** Which rollup rows may be read; read before each query. */
-  readonly readRollupState: ReadRollupState;
-  /** How many groups may be stored for later pages. */
-  readonly storedGroups: StoredGroups;
 }
 
 /**

@@ -8,6 +8,7 @@ import { QueryParameters, refuseParameters, WORKSPACE_IGNORED } from '@meterline
 import {
   type ApiVersion,
   DEFAULT_LIST_PAGE,
+  DEFAULT_LIST_SORT,
   hasPaginatedLists,
   MS_PER_DAY,
   PAGINATED_LISTS_SINCE,
@@ -76,18 +77,15 @@ function digest(binding: CursorBinding): string {
   return createHash('sha256').update(JSON.stringify(binding)).digest('base64url');
 }
 
-/** The schemas of a list's parameters, and its orders; the first is the default. */
-export interface ListRules<Sort extends string> {
-  readonly parameters: {
-    readonly limit: z.ZodType<number>;
-    readonly cursor: z.ZodType<string>;
-    readonly sort: z.ZodType<Sort>;
-  };
-  readonly sorts: readonly [Sort, ...Sort[]];
+/** The schemas of a list's parameters. */
+interface ListParameters {
+  readonly limit: z.ZodType<number>;
+  readonly cursor: z.ZodType<string>;
+  readonly sort: z.ZodType<string>;
 }
 
-export interface ListRequest<Sort extends string> {
-  readonly sort: Sort;
+export interface ListRequest {
+  readonly sort: string;
   /** Undefined before lists were paginated. */
   readonly page: { readonly limit: number; readonly cursor: string } | undefined;
 }
@@ -102,21 +100,17 @@ export interface ListEntry {
 const SINCE = `send the header Svc-Version: ${PAGINATED_LISTS_SINCE}, the first version with pages and an order`;
 
 /** @throws ApiError `invalid_parameter` with every fault */
-export function parseListRequest<Sort extends string>(
-  rawQuery: string,
-  version: ApiVersion,
-  { parameters: schemas, sorts }: ListRules<Sort>,
-): ListRequest<Sort> {
+export function parseListRequest(rawQuery: string, version: ApiVersion, schemas: ListParameters): ListRequest {
   const names = Object.keys(schemas);
   if (!hasPaginatedLists(version)) {
     const unsupported = Object.fromEntries(names.map((name) => [name, SINCE]));
     refuseParameters(rawQuery, { ignored: WORKSPACE_IGNORED, unsupported });
-    return { sort: sorts[0], page: undefined };
+    return { sort: DEFAULT_LIST_SORT, page: undefined };
   }
   const parameters = new QueryParameters(rawQuery, { names, mayBeEmpty: ['cursor'], ignored: WORKSPACE_IGNORED });
   const limit = parameters.optional('limit', schemas.limit) ?? DEFAULT_LIST_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
-  const sort = parameters.optional('sort', schemas.sort) ?? sorts[0];
+  const sort = parameters.optional('sort', schemas.sort) ?? DEFAULT_LIST_SORT;
   if (!parameters.areValid) throw parameters.refusal();
   return { sort, page: { limit, cursor } };
 }
@@ -129,7 +123,7 @@ export function parseListRequest<Sort extends string>(
  */
 export function listResponse<Entry extends ListEntry>(
   entries: readonly Entry[],
-  { sort, page }: ListRequest<string>,
+  { sort, page }: ListRequest,
   list: CursorBinding,
   cursors: CursorCodec,
 ) {

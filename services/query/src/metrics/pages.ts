@@ -27,8 +27,10 @@ import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, partOfHourDropped, tooManyStoredGroups } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
 
-interface PagesDependencies {
+export interface PagesDependencies {
+  /** Which rollup rows may be read; read before each query. */
   readonly readRollupState: ReadRollupState;
+  /** How many groups may be stored for later pages. */
   readonly storedGroups: StoredGroups;
   readonly clock: () => Date;
 }

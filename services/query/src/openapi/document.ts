@@ -4,7 +4,6 @@
  */
 import { COMMON_SCHEMAS, commonOperations, type OpenApiDocument, openApiDocument } from '@meterline/api';
 import * as api from '@meterline/catalog';
-import { API_VERSIONS } from '@meterline/catalog';
 import { ACCESS_OPERATIONS } from './access.js';
 import { ALERT_OPERATIONS } from './alerts.js';
 import { ERRORS } from './errors.js';
@@ -16,7 +15,7 @@ const DESCRIPTION = `What accounts of a workload platform used, and what that co
 \`X-Svc-Authorization: Bearer …\`. Where \`Authorization\` has another scheme, such as a proxy's \`Basic\`, the other header
 counts; two different bearer tokens are refused. A token needs the scope \`admin\`, and for keys \`apiKey:list\` or \`apiKey:write\`.
 
-**Versions.** The header \`Svc-Version\` pins the behaviour; without it, ${API_VERSIONS[0]} applies.
+**Versions.** The header \`Svc-Version\` pins the behaviour; without it, ${api.API_VERSIONS[0]} applies.
 
 **Figures.** Money and usage are exact decimals, written as JSON numbers of as many digits as they have. Read them as
 decimals: a double keeps about 15 digits. Costs are in USD.
