@@ -1,10 +1,10 @@
 /** The page inside a page of another origin, which gives it an expiring key. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Frame, Page } from 'playwright-core';
 import { NOW } from '../harness/api.js';
+import { listening } from '../harness/listening.js';
 import { DARK, LIGHT, useExplorer } from './browser.js';
 
 /** A page that embeds ours, and gives it nothing but what stands in its address. */
@@ -41,9 +41,8 @@ const HASTY =
 let allowed: string;
 let stranger: string;
 const explorer = useExplorer(async () => {
-  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
-  const { port } = platform.address() as AddressInfo;
-  [allowed, stranger] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
+  allowed = await listening(platform);
+  stranger = allowed.replace('127.0.0.1', 'localhost');
   return { frameAncestors: [allowed] };
 });
 beforeAll(() => {

@@ -223,16 +223,3 @@ it('the CSV has all groups of all pages, exact, and runs no formula; that of the
   expect(series.lines).toHaveLength(1 + 30);
   expect(series.lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
 });
-
-it('the query of a view can be sent from elsewhere', async () => {
-  const page = await explorer().open('group=resource_name&type=job');
-  await tableRows(page);
-  await press(page, 'Copy as');
-  const panel = await page.getByRole('dialog', { name: 'Copy as' }).boundingBox();
-  expect((panel?.y ?? 0) + (panel?.height ?? Number.NaN)).toBeLessThanOrEqual(900);
-  const text = await page.locator('.copy pre').textContent();
-  const [, url = ''] = /'(http[^']+)'/.exec(text ?? '') ?? [];
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${explorer().key}` } });
-  expect(await answer.text()).toContain('"totalCost":20.000000000001');
-  expect(text).not.toContain(explorer().key);
-});

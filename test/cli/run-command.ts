@@ -23,8 +23,6 @@ export interface MeterlineOptions {
   readonly interruptAt?: string | RegExp;
   /** Ends the command when this resolves. */
   readonly interruptOn?: Promise<unknown>;
-  /** Kills it: the command is a process of its own then. Default: SIGINT. */
-  readonly interruptWith?: 'SIGKILL';
 }
 
 /**
@@ -32,7 +30,6 @@ export interface MeterlineOptions {
  * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  if (options.interruptWith !== undefined) return runMeterline(args, options);
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
   const printed = follow({ stdin, stdout, stderr, interrupt: () => interruption.abort() }, options);
@@ -51,10 +48,7 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
   const env = { PATH, HOME, TZ, ...variables(options) };
   const child = spawn(process.execPath, [BIN, ...args], { cwd: ROOT, env });
   const { stdin, stdout, stderr } = child;
-  const printed = follow(
-    { stdin, stdout, stderr, interrupt: () => child.kill(options.interruptWith ?? 'SIGINT') },
-    options,
-  );
+  const printed = follow({ stdin, stdout, stderr, interrupt: () => child.kill('SIGINT') }, options);
   return new Promise((resolve, reject) => {
     child.stdin.once('error', reject);
     child.once('error', reject);

@@ -3,7 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ALL_ACCOUNTS, MeterlineClient } from '@meterline/client';
 import type { KeyRole } from '@meterline/service/access';
 import { z } from 'zod';
-import { bearer, DAY, errorOf, metricsBody, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
+import {
+  allPages,
+  bearer,
+  DAY,
+  errorOf,
+  metricsBody,
+  metricsPath,
+  NOW,
+  startApi,
+  type TestApi,
+} from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { startTokenIssuer, type TokenIssuer } from './callers.js';
 
@@ -88,15 +98,9 @@ describe('the list of accounts', () => {
     ['&sort=name:asc', IDS],
     ['&sort=name:desc', [...IDS].reverse()],
   ])('the list of accounts in pages%s has every account once, in order', async (sort, expected) => {
-    const found: string[] = [];
-    let cursor = '';
-    do {
-      const { data, meta } = await readPage(`?limit=7${sort}&cursor=${cursor}`);
-      found.push(...data.map(({ id }) => id));
-      expect(meta.hasMore).toBe(meta.nextCursor !== '');
-      cursor = meta.nextCursor;
-    } while (cursor !== '');
-    expect(found).toEqual(expected);
+    const pages = await allPages((cursor) => readPage(`?limit=7${sort}&cursor=${cursor}`));
+    for (const { meta } of pages) expect(meta.hasMore).toBe(meta.nextCursor !== '');
+    expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(expected);
   });
 
   it('the list of accounts has cursors that are bound to caller and sort', async () => {

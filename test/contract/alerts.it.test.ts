@@ -123,12 +123,3 @@ it('a test is a delivery of its alert alone, and the same one when it is sent ag
   expect((await ask('POST', `/${alert.id}/deliveries/${delivery?.id}/redeliver`)).body).toEqual(delivery);
   expect((await ask('POST', `/${other.id}/deliveries/${delivery?.id}/redeliver`)).status).toBe(404);
 });
-
-it('a deleted alert leaves nothing to deliver', async () => {
-  const { id } = await create();
-  await ask('POST', `/${id}/test`);
-  expect((await ask('DELETE', `/${id}`)).status).toBe(204);
-  expect((await ask('GET', `/${id}`)).status).toBe(404);
-  const { alerts } = api.dependencies;
-  expect(await alerts.deliveries.listOf(account, id, NOW)).toEqual([]);
-});

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { bearer, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
+import { allPages, bearer, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
 
 let api: TestApi;
 let admin: string;
@@ -115,15 +115,9 @@ it('the list of keys shows all of the account’s, and no other account’s, onc
     ['', ids],
     ['&sort=createdAt:asc', ids.toReversed()],
   ] as const) {
-    const found: string[] = [];
-    let cursor = '';
-    do {
-      const { data, meta } = await readPage(`?limit=2${sort}&cursor=${cursor}`);
-      expect(meta.total).toBe(5);
-      found.push(...data.map(({ id }) => id));
-      cursor = meta.nextCursor;
-    } while (cursor !== '');
-    expect(found).toEqual(expected);
+    const pages = await allPages((cursor) => readPage(`?limit=2${sort}&cursor=${cursor}`));
+    for (const { meta } of pages) expect(meta.total).toBe(5);
+    expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(expected);
   }
   const { data } = await readPage();
   expect(data.map(({ revoked }) => revoked)).toEqual([false, false, false, false, true]);

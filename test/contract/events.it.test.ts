@@ -8,7 +8,7 @@ import {
   readExactJson,
 } from '@meterline/catalog';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
-import { bearer, DAY, errorOf, type Query, readMetrics, startApi, type TestApi } from '../harness/api.js';
+import { allPages, bearer, DAY, errorOf, type Query, readMetrics, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { execute, uniquePrefix } from '../harness/stack.js';
 
@@ -68,16 +68,10 @@ async function read(account: string, query: Query) {
   return eventPageSchema.parse(readExactJson(text));
 }
 
-/** From pages of one event; of some more pages than there are events, if they never end. */
+/** From pages of one event. */
 async function idsInPages(account: string): Promise<string[]> {
-  const shown: string[] = [];
-  let cursor = '';
-  do {
-    const page = await read(account, { ...DAY, limit: '1', cursor });
-    shown.push(...page.data.map(({ eventId }) => eventId));
-    cursor = page.meta.nextCursor;
-  } while (cursor !== '' && shown.length < 9);
-  return shown;
+  const pages = await allPages((cursor) => read(account, { ...DAY, limit: '1', cursor }));
+  return pages.flatMap(({ data }) => data.map(({ eventId }) => eventId));
 }
 
 it('the list of events has each event of the window once, as it counts now, by hour and then by id', async () => {

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import {
+  allPages,
   bearer,
   DAY,
   errorOf,
-  type MetricsBody,
   metricsPath,
   NOW,
   readMetrics,
@@ -31,16 +31,8 @@ afterAll(() => api.stop());
 
 const BY_NAME = { ...DAY, groupBy: 'resource_name,billing_dimension' };
 
-async function pages(query: Record<string, string>, token = key): Promise<MetricsBody[]> {
-  const found: MetricsBody[] = [];
-  let cursor = '';
-  do {
-    const page: MetricsBody = await readMetrics(api, 'acme', token, { ...query, cursor });
-    found.push(page);
-    cursor = page.meta.nextCursor;
-  } while (cursor !== '');
-  return found;
-}
+const pages = (query: Record<string, string>, token = key) =>
+  allPages((cursor) => readMetrics(api, 'acme', token, { ...query, cursor }));
 
 async function rejection(cursor: string, query: Record<string, string> = BY_NAME, token = key, account = 'acme') {
   const answer = await api.request(metricsPath(account, { ...query, cursor }), bearer(token));

@@ -1,6 +1,7 @@
 /** The OpenAPI document, its examples, and the page that shows it. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { createOpenApiDocument as createCollectorDocument } from '@meterline/collector';
 import { createApp, createOpenApiDocument } from '@meterline/query';
 import type { Alert } from '@meterline/service/alerts';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
@@ -54,7 +55,10 @@ it('the document is served as it is built, without credentials', async () => {
   expect(body).toEqual(JSON.parse(JSON.stringify(document)));
 });
 
-it('the document has no fault that a linter finds', async () => {
+it.each([
+  ['query', document],
+  ['collector', createCollectorDocument()],
+])('the document of %s has no fault that a linter finds', async (_service, document) => {
   // Of health checks every status but one is "default": generated clients cannot compile both it and a range.
   const rules = { 'operation-4xx-response': 'off' } as const;
   const config = await createConfig({ extends: ['recommended-strict'], rules });

@@ -296,12 +296,20 @@ const ACCESS: readonly Refusal[] = [
   [`GET ${ACME}/metrics?startTime=x`, FORBIDDEN, '', '', 'stranger'],
   [`GET ${ACME}/metrics?startTime=x&groupBy=workspace`, PARAMETER, 'endTime,startTime', '', 'member'],
   [`${METRICS}&groupBy=workspace&cursor=x`, '400 invalid_cursor', '', '', 'member'],
-  ...['2026-04-17', '2026-04-28.preview', '2026-04-16.preview', 'latest', '', 'v0', '2026-04-16, 2026-04-16'].flatMap(
-    (version) =>
-      ['GET /v0/accounts', METRICS, `${ENUMS}/group-by`, TYPES].map((request): Refusal => {
-        const text = `${JSON.stringify(version)} is not a version of this API; the valid ones are 2026-04-16, 2026-04-28.`;
-        return [`${request} @${version}`, '400 invalid_api_version', '', text];
-      }),
+  ...[
+    '2026-04-17',
+    '2026-04-28.preview',
+    '2026-04-16.preview',
+    'latest',
+    'length',
+    '',
+    'v0',
+    '2026-04-16, 2026-04-16',
+  ].flatMap((version) =>
+    ['GET /v0/accounts', METRICS, `${ENUMS}/group-by`, TYPES].map((request): Refusal => {
+      const text = `${JSON.stringify(version)} is not a version of this API; the valid ones are 2026-04-16, 2026-04-28.`;
+      return [`${request} @${version}`, '400 invalid_api_version', '', text];
+    }),
   ),
 ];
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { MAX_JOB_BYTES, MAX_JOB_VALUES } from '@meterline/catalog';
 import { readWatermarks } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
-import { usageEvent, usageEvents } from '../harness/events.js';
+import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueue, enqueueData, enqueueRaw, rejectedRows, stored, until } from '../harness/queue.js';
 import { type LogEntry, startIngest, withConstants } from '../harness/services.js';
@@ -32,11 +32,6 @@ async function between(fields: Record<string, string>): Promise<string> {
 }
 
 it.each([
-  ['is text', 'job_not_an_object', '"text"'],
-  ['is not JSON', 'job_not_an_object', '{"eventId": oops'],
-  ['has no events', 'job_empty', '{"events":[]}'],
-  ['has 5,001 events', 'job_too_large', JSON.stringify({ events: usageEvents(0, 5_001) })],
-  ['has another field', 'job_invalid', JSON.stringify({ events: [usageEvent(1)], source: 'x' })],
   ['has more values than any may have', 'job_oversized', `{"events":[${'{},'.repeat(MAX_JOB_VALUES)}{}]}`],
   ['is larger than any may be', 'job_oversized', `{"events":[${'{},'.repeat(MAX_JOB_BYTES / 3)}{}]}`],
 ])('a worker keeps a whole job that %s, between good ones', async (_, reason, data) => {
@@ -65,21 +60,6 @@ it.each(['9'.repeat(20), `-${'9'.repeat(20)}`, '-1', 'yesterday'])(
     expect(await rejectedRows(product.warehouse, job)).toMatchObject([{ job_id: job }]);
   },
 );
-
-it('a worker keeps bad events of a job with their position, stores the others, and changes nothing when it gets the job again', async () => {
-  const accountId = 'redelivered';
-  const good = usageEvent(1, { accountId });
-  const bad = { ...good, usage: -1 };
-  const job = await product.send(good, bad, usageEvent(3, { accountId }), 'text');
-  await (await product.queue.getJob(job))?.retry('completed');
-  await drained(product.queue);
-  expect(await product.queue.getJob(job)).toMatchObject({ attemptsStarted: 2 });
-  expect(await stored(product.warehouse, accountId)).toEqual({ events: 2, usage: 2 });
-  expect(await rejectedRows(product.warehouse, job)).toMatchObject([
-    { job_id: job, position: 1, account_id: accountId, reason: 'invalid_usage', payload: JSON.stringify(bad) },
-    { job_id: job, position: 3, account_id: '', reason: 'event_not_an_object', payload: '"text"' },
-  ]);
-});
 
 it('several processes seal each step once, early and late events alike, and go on when those that sealed are gone', async () => {
   const sealing = withConstants(product.env, { maintenanceEveryMs: 200 });

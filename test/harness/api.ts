@@ -12,11 +12,11 @@ import {
 import { isRedisFull } from '@meterline/service';
 import { ApiKeyStore, type KeyRole } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
-import { insertUsageEvents, oneServer, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
+import { insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { checkAnswer } from './openapi-check.js';
-import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from './stack.js';
+import { createTestDatabase, testRedisUrl, uniquePrefix } from './stack.js';
 
 export interface Answer {
   readonly status: number;
@@ -56,7 +56,9 @@ export const NO_LIMITS: AdmissionLimits & RateLimits = {
 
 /** On a database of its own, which takes longest, unless `replace` has a warehouse: that of another API, for example. */
 export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
-  const { warehouse, drop } = await warehouseOf(replace);
+  const { warehouse, drop } = replace.warehouse
+    ? { warehouse: replace.warehouse, drop: async () => undefined }
+    : await createTestDatabase();
   const redis = createRedis(testRedisUrl());
   await redis.connect();
   const prefix = uniquePrefix();
@@ -114,10 +116,18 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   };
 }
 
-async function warehouseOf({
-  warehouse,
-}: Partial<QueryDependencies>): Promise<Pick<TestDatabase, 'warehouse' | 'shards' | 'drop'>> {
-  return warehouse ? { warehouse, shards: oneServer(warehouse), drop: async () => undefined } : createTestDatabase();
+/** All pages, of which there must be less than a thousand; the cursor of the first is empty. */
+export async function allPages<Page extends { readonly meta: { readonly nextCursor: string } }>(
+  read: (cursor: string) => Promise<Page>,
+): Promise<Page[]> {
+  const pages: Page[] = [];
+  let cursor = '';
+  do {
+    const page = await read(cursor);
+    pages.push(page);
+    cursor = page.meta.nextCursor;
+  } while (cursor !== '' && pages.length < 1_000);
+  return pages;
 }
 
 /** Each answer is compared with the OpenAPI document. */

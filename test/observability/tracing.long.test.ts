@@ -109,16 +109,6 @@ it('the trace of a request marks a failure, and the statement that failed', asyn
   expect(statement).toMatchObject({ status: { code: ERROR, message: 'refused' }, parentSpanId: request.spanId });
 });
 
-it.each([
-  ['OTEL_SDK_DISABLED', 'true'],
-  ['OTEL_TRACES_EXPORTER', 'none'],
-])('the variable %s=%s keeps tracing off', async (name, value) => {
-  const query = await product.startQuery({ ...receiver.env, [name]: value });
-  await ask(query, '/healthz');
-  expect(await query.stop()).toBe(0);
-  expect(receiver.spans).toEqual([]);
-});
-
 it('the variables of OpenTelemetry name the service, and what is left is sent at the end', async () => {
   const env = { ...receiver.env, OTEL_SERVICE_NAME: 'billing', OTEL_BSP_SCHEDULE_DELAY: '60000' };
   const query = await product.startQuery(env);

@@ -25,7 +25,7 @@ import { CommandError } from '../../packages/cli/src/failure.js';
 import { EventStore } from '../../services/ingest/src/event-store.js';
 import { Pricer } from '../../services/ingest/src/intake.js';
 import { createIngestMetrics } from '../../services/ingest/src/metrics.js';
-import { pricedEvent } from '../harness/events.js';
+import { pricedEvent, usageEvent } from '../harness/events.js';
 import { pausing, playOrders, SteppedTask } from '../harness/interleaving.js';
 import { select } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
@@ -59,22 +59,14 @@ beforeAll(async () => {
   while (await sealNext([warehouse], SEALED_UNTIL));
 });
 
-/** Nothing is kept here. */
-
 /** A worker that knew of no bound when it checked the event. */
 function worker(job: string, timestamp: number): SteppedTask {
-  const event = {
-    eventId: `0190c5e4-7b1a-7def-8abc-${job.padStart(12, '0')}`,
-    accountId: 'acme',
-    workspace: 'late',
-    resourceType: 'sandbox',
-    resourceName: 'builder',
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    usage: 1,
+  const event = usageEvent(0, {
+    ...{ eventId: `0190c5e4-7b1a-7def-8abc-${job.padStart(12, '0')}`, workspace: 'late' },
     timestamp: formatTimestamp(timestamp),
     // Above all that the rollup row is computed from.
     revision: 65_535,
-  };
+  });
   const queued = { id: job, receivedAt: NOW, data: JSON.stringify(event) };
   const intake = new Pricer(DEFAULT_PRICE_BOOK).priceJob(queued, NOW, 0);
   return new SteppedTask(async (pause) => {

@@ -122,17 +122,3 @@ it('figures stay as they are when months are closed, opened again, closed and dr
   expect(await meterline('erase', '--account', account, '--confirm', account)).toMatchObject({ code: 0 });
   expect(await select(product.warehouse, 'SELECT account_id FROM usage_hourly FINAL')).toEqual([]);
 });
-
-it('the command retention close says what it cannot close', async () => {
-  const now = new Date();
-  const thisMonth = now.toISOString().slice(0, 7);
-  expect(await meterline('retention', 'close', '--before', thisMonth, '--yes')).toMatchObject({
-    code: 2,
-    text: expect.stringContaining('this month and the one before it stay open'),
-  });
-  expect(await meterline('retention', 'close', '--yes')).toMatchObject({
-    code: 2,
-    text: expect.stringContaining('--months'),
-  });
-  expect(await meterline('retention', 'close', '--before', '2026-13')).toMatchObject({ code: 2 });
-});

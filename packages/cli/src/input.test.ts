@@ -50,10 +50,6 @@ it('a line that is too long to be held is named and passed over', async () => {
   expect(await linesOf(part, `${part}\n`)).toEqual([[1, expect.stringMatching(/^not JSON: /)]]);
 });
 
-it.each([
-  [Buffer.from('nope'), /^not JSON: /],
-  [Buffer.from('[1]'), /^not a JSON object$/],
-  [Buffer.from([0x22, 0xff]), /^not UTF-8$/],
-])('a line of %s has its fault', async (line, fault) => {
-  expect(await linesOf(line)).toEqual([[1, expect.stringMatching(fault)]]);
+it('a line that is not UTF-8 has its fault', async () => {
+  expect(await linesOf(Buffer.from([0x22, 0xff]))).toEqual([[1, 'not UTF-8']]);
 });

@@ -141,6 +141,7 @@ it('an attempt at a delivery that is gone does not bring it back', async () => {
   await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: 0 });
   expect(await alerts.deliveries.find(delivery.id)).toBeUndefined();
   expect(await alerts.deliveries.countPending()).toBe(0);
+  expect(await deliveriesOf(alert)).toEqual([]);
 });
 
 it('an account keeps the newest 1,000 deliveries, and none for longer than 30 days', async () => {

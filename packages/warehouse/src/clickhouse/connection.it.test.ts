@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { TupleParam } from '@clickhouse/client';
 import { expect, it } from '@jest/globals';
+import { pricedEvent } from '../../../../test/harness/events.js';
 import { failureOf } from '../../../../test/harness/failure.js';
 import { execute, select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { clickHouseUrlFault } from '../addresses.js';
+import { insertUsageEvents } from '../events/usage-events.js';
 import { checkConnection, createWarehouse, insertRows, type Warehouse, type WarehouseOptions } from './connection.js';
 import { clickHouseFailureKind, isContentError } from './errors.js';
 
@@ -48,6 +50,21 @@ it('a statement is answered with its rows, in the database of the connection', a
     { n: '1', name },
   ]);
   expect(await select(database.warehouse, 'SELECT 1 AS n WHERE 0')).toEqual([]);
+});
+
+it('a statement on replicas asks for the quorum', async () => {
+  const asked: string[] = [];
+  const answer: RequestListener = (request, response) => {
+    asked.push(request.url ?? '');
+    answering('')(request, response);
+  };
+  const cluster = { name: 'replicas', insertQuorum: 2 };
+  await withServer(
+    answer,
+    (own) => insertUsageEvents(own, [pricedEvent()]),
+    (url) => ({ url, cluster }),
+  );
+  expect(asked).toEqual([expect.stringContaining('insert_quorum=2')]);
 });
 
 const TEXTS = ['plain', "it's", 'back\\slash', 'tab\tline\nreturn\r', '\\n is no line', '+ & = % ?', '名前 😀', ''];

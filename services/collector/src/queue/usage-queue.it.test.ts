@@ -1,23 +1,18 @@
 /** What becomes of a write when Redis is silent between two commands, which no request can show: it asks for the key first. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { type Servers, startServers } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
 import { UsageQueue } from './usage-queue.js';
 
 const WRITE_MS = 300;
 
-let dataDir: string;
-let server: RunningRedis;
+let servers: Servers;
 let queue: UsageQueue;
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'meterline-usage-queue-'));
-  server = await startRedis({ dataDir });
+  servers = await startServers({ shards: 0 });
   queue = await UsageQueue.open({
-    redisUrl: `${server.url}?durability=assumed`,
+    redisUrl: `${servers.redis.url}?durability=assumed`,
     prefix: 'bull',
     writeMs: WRITE_MS,
     telemetry: undefined,
@@ -25,18 +20,17 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   queue.disconnect();
-  await server.stop();
-  await rm(dataDir, { recursive: true });
+  await servers.stop();
 });
 
 it('the usage queue ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
-  process.kill(server.pid, 'SIGSTOP');
+  process.kill(servers.redis.pid, 'SIGSTOP');
   try {
     await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(`did not answer within ${WRITE_MS} ms`);
     // The connection, with what was not sent on it, is gone.
     await expect(queue.add([{}])).rejects.toThrow();
   } finally {
-    process.kill(server.pid, 'SIGCONT');
+    process.kill(servers.redis.pid, 'SIGCONT');
   }
   for (let isWritten = false; !isWritten; ) {
     // Without a connection a write fails within the same turn.
@@ -46,7 +40,7 @@ it('the usage queue ends a write that Redis does not answer, keeps nothing of it
       () => false,
     );
   }
-  const redis = new Redis(server.url);
+  const redis = new Redis(servers.redis.url);
   expect(await redis.llen('bull:usage-events:wait')).toBeGreaterThan(0);
   redis.disconnect();
 });

@@ -27,6 +27,8 @@ it('parseMetricsRequest fills in the defaults', () => {
     limit: 100,
     cursor: '',
   });
+  const year = 'startTime=2025-10-01T00:00:00Z&endTime=2026-10-01T00:00:00Z';
+  expect(parseMetricsRequest(year).resolution).toBe('monthly');
 });
 
 it('parseMetricsRequest brings everything into canonical form', () => {
