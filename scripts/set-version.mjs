@@ -3,10 +3,9 @@
  * after each manifest, when the others ask for a version that is nowhere. Then `npm install` brings the lock file up to date.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
+const ROOT = join(import.meta.dirname, '..');
 const [version = ''] = process.argv.slice(2);
 if (!/^\d+\.\d+\.\d+(-[0-9a-z.-]+)?$/.test(version)) {
   console.error('usage: npm run set-version -- 0.2.0');

@@ -5,10 +5,9 @@
  * of steady traffic and the containers. test/README.md tells which test is which.
  */
 import { spawn } from 'node:child_process';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
+const ROOT = join(import.meta.dirname, '..');
 const MODULES = join(ROOT, 'node_modules');
 /** With more room for young objects the modules that each test file loads again are copied less often. */
 const NODE_OPTIONS = ['--max-semi-space-size=64', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];

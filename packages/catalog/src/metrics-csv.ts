@@ -82,13 +82,26 @@ export function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompare
 }
 
 /** The columns of a line for each bucket of each group. */
-export function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<BucketRow>[] {
+function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<BucketRow>[] {
   return [
     ...nameColumns(groupBy),
     { name: 'timestamp', cell: ({ timestamp }) => timestamp },
     { name: 'resolution', cell: ({ resolution }) => resolution },
     ...amountColumns(groupBy),
   ];
+}
+
+/** The heading, and a line for each bucket of each group. */
+export function seriesCsvLines(
+  groups: readonly MetricsEntry[],
+  groupBy: readonly MetricsDimension[],
+  resolution: MetricsAnswer['resolution'],
+): string[] {
+  const columns = seriesCsvColumns(groupBy);
+  const rows = groups.flatMap((entry) =>
+    entry.timeseries.map((point) => ({ entry, amounts: point, timestamp: point.timestamp, resolution })),
+  );
+  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
 }
 
 /** Without it Excel reads UTF-8 as the system's own encoding. */

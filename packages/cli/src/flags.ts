@@ -4,7 +4,6 @@ import {
   type EpochMs,
   formatTimestamp,
   lastUnits,
-  MAX_EVENTS_PER_JOB,
   nameText,
   parseTimestamp,
   plusMonths,
@@ -12,8 +11,6 @@ import {
 } from '@meterline/catalog';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
-
-const DEFAULT_BATCH = 500;
 
 export interface JsonFlag {
   readonly json?: boolean;
@@ -54,11 +51,6 @@ export function withClickHouseFlags(command: Command): Command {
       'password (else CLICKHOUSE_PASSWORD, none); better given in the environment',
     )
     .option('--clickhouse-database <name>', 'database (else CLICKHOUSE_DATABASE, a running local stack, meterline)');
-}
-
-export function withBatch(command: Command): Command {
-  const parse = (text: string) => wholeNumber(text, 1, MAX_EVENTS_PER_JOB);
-  return command.option('--batch <n>', `events per job, at most ${MAX_EVENTS_PER_JOB}`, parse, DEFAULT_BATCH);
 }
 
 /**

@@ -84,7 +84,7 @@ async function logout(context: CommandContext): Promise<void> {
   say(context, wasThere ? `Logged out: ${path} is removed.` : 'Nobody was logged in.');
 }
 
-type WhoamiFlags = ApiFlags & JsonFlag;
+type ReadFlags = ApiFlags & JsonFlag;
 
 export function addWhoami(command: Command, context: CommandContext): void {
   command
@@ -93,11 +93,11 @@ export function addWhoami(command: Command, context: CommandContext): void {
         'local stack or default), and what the key may read.',
     )
     .addHelpText('after', API_SETTINGS_HELP)
-    .action((flags: WhoamiFlags) => whoami(context, flags));
+    .action((flags: ReadFlags) => whoami(context, flags));
   withJson(withApiFlags(command));
 }
 
-async function whoami(context: CommandContext, flags: WhoamiFlags): Promise<void> {
+async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> {
   await withApi(context, flags, async ({ client, access }) => {
     const { url, key, account } = access;
     const accounts = (await client.accounts()).map(({ id, role }) => ({ id, role }));
@@ -126,8 +126,6 @@ function placeOf(setting: Setting | undefined): Pick<Setting, 'kind' | 'source'>
   return setting ? { kind: setting.kind, source: setting.source } : null;
 }
 
-type AccountsFlags = ApiFlags & JsonFlag;
-
 const COLUMNS: readonly ItemColumn<AccountAnswer>[] = [
   { heading: 'ACCOUNT', cell: ({ id }) => id, least: 8 },
   { heading: 'NAME', cell: ({ name }) => name, least: 8 },
@@ -142,11 +140,11 @@ export function addAccounts(command: Command, context: CommandContext): void {
         'the account as a whole.',
     )
     .addHelpText('after', API_SETTINGS_HELP)
-    .action((flags: AccountsFlags) => listAccounts(context, flags));
+    .action((flags: ReadFlags) => listAccounts(context, flags));
   withJson(withApiUrl(command));
 }
 
-async function listAccounts(context: CommandContext, flags: AccountsFlags): Promise<void> {
+async function listAccounts(context: CommandContext, flags: ReadFlags): Promise<void> {
   const items = await withApi(context, flags, ({ client }) => client.accounts());
   printList(context, flags, { columns: COLUMNS, items, none: 'No accounts.' });
 }

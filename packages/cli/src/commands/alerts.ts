@@ -113,15 +113,8 @@ function withDefinition(command: Command, isNew: boolean): Command {
 }
 
 /** Only what was named. */
-function changeOf({
-  name,
-  period,
-  measure,
-  amount,
-  url,
-  threshold: thresholds,
-  filter: filters,
-}: ChangeFlags): AlertChangeBody {
+function changeOf(flags: ChangeFlags): AlertChangeBody {
+  const { name, period, measure, amount, url, threshold: thresholds, filter: filters } = flags;
   return { name, period, measure, amount, url, thresholds, filters };
 }
 

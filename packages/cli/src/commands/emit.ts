@@ -1,11 +1,11 @@
 /** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
-import { counted, isName, isUuid, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
+import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
-import { type JsonFlag, nameOf, withBatch, withJson } from '../flags.js';
+import { type JsonFlag, nameOf, wholeNumber, withJson } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
 import type { CollectorSettings } from '../settings.js';
 
@@ -32,9 +32,12 @@ export function addEmit(command: Command, context: CommandContext): void {
     .option('--account <account>', 'the account of events that name none', nameOf)
     .option('--check', 'check every line here and send nothing')
     .option('--dry-run', 'let the collector check every line, and keep nothing')
+    .option('--batch <n>', `events per job, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
-  withJson(withBatch(command));
+  withJson(command);
 }
+
+const batchOf = (text: string) => wholeNumber(text, 1, MAX_EVENTS_PER_JOB);
 
 async function runEmit(context: CommandContext, path: string, flags: EmitFlags): Promise<void> {
   const { check = false, dryRun = false, batch: batchSize } = flags;

@@ -70,17 +70,10 @@ export async function showRejection(context: CommandContext, id: RejectionId, fl
   });
 }
 
-export function describeRejection({
-  receivedAt,
-  fingerprint,
-  jobId,
-  position,
-  accountId,
-  reason,
-  message,
-}: OpenRejection) {
-  const id = formatRejectionId({ receivedAt, fingerprint });
-  return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account: accountId, reason, message };
+export function describeRejection(rejection: OpenRejection) {
+  const { receivedAt, jobId, position, accountId: account, reason, message } = rejection;
+  const id = formatRejectionId(rejection);
+  return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account, reason, message };
 }
 
 /** Indented when it is JSON that can be; a numeral that no double holds stays only in the payload as it is. */

@@ -9,7 +9,7 @@ import {
   enrichedDimensions,
   groupKey,
   groupsCsvColumns,
-  seriesCsvColumns,
+  seriesCsvLines,
   ZERO,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MeterlineClient, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
@@ -98,7 +98,6 @@ export async function printJson(request: Request): Promise<void> {
 export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
   const { context, query, all } = request;
   const before = await timeBefore(request);
-  const write = isSeries ? seriesLines : groupLines;
   await writeWhole(context, undefined, async (draft) => {
     let last: MetricsAnswer | undefined;
     const restart = () => {
@@ -106,7 +105,10 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
       return draft.truncate();
     };
     for await (const { page } of readPages(request, restart)) {
-      const [heading, ...lines] = write(page, query.groupBy, before);
+      const { groupBy } = query;
+      const [heading, ...lines] = isSeries
+        ? seriesCsvLines(page.data, groupBy, page.resolution)
+        : groupLines(page, groupBy, before);
       await draft.appendFile((last ? lines : [heading, ...lines]).join(''));
       last = page;
     }
@@ -120,14 +122,6 @@ function groupLines(answer: MetricsAnswer, groupBy: GroupBy, before: Before | un
   const columns = groupsCsvColumns(groupBy, before !== undefined);
   const costBefore = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
   const rows = answer.data.map((entry) => ({ answer, entry, amounts: entry.summary, before: costBefore(entry) }));
-  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
-}
-
-function seriesLines({ data, resolution }: MetricsAnswer, groupBy: GroupBy): string[] {
-  const columns = seriesCsvColumns(groupBy);
-  const rows = data.flatMap((entry) =>
-    entry.timeseries.map((point) => ({ entry, amounts: point, timestamp: point.timestamp, resolution })),
-  );
   return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
 }
 

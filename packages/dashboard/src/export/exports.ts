@@ -5,7 +5,7 @@ import {
   formatTimestamp,
   groupsCsvColumns,
   type MetricsDimension,
-  seriesCsvColumns,
+  seriesCsvLines,
   ZERO,
 } from '@meterline/catalog';
 import {
@@ -139,9 +139,6 @@ export function tableCsv({ rows, groupBy, answer, isCompared }: CsvSource): stri
 
 /** A line for each bucket of each row of the table: what `meterline metrics --csv --series` prints. */
 export function seriesCsv({ rows, groupBy, answer: { resolution } }: CsvSource): string {
-  const columns = seriesCsvColumns(groupBy);
-  const lines = rows.flatMap(({ entry }) =>
-    entry.timeseries.map((point) => csvRow(columns, { entry, amounts: point, timestamp: point.timestamp, resolution })),
-  );
-  return `${csvHeading(columns)}${lines.join('')}`;
+  const entries = rows.map(({ entry }) => entry);
+  return seriesCsvLines(entries, groupBy, resolution).join('');
 }

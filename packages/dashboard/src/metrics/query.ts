@@ -27,13 +27,8 @@ export function resolutionOf({ resolution }: View, window: Window): Resolution {
   return resolution && exceededCap(resolution, window) === undefined ? resolution : defaultResolution(window);
 }
 
-export interface ResolutionChoice {
-  readonly resolution: Resolution;
-  /** Why it cannot be chosen for this window. */
-  readonly disabledReason: string | undefined;
-}
-
-export function resolutionChoices(window: Window): ResolutionChoice[] {
+/** Each with the reason why it cannot be chosen for this window. */
+export function resolutionChoices(window: Window) {
   return RESOLUTIONS.map((resolution) => {
     const cap = exceededCap(resolution, window);
     return { resolution, disabledReason: cap && `For up to ${cap}; choose a shorter period.` };
@@ -160,15 +155,7 @@ function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | 
  * the filters.
  */
 export function rowEventsQuery(
-  {
-    startTime,
-    endTime,
-    resolution: _resolution,
-    groupBy: _groupBy,
-    limit: _limit,
-    cursor: _cursor,
-    ...filters
-  }: MetricsQuery,
+  { resolution: _resolution, groupBy: _groupBy, limit: _limit, cursor: _cursor, ...asked }: MetricsQuery,
   groupBy: readonly MetricsDimension[],
   values: DimensionValues,
 ): EventsQuery {
@@ -178,7 +165,7 @@ export function rowEventsQuery(
       return [[field, values[field]] as const, [EXCLUDING_PARAMETER[field], undefined] as const];
     }),
   );
-  const query: EventsQuery = { startTime, endTime, ...filters, ...own };
+  const query: EventsQuery = { ...asked, ...own };
   if (!groupBy.includes('resource_uuid')) return query;
   // The API has a parameter of its own for what has no instance id.
   return values.resourceUuid === ''

@@ -113,12 +113,6 @@ export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
   return <div className={`${of}-skeleton`} aria-hidden="true" />;
 }
 
-interface FirstEventProps {
-  readonly account: string;
-  readonly role: Role | undefined;
-  readonly onRefresh: () => void;
-}
-
 interface EmptyProps {
   readonly account: string;
   readonly role: Role | undefined;
@@ -156,7 +150,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
 /** So often the page of an account that was never used looks for the first event. */
 const LOOK_MS = 3_000;
 
-function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
+function FirstEvent({ account, role, onRefresh }: Pick<EmptyProps, 'account' | 'role' | 'onRefresh'>) {
   const [event] = useState(() => firstEvent(account, new Date()));
   const collector = useCollectorUrl();
   const url = collector.data ?? undefined;
