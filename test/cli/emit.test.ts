@@ -1,9 +1,9 @@
 /** `meterline emit` and an HTTP server that answers as a collector does, or as what stands in front of it. */
-import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { SANDBOX_EVENT } from '../harness/events.js';
+import { listening } from '../harness/listening.js';
 import { runCommand } from './run-command.js';
 
 type Event = Readonly<Record<string, unknown>>;
@@ -21,9 +21,7 @@ beforeEach(async () => {
     requests.push(events);
     (answers[requests.length - 1] ?? answers.at(-1))?.(response, events);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const address = server.address();
-  url = typeof address === 'object' ? `http://127.0.0.1:${address?.port}` : '';
+  url = await listening(server);
 });
 afterEach(() => {
   server.closeAllConnections();

@@ -1,9 +1,9 @@
 /** The command as its users meet it: its output and its exit code, and a few times the process itself. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import { Redis } from 'ioredis';
+import { listening } from '../harness/listening.js';
 import {
   createTestDatabase,
   databaseVariables,
@@ -26,9 +26,8 @@ it('the command is a process with its version on stdout, or its fault on stderr 
 it('a server that cannot be reached, refuses, or is another one is named with where its address came from', async () => {
   const web = createServer((socket) => {
     socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
-  }).listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  const { port } = web.address() as AddressInfo;
+  });
+  const { host } = new URL(await listening(web));
   const keys = (url: string) => ['keys', 'list', '--redis-url', url];
   const migrate = (url: string) => ['migrate', '--clickhouse-url', url, '--clickhouse-user', 'nobody'];
   const cases: readonly (readonly [string[], Record<string, string>, RegExp])[] = [
@@ -42,7 +41,7 @@ it('a server that cannot be reached, refuses, or is another one is named with wh
       {},
       /^cannot reach ClickHouse at http:\/\/127\.0\.0\.1:1 \(from --clickhouse-url\): ECONNREFUSED; is it running\?$/,
     ],
-    [keys(`redis://127.0.0.1:${port}`), {}, /^what answers at redis:\S+ \(from --redis-url\) is not Redis$/],
+    [keys(`redis://${host}`), {}, /^what answers at redis:\S+ \(from --redis-url\) is not Redis$/],
     [keys(`${testRedisUrl()}/99`), {}, /^Redis at \S+ \(from --redis-url\) refuses: ERR DB index is out of range$/],
     [migrate(testClickHouseUrl()), {}, /^ClickHouse at \S+ \(from --clickhouse-url\) refuses \(as user nobody\): .*$/],
   ];

@@ -1,7 +1,4 @@
 /** meterline reprice and erase between producers that go on sending. What dies on the way: beside the operations. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { hostsOf } from '@meterline/warehouse';
@@ -12,12 +9,13 @@ import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueueData, stored } from '../harness/queue.js';
 import { killServices } from '../harness/services.js';
 import { execute, select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { testFolder } from '../harness/test-folder.js';
 import { type MeterlineOptions, runCommand } from './run-command.js';
 
 const SANDBOX = 'sandbox_compute_runtime_gbs';
 const WINDOW = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];
 
-let directory: string;
+const folder = testFolder();
 /** The built-in book, at twice the price of a sandbox's compute, as version 1. */
 let twice: string;
 let product: Product;
@@ -25,7 +23,6 @@ let product: Product;
 let newPrices: Queue;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-operators-'));
   twice = await bookFile('twice.json', 1, '0.000023');
   product = await startProduct();
   const prefix = uniquePrefix();
@@ -38,7 +35,6 @@ afterAll(async () => {
   await newPrices.obliterate({ force: true });
   await newPrices.close();
   await product.close();
-  await rm(directory, { recursive: true });
 });
 
 let accountId: string;
@@ -51,7 +47,7 @@ const event = (n: number, changes: Partial<UsageEventInput> = {}) => usageEvent(
 const events = (count: number) => Array.from({ length: count }, (_, n) => event(n));
 
 const bookFile = (name: string, ...prices: [version: number, amount: string, effectiveFrom?: string]) =>
-  writePriceBook(join(directory, name), ...prices);
+  writePriceBook(folder(name), ...prices);
 
 /** A command about the test's account. */
 function run(command: string, args: readonly string[], options: MeterlineOptions = {}) {

@@ -1,12 +1,9 @@
 /** A 202 is true whatever becomes of Redis: away, silent, full, read-only, or not durable any more. */
-import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { type RunningServer, type Servers, startServers } from '@meterline/local-stack';
 import { z } from 'zod';
 import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/callers.js';
 import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
@@ -19,14 +16,15 @@ import { adminUrl, scrape } from '../observability/scrape.js';
 const PATIENCE_MS = 60_000;
 const MiB = 1024 * 1024;
 
-let dataDir: string;
-let server: RunningRedis;
+let servers: Servers;
+/** Its Redis, or what was started again when that had been killed. */
+let server: RunningServer;
 let site: CollectorFixture;
 let account: string;
 let key: string;
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'meterline-collector-'));
-  server = await startRedis({ dataDir });
+  servers = await startServers({ shards: 0 });
+  server = servers.redis;
   site = await startCollectorFixture({ METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }) }, server.url);
   ({ account, key } = await site.account());
 });
@@ -34,7 +32,7 @@ afterEach(() => site.takeJobs());
 afterAll(async () => {
   await site.close();
   await server.stop();
-  await rm(dataDir, { recursive: true });
+  await servers.stop();
 });
 
 const send = (events: readonly unknown[]) => site.send(account, key, JSON.stringify(events));
@@ -165,7 +163,7 @@ it('a Redis that is killed refuses nothing that it has taken', async () => {
   await server.kill();
   await expectRefusal('auth_unavailable');
   expect(await isReady()).toBe(false);
-  server = await startRedis({ dataDir, port: server.port });
+  server = await server.restart();
   await until('events are taken again', PATIENCE_MS, isTaken);
   expect((await site.takeJobs()).flat().map(({ eventId }) => eventId)).toContain(before['eventId']);
 });
@@ -205,7 +203,7 @@ it('a Redis that is away is not needed to limit those who need no key: each proc
     // What the caller is refused is not counted for its account.
     expect(answer.headers.get('ratelimit')).toMatch(/^("account";r=\d+;t=\d+, )?"caller";r=\d+;t=\d+$/);
   }
-  server = await startRedis({ dataDir, port: server.port });
+  server = await server.restart();
   await until('events are taken again', PATIENCE_MS, async () => (await sendByToken()).status === 202);
   expect(await limited.stop()).toBe(0);
   await issuer.close();

@@ -1,9 +1,6 @@
 /** From an event to the signed webhook of a threshold that it crossed, with the services as real processes. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { type Servers, startServers } from '@meterline/local-stack';
 import { AlertStore, periodAt, webhookPayload } from '@meterline/service/alerts';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
@@ -16,8 +13,7 @@ import type { HttpProcess, ServiceProcess } from '../harness/services.js';
 jest.setTimeout(180_000);
 
 // Of its own: alerts of all tests would be judged by each of their services.
-let dataDir: string;
-let server: RunningRedis;
+let servers: Servers;
 let product: Product;
 let query: HttpProcess;
 let service: ServiceProcess;
@@ -28,9 +24,8 @@ let admin: string;
 let number = 0;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'meterline-alerts-'));
-  server = await startRedis({ dataDir });
-  product = await startProduct({ redisUrl: server.url, prefix: 'bull' });
+  servers = await startServers({ shards: 0 });
+  product = await startProduct({ redisUrl: servers.redis.url, prefix: 'bull' });
   [query, service] = await Promise.all([product.startQuery(), product.startAlerts(), product.startIngest()]);
   store = new AlertStore(product.redis);
 });
@@ -43,8 +38,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 afterAll(async () => {
   await product.close();
-  await server.kill();
-  await rm(dataDir, { recursive: true });
+  await servers.stop();
 });
 
 const text = z.string();

@@ -1,10 +1,8 @@
 /** clickhouse/users.xml: each user can do its work, and nothing else. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
-import { type RunningClickHouse, startClickHouse } from '@meterline/local-stack';
+import { type Servers, startServers } from '@meterline/local-stack';
 import {
   createWarehouse,
   readEventList,
@@ -23,13 +21,12 @@ import { databaseVariables, execute, select, uniquePrefix } from '../harness/sta
 
 type User = 'ingest' | 'query' | 'operator' | 'migrate';
 
-let directory: string;
-let server: RunningClickHouse;
+let servers: Servers;
 let product: Product;
 const warehouses: Warehouse[] = [];
 
 function optionsOf(user: User): WarehouseOptions {
-  const { url, passwords } = server;
+  const { url, passwords } = servers.clickhouse;
   return { url, user, password: passwords[user], database: 'meterline', application: 'meterline-test' };
 }
 
@@ -43,16 +40,14 @@ const envOf = (user: User) => ({ ...product.env, ...databaseVariables(optionsOf(
 const run = (args: readonly string[], user: User = 'operator') => runCommand(args, { env: envOf(user) });
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-clickhouse-users-'));
-  server = await startClickHouse({ dataDir: directory });
-  product = await startProduct({ clickhouse: server });
+  servers = await startServers({ redis: false });
+  product = await startProduct({ clickhouse: servers.clickhouse });
 });
 afterAll(async () => {
   await Promise.all(warehouses.map((warehouse) => warehouse.close()));
   await product.queue.obliterate({ force: true });
   await product.close();
-  await server.kill();
-  await rm(directory, { recursive: true });
+  await servers.stop();
 });
 
 it('services say what to do when the schema is not there, and change nothing', async () => {
@@ -117,7 +112,7 @@ describe('with the schema that migrate has made', () => {
       const { data: listed } = JSON.parse(await events.text());
       expect([events.status, listed.length, listed[0].price]).toEqual([200, 4, expect.anything()]);
 
-      const book = join(directory, 'twice.json');
+      const book = servers.directory.file('twice.json');
       const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
       await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
       const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];

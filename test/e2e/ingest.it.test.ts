@@ -1,17 +1,16 @@
 /** From the queue to the numbers, with the services as real processes. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { UsageEventInput } from '@meterline/catalog';
 import { readMetrics, sealNext } from '@meterline/warehouse';
 import { usageEvent, writePriceBook } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { drained, enqueue, enqueueData, stored, written } from '../harness/queue.js';
-import { execute } from '../harness/stack.js';
+import { drained, enqueue, enqueueData, stored } from '../harness/queue.js';
+import { testFolder } from '../harness/test-folder.js';
+import { adminUrl, scrape } from '../observability/scrape.js';
 
 jest.setTimeout(180_000);
 
+const folder = testFolder();
 let product: Product;
 beforeEach(async () => {
   product = await startProduct();
@@ -42,34 +41,21 @@ it('an event that is sent again keeps the price of the older book, a revision ge
   const first = await product.startIngest();
   await product.send(...['resent', 'revised', 'voided'].map((workspace, n) => event(workspace, n)));
   await first.stop();
-  const directory = await mkdtemp(join(tmpdir(), 'meterline-book-'));
-  await product.startIngest({ PRICE_BOOK: await writePriceBook(join(directory, 'book.json'), 1, '1') });
-  await rm(directory, { recursive: true });
+  await product.startIngest({ PRICE_BOOK: await writePriceBook(folder('book.json'), 1, '1') });
   await product.send(event('resent', 0), event('revised', 1, { revision: 1, usage: 2 }), event('new', 4));
   await product.send(event('voided', 2, { revision: 1, void: true }), event('voided', 2));
   expect(await costs()).toEqual({ resent: ['1', '0.0000115'], revised: ['2', '2'], new: ['1', '1'] });
 });
 
-it('a worker acknowledges a current event before a job with events of many old months', async () => {
-  const { queue, warehouse } = product;
-  await product.startIngest();
-  const inMonth = (n: number) => usageEvent(n, { timestamp: new Date(Date.UTC(2000, n)).toISOString() });
-  const late = await enqueueData(queue, { events: Array.from({ length: 60 }, (_, n) => inMonth(n)) });
-  const current = await enqueueData(queue, usageEvent(1_000, { timestamp: new Date().toISOString() }));
-  await drained(queue);
-  const finishedAt = async (job: string) => (await queue.getJob(job))?.finishedOn ?? 0;
-  expect(await finishedAt(current)).toBeLessThan(await finishedAt(late));
-  expect(await stored(warehouse)).toEqual({ events: 61, usage: 61 });
-});
-
 it('a worker collects many small jobs into few inserts', async () => {
-  await execute(product.warehouse, 'SYSTEM STOP MERGES usage_events');
   await enqueue(product.queue, 1_000, 1);
   // Half of the jobs that may be active fill a batch, so that it ends by size, not by time.
-  await product.startIngest({ METERLINE_CONSTANTS: JSON.stringify({ flushMs: 2_000 }) });
+  const constants = JSON.stringify({ flushMs: 2_000 });
+  const worker = await product.startIngest({ ADMIN_PORT: '0', METERLINE_CONSTANTS: constants });
   await drained(product.queue);
   // Not their rows: on a machine that is too busy to renew locks jobs are delivered again.
-  expect((await written(product.warehouse)).inserts).toBeLessThan(20);
+  const { value } = await scrape(await adminUrl(worker));
+  expect(value('meterline_insert_duration_seconds_count{table="usage_events"}')).toBeLessThan(20);
   expect(await stored(product.warehouse)).toEqual({ events: 1_000, usage: 1_000 });
 });
 

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { findFreePort, type RedisUser, startRedis } from '@meterline/local-stack';
+import { findFreePort, type RedisUser, startServers } from '@meterline/local-stack';
 import { AlertStore } from '@meterline/service/alerts';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -175,9 +175,8 @@ describe.each(SERVERS)('%s', (binary) => {
 });
 
 it('a full Redis refuses producers, is emptied by a worker that starts, and the API answers meanwhile', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'meterline-full-redis-'));
-  const server = await startRedis({ dataDir });
-  const product = await startProduct({ redisUrl: server.url });
+  const servers = await startServers({ shards: 0 });
+  const product = await startProduct({ redisUrl: servers.redis.url });
   try {
     const { queue, redis, warehouse } = product;
     const key = await product.key('acme', 'admin', 'e2e');
@@ -214,8 +213,7 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
     expect(await ingest.stop()).toBe(0);
   } finally {
     await product.close();
-    await server.stop();
-    await rm(dataDir, { recursive: true });
+    await servers.stop();
   }
 });
 

@@ -1,19 +1,16 @@
 /** A service that cannot start says why in one line; a worker that can start also stops. */
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
-import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { stored } from '../harness/queue.js';
 import { launchService, type ServiceEnvironment } from '../harness/services.js';
 import { createTestDatabase, execute, type TestDatabase, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { testFolder } from '../harness/test-folder.js';
 
 /** What a service is given, and a part of the line that it ends with. A port in the line is that of the server that is named. */
 type Start = readonly [service: 'ingest' | 'query', given: string, variables: () => ServiceEnvironment, line: string];
@@ -26,7 +23,6 @@ const books = {
   text: 'not json\nat all\n',
   gap: bookOf((price) => (price.billingDimension === 'volume_storage_gbs' ? [] : [price]), 1),
   conflict: bookOf((price) => [{ ...price, amount: '1' }]),
-  dated: bookOf((price) => [{ ...price, effectiveFrom: '2026-01-01T00:00:00Z' }], 2),
 };
 
 function bookOf(change: (price: (typeof DEFAULT_PRICE_BOOK_FILE.prices)[number]) => readonly object[], version = 0) {
@@ -52,10 +48,9 @@ const poor = uniquePrefix();
 
 let product: Product;
 let later: TestDatabase;
-let directory: string;
+const folder = testFolder();
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-start-up-'));
-  for (const [name, text] of Object.entries(books)) await writeFile(join(directory, `${name}.json`), text);
+  for (const [name, text] of Object.entries(books)) await writeFile(folder(`${name}.json`), text);
   for (const server of Object.values(servers)) await once(server.listen(0, '127.0.0.1'), 'listening');
   [product, later] = await Promise.all([startProduct(), createTestDatabase()]);
   const redis = new Redis(testRedisUrl());
@@ -69,7 +64,6 @@ afterAll(async () => {
   for (const server of Object.values(servers)) server.close();
   await product.redis.call('ACL', 'DELUSER', poor);
   await Promise.all([product.close(), later.drop()]);
-  await rm(directory, { recursive: true });
 });
 
 const redis = (address: string) => () => ({ REDIS_URL: `redis://${address}` });
@@ -77,7 +71,7 @@ const clickhouse = (address: string) => () => ({ CLICKHOUSE_URL: `http://${addre
 const user = (variables: ServiceEnvironment) => () => ({ CLICKHOUSE_PASSWORD: PASSWORD, ...variables });
 const atServer = (server: Server, variables: (host: string) => () => ServiceEnvironment) => () =>
   variables(hostOf(server))();
-const book = (name: string) => () => ({ PRICE_BOOK: join(directory, `${name}.json`) });
+const book = (name: string) => () => ({ PRICE_BOOK: folder(`${name}.json`) });
 
 const BOTH = (['ingest', 'query'] as const).flatMap((service): Start[] => {
   const port = service === 'ingest' ? 'ADMIN_PORT' : 'PORT';
@@ -164,12 +158,4 @@ it('an idle worker answers the health check and ends at once with code 0', async
   // Long before its deadline, which the test would not wait for.
   expect(await worker.stop()).toBe(0);
   expect(worker.errorLines()).toEqual([]);
-});
-
-it('a worker prices with the book that it is given', async () => {
-  const worker = await product.startIngest(book('dated')());
-  const early = usageEvent(1, { timestamp: '2025-12-31T23:59:59.999Z' });
-  await product.send(early, usageEvent(2));
-  expect(await stored(product.warehouse)).toMatchObject({ events: 1 });
-  await worker.stop();
 });

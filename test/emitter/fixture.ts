@@ -1,11 +1,11 @@
 /** A collector that a test controls, and emitters that send to it: new ones for each test of a file. */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach } from '@jest/globals';
 import type { UsageEventInput } from '@meterline/catalog';
 import { type Emitter, type EmitterOptions, type EventToRecord, openEmitter, type Problem } from '@meterline/emitter';
+import { listening } from '../harness/listening.js';
 
 export const USAGE: EventToRecord = {
   accountId: 'acme',
@@ -53,16 +53,14 @@ export function receipt(
 
 /** An HTTP server that responds as the collector does, or as what stands in front of it, and remembers what it was sent. */
 export class TestCollector {
-  readonly server: Server;
-  readonly url: string;
   readonly received: Received[] = [];
   /** The response to the next requests. */
   answer: (request: Received) => Answer | Promise<Answer> = ({ events }) => receipt(events);
 
-  private constructor(server: Server) {
-    this.server = server;
-    const address = server.address();
-    this.url = typeof address === 'object' ? `http://127.0.0.1:${address?.port}` : '';
+  private constructor(
+    readonly server: Server,
+    readonly url: string,
+  ) {
     server.on('request', async (request, response) => {
       const got = await read(request);
       this.received.push(got);
@@ -73,8 +71,7 @@ export class TestCollector {
 
   static async start(): Promise<TestCollector> {
     const server = createServer();
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return new TestCollector(server);
+    return new TestCollector(server, await listening(server));
   }
 
   get events(): UsageEventInput[] {

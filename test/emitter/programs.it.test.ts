@@ -1,17 +1,17 @@
 /** An emitter and the program that it is part of: when that ends, is killed, has a listener that fails, or is told by a signal to end. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { z } from 'zod';
+import { testFolder } from '../harness/test-folder.js';
 import { receipt, TestCollector } from './fixture.js';
 
 const AGENT = `{ accountId: 'acme', workspace: 'production', resourceType: 'agent', resourceName: 'support' }`;
 
+const folder = testFolder();
 let collector: TestCollector;
 /** What a request of an emitter waits for before it is answered, by the first segment of its path. */
 const answers = new Map<string, () => Promise<void>>();
@@ -46,7 +46,6 @@ it.concurrent('a program that ends by itself has reported its sums', async () =>
 });
 
 it.concurrent('a program that is killed has lost of a timer what passed since its last report', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'meterline-spool-'));
   // A GB-second for each millisecond. It prints how much there was to report before it saw a new report.
   const program = `
     const spool = { directory: process.argv[1] };
@@ -60,7 +59,7 @@ it.concurrent('a program that is killed has lost of a timer what passed since it
       reports = meter.counters.recorded;
       elapsed = performance.now() - started;
     }, 1);`;
-  const child = start(program, [directory], ['ignore', 'pipe', 'inherit']);
+  const child = start(program, [folder()], ['ignore', 'pipe', 'inherit']);
   const printed: number[] = [];
   if (child.stdout) {
     for await (const line of createInterface({ input: child.stdout })) {
@@ -68,13 +67,12 @@ it.concurrent('a program that is killed has lost of a timer what passed since it
       if (printed.length === 5) child.kill('SIGKILL');
     }
   }
-  const files = (await readdir(directory)).filter((name) => name.endsWith('.jsonl'));
-  const lines = (await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')))).join('');
+  const files = (await readdir(folder())).filter((name) => name.endsWith('.jsonl'));
+  const lines = (await Promise.all(files.map((file) => readFile(folder(file), 'utf8')))).join('');
   const events = z.array(z.object({ usage: z.string() })).parse(JSON.parse(`[${lines.trim().replaceAll('\n', ',')}]`));
   const total = events.reduce((sum, { usage }) => sum + Number(usage), 0);
   expect(events.length).toBeGreaterThanOrEqual(printed.length);
   expect(total).toBeGreaterThanOrEqual(Math.floor(printed.at(-1) ?? Number.NaN));
-  await rm(directory, { recursive: true });
 });
 
 it.concurrent.each([

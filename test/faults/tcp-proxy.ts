@@ -1,6 +1,7 @@
 /** A TCP proxy between a worker and a server, which can fail in several ways. */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { listening } from '../harness/listening.js';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -41,10 +42,8 @@ export class TcpProxy {
 
   static async open(targetPort: number): Promise<TcpProxy> {
     const server = createServer();
-    await once(server.listen(0, LOOPBACK), 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('A TCP server has no TCP address');
-    return new TcpProxy(server, address.port, targetPort);
+    const { port } = new URL(await listening(server));
+    return new TcpProxy(server, Number(port), targetPort);
   }
 
   /** The number of connections broken on purpose since the current treatment began. */

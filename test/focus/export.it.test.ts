@@ -2,9 +2,7 @@
  * `meterline export focus` against the real API: what it writes keeps the rules of FOCUS 1.2 and adds up to /metrics, and what happens on
  * its way leaves nothing half written.
  */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { MeterlineClient } from '@meterline/client';
 import { exportFocus } from '@meterline/client/focus';
@@ -13,6 +11,7 @@ import { startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { withApiProxy } from '../harness/services.js';
 import { execute, select } from '../harness/stack.js';
+import { testFolder } from '../harness/test-folder.js';
 import { type DataSet, faultsOf, parseCsv, sumOf } from './check.js';
 import { SPECIFICATION } from './specification.js';
 
@@ -23,12 +22,11 @@ const MONTH = ['export', 'focus', '--account', 'acme', '--month', '2025-10'];
 
 let api: TestApi;
 let env: Record<string, string>;
-let folder: string;
+const folder = testFolder();
 /** Of an account whose month has three pages. */
 let wideKey: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'meterline-focus-'));
   api = await startApi();
   const of = { account: 'acme', accountName: NAME, role: 'admin', clientId: 'finance' } as const;
   const { key } = await api.keys.create(of, api.clock.now);
@@ -72,10 +70,7 @@ beforeAll(async () => {
     event({ ...voided, usage: '70', cost: '70', revision: 1, voided: true }),
   ]);
 });
-afterAll(async () => {
-  await api.stop();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => api.stop());
 
 async function exported(args: readonly string[], own: Record<string, string> = env): Promise<DataSet> {
   const { code, stdout, stderr } = await runCommand(args, { env: own });
@@ -177,7 +172,7 @@ it('a month as CSV without usage has its heading alone', async () => {
 });
 
 it('a month as Parquet has the same rows, with decimals and times that ClickHouse reads as such', async () => {
-  const file = join(folder, 'acme.parquet');
+  const file = folder('acme.parquet');
   const { code, stderr } = await runCommand([...MONTH, '--format', 'parquet', '--output', file], { env });
   expect([code, stderr]).toEqual([
     0,
@@ -233,31 +228,31 @@ const refusal = (code: number, error: string) => ({
   body: { code, error, message: 'Not this time.', requestId: 'r-1' },
 });
 it('an export that fails in the middle leaves the file as it was, nothing beside it, and standard output empty', async () => {
-  const file = join(folder, 'wide.csv');
+  const file = folder('wide.csv');
   await writeFile(file, 'of last time');
-  const before = await readdir(folder);
+  const before = await readdir(folder());
   const answers = [refusal(400, 'invalid_cursor')];
   const [toFile, toStdout] = [await runWith(answers, [...WIDE, '--output', file]), await runWith(answers, WIDE)];
   expect([toFile.code, toStdout.code, toStdout.stdout]).toEqual([2, 2, '']);
   expect(toFile.stderr).toContain('Not this time. (400 invalid_cursor');
   expect(await readFile(file, 'utf8')).toBe('of last time');
-  expect(await readdir(folder)).toEqual(before);
+  expect(await readdir(folder())).toEqual(before);
 });
 
 it('an export that is ended by Ctrl-C leaves nothing, and says so', async () => {
   const env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: wideKey };
-  const file = join(folder, 'stopped.csv');
+  const file = folder('stopped.csv');
   const run = await runCommand([...WIDE, '--debug', '--output', file], { env, interruptAt: 'cursor=' });
   expect(run).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringContaining('interrupted; nothing was written'),
   });
-  expect((await readdir(folder)).filter((name) => name.startsWith('stopped'))).toEqual([]);
+  expect((await readdir(folder())).filter((name) => name.startsWith('stopped'))).toEqual([]);
 });
 
 it('an export whose figures change while it reads begins again, and writes every row once', async () => {
-  const file = join(folder, 'wide.csv');
+  const file = folder('wide.csv');
   const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', file]);
   const data = parseCsv(await readFile(file, 'utf8'));
   expect([code, faultsOf(data), data.rows.length, sumOf(data.rows, 'BilledCost')]).toEqual([0, [], 250, '25']);

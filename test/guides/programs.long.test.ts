@@ -2,14 +2,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parseUsageEvent } from '@meterline/catalog';
+import { listening } from '../harness/listening.js';
+import { testFolder } from '../harness/test-folder.js';
 
 jest.setTimeout(300_000);
 
@@ -25,25 +25,23 @@ const isInstalled: Readonly<Record<Language, boolean>> = {
   go: spawnSync('go', ['version']).status === 0,
 };
 
-let directory: string;
+const folder = testFolder();
 let server: Server;
 let answers: Answer[];
 let bodies: string[];
 let targets: Set<string>;
 
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-programs-'));
+beforeAll(() => {
   if (!isInstalled.go) return;
-  const env = { PATH: process.env['PATH'], HOME: directory };
-  const build = spawnSync('go', ['build', '-o', join(directory, 'send'), join(EXAMPLES, 'send.go')], {
+  const env = { PATH: process.env['PATH'], HOME: folder() };
+  const build = spawnSync('go', ['build', '-o', folder('send'), join(EXAMPLES, 'send.go')], {
     env,
     encoding: 'utf8',
   });
   expect(build.stderr).toBe('');
 });
-afterAll(() => rm(directory, { recursive: true }));
 
-beforeEach(async () => {
+beforeEach(() => {
   bodies = [];
   targets = new Set();
   server = createServer(async (request, response) => {
@@ -51,7 +49,6 @@ beforeEach(async () => {
     bodies.push(await text(request));
     answers.shift()?.(response);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
 });
 afterEach(() => {
   server.closeAllConnections();
@@ -60,9 +57,8 @@ afterEach(() => {
 
 /** @returns how it ends, and all that it says */
 async function run(language: Language) {
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-  const [command, args] = language === 'go' ? [join(directory, 'send'), []] : ['python3', [join(EXAMPLES, 'send.py')]];
+  const url = await listening(server);
+  const [command, args] = language === 'go' ? [folder('send'), []] : ['python3', [join(EXAMPLES, 'send.py')]];
   const program = spawn(command, args, {
     env: { PATH: process.env['PATH'], COLLECTOR_URL: url, METERLINE_EMITTER_KEY: 'mlk_guide' },
     stdio: ['ignore', 'pipe', 'pipe'],

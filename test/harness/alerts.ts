@@ -1,9 +1,8 @@
 /** What the alerts of tests are about, and a receiver of their webhooks in the test's process: what it got, and how it responds. */
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { AlertSettings } from '@meterline/service/alerts';
 import { z } from 'zod';
+import { listening } from './listening.js';
 
 /** Unless a test says otherwise. */
 export const ALERT_SETTINGS: AlertSettings = {
@@ -48,10 +47,8 @@ export async function startReceiver(): Promise<Receiver> {
     received.push(one);
     receiver.respond(response, one);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listening(server),
     received,
     respond: (response) => response.writeHead(204).end(),
     close: async () => {

@@ -109,20 +109,6 @@ export async function stored(warehouse: Warehouse, accountId = 'acme'): Promise<
   return rows[0] ?? { events: 0, usage: 0 };
 }
 
-/**
- * How many inserts wrote usage_events, and how many rows, including duplicates across inserts. A part that was just
- * inserted has level 1, because ClickHouse replaces rows within an insert at once. Merges must be stopped, because they
- * remove the parts that they have merged.
- */
-export async function written(warehouse: Warehouse): Promise<{ inserts: number; rows: number }> {
-  const rows = await select<{ inserts: number; rows: number }>(
-    warehouse,
-    `SELECT toUInt32(count()) AS inserts, toUInt32(sum(rows)) AS rows
-     FROM system.parts WHERE database = currentDatabase() AND table = 'usage_events' AND level = 1`,
-  );
-  return rows[0] ?? { inserts: 0, rows: 0 };
-}
-
 export interface RejectedRow {
   readonly job_id: string;
   readonly position: number;

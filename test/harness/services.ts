@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { NODE_OPTIONS, type RedisUser, redisUrlOf } from '@meterline/local-stack';
+import { listening } from './listening.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const READY_DEADLINE_MS = 120_000;
@@ -262,11 +263,9 @@ export async function withApiProxy<T>(
     const answer = await fetch(`${apiUrl}${url}`, { headers: passed });
     return send(answer.status, await answer.text());
   };
-  const proxy = createServer((request, response) => void pass(request, response)).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const { port } = proxy.address() as AddressInfo;
+  const proxy = createServer((request, response) => void pass(request, response));
   try {
-    return await work(`http://127.0.0.1:${port}`);
+    return await work(await listening(proxy));
   } finally {
     proxy.close();
   }

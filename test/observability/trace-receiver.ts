@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
+import { listening } from '../harness/listening.js';
 
 const attributes = z
   .array(
@@ -57,13 +58,10 @@ export async function startTraceReceiver(): Promise<TraceReceiver> {
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     news.emit('spans');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
+  });
   return {
     env: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${address.port}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: await listening(server),
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '100',
     },

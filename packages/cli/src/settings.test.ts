@@ -1,7 +1,7 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { displayUrl, environment, Settings } from './settings.js';
 import { writeLogin } from './settings-files.js';
 
@@ -20,23 +20,21 @@ const STACK = {
   memberKey: 'm',
 };
 
-let outside: string;
+const outside = testFolder('each test');
 let root: string;
 let stackPath: string;
 let loginPath: string;
 
 beforeEach(async () => {
-  outside = await mkdtemp(join(tmpdir(), 'meterline-settings-'));
-  root = join(outside, 'project');
+  root = outside('project');
   await mkdir(join(root, 'packages', 'cli'), { recursive: true });
   await writeFile(join(root, 'package-lock.json'), '{}');
   stackPath = join(root, '.meterline', 'local.json');
-  loginPath = join(outside, 'meterline', 'config.json');
+  loginPath = outside('meterline', 'config.json');
 });
-afterEach(() => rm(outside, { recursive: true }));
 
 function settings(variables: Record<string, string> = {}, directory = root): Settings {
-  return new Settings(environment.parse({ XDG_CONFIG_HOME: outside, ...variables }), directory);
+  return new Settings(environment.parse({ XDG_CONFIG_HOME: outside(), ...variables }), directory);
 }
 
 async function writeStack(content: unknown = STACK, path = stackPath): Promise<void> {
@@ -192,7 +190,7 @@ describe('the file of a login', () => {
 
 describe('the file of a running local stack', () => {
   it('the file is found from below, up to the root of the project and not above it', async () => {
-    await writeStack(STACK, join(outside, '.meterline', 'local.json'));
+    await writeStack(STACK, outside('.meterline', 'local.json'));
     const below = join(root, 'packages', 'cli');
     expect((await settings({}, below).redisUrl({})).kind).toBe('default');
     await writeStack();

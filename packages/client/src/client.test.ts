@@ -1,10 +1,9 @@
 /** The client against a server that fails in ways in which the real one cannot be made to on request. */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
+import { listening } from '../../../test/harness/listening.js';
 import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
 import { LONGEST_WAIT_MS, waitBeforeRetry } from './transport.js';
 
@@ -30,14 +29,12 @@ async function serve(...responses: readonly Respond[]): Promise<{ url: string; r
     const respond = responses[Math.min(requests.length, responses.length - 1)];
     requests.push(request);
     respond?.(request, response);
-  }).listen(0, '127.0.0.1');
+  });
   stops.push(() => {
     server.closeAllConnections();
     server.close();
   });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, requests };
+  return { url: await listening(server), requests };
 }
 
 function json(status: number, body: unknown, headers: Record<string, string> = {}): Respond {

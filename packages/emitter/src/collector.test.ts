@@ -1,12 +1,11 @@
 /** What an emitter sends to a server that answers as the collector does, or as what stands in front of it, and makes of the answer. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Answer, type Received, receipt, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
+import { testFolder } from '../../../test/harness/test-folder.js';
 
 const { fixture, open } = useEmitters();
+const folder = testFolder();
 
 const DAY_MS = 86_400_000;
 const idsOf = (requests: readonly Received[]) => requests.flatMap(({ events }) => events.map(({ eventId }) => eventId));
@@ -164,8 +163,7 @@ describe('an answer that is no receipt', () => {
       body: { error: 'forbidden', message: 'Access denied', details: [{ message: 'Why.' }] },
     };
     fixture.collector.answer = (request) => (isAcme(request) ? forbidden : receipt(request.events));
-    const directory = await mkdtemp(join(tmpdir(), 'meterline-spool-'));
-    const emitter = await open({ batchEvents: 1, spool: { directory, fsyncMs: 1 } });
+    const emitter = await open({ batchEvents: 1, spool: { directory: folder(), fsyncMs: 1 } });
     const kept = Array.from({ length: 20 }, () => emitter.record(USAGE));
     for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, accountId: 'other' });
     await until(() => emitter.counters.sent === 20);
@@ -178,12 +176,11 @@ describe('an answer that is no receipt', () => {
 
     fixture.collector.answer = ({ events }) => receipt(events);
     fixture.collector.received.length = 0;
-    const next = await open({ spool: { directory } });
+    const next = await open({ spool: { directory: folder() } });
     expect(next.counters).toMatchObject({ recorded: 0, spooled: 0 });
     expect(await next.close()).toBe(true);
     expect(fixture.collector.ids).toEqual(expect.arrayContaining(kept));
     expect(next.counters).toMatchObject({ recorded: 0, unsent: 0 });
-    await rm(directory, { recursive: true });
   });
 
   it('an answer whose text never comes is given up after ten seconds, and its events are sent again', async () => {

@@ -1,23 +1,17 @@
 /** The programs that the local servers are: found, installed, or said to be missing with what to do. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { writeFile } from 'node:fs/promises';
+import { expect, it } from '@jest/globals';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { findEngineLibrary } from './clickhouse.js';
 import { ensureRedisServer } from './redis.js';
 import { programFile } from './server-process.js';
 
 const SHELL = '/bin/sh';
-let bin: string;
-beforeEach(async () => {
-  bin = await mkdtemp(join(tmpdir(), 'meterline-bin-'));
-});
-afterEach(() => rm(bin, { recursive: true }));
+const bin = testFolder('each test');
 
-const program = (name: string, script: string) =>
-  writeFile(join(bin, name), `#!${SHELL}\n${script}\n`, { mode: 0o755 });
+const program = (name: string, script: string) => writeFile(bin(name), `#!${SHELL}\n${script}\n`, { mode: 0o755 });
 
 it('the engine is the library of this machine, or is said to be missing, with what to do', () => {
   expect(existsSync(findEngineLibrary())).toBe(true);
@@ -35,9 +29,9 @@ it('the engine ends before it opens the library when its disk has too little spa
 });
 
 it('the redis-server is the one on PATH, or is installed with the package manager, which is said', async () => {
-  const server = join(bin, 'redis-server');
+  const server = bin('redis-server');
   const said: string[] = [];
-  const ensure = () => ensureRedisServer({ env: { PATH: bin }, say: (line) => said.push(line) });
+  const ensure = () => ensureRedisServer({ env: { PATH: bin() }, say: (line) => said.push(line) });
   await program('brew', `printf '#!${SHELL}\\necho Redis server v=8.0.1\\n' > ${server}; /bin/chmod +x ${server}`);
   expect(await ensure()).toBe(server);
   expect(await ensure()).toBe(server);
@@ -52,5 +46,5 @@ it.each([
   ['cannot be installed', 'brew', 'echo "no network" >&2; exit 1', 'brew could not install redis-server (no network)'],
 ])('a redis-server that %s is said to be so, with what to do', async (_, name, script, problem) => {
   if (name !== '') await program(name, script);
-  await expect(ensureRedisServer({ env: { PATH: bin } })).rejects.toThrow(`${problem}: ${TO_DO}`);
+  await expect(ensureRedisServer({ env: { PATH: bin() } })).rejects.toThrow(`${problem}: ${TO_DO}`);
 });

@@ -1,10 +1,8 @@
 /** What others on this machine can do with the local servers: other users, and web pages. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
@@ -14,21 +12,16 @@ import { type Servers, startServers } from './servers.js';
 const NOBODY = 65_534;
 const OTHER_USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
 
-let dataDir: string;
 let stack: Servers;
 let secretFile: string;
 let readSecret: string;
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'meterline-confined-'));
-  stack = await startServers({ dataDir });
-  secretFile = join(dataDir, 'keys.json');
+  stack = await startServers();
+  secretFile = stack.directory.file('keys.json');
   readSecret = `SELECT * FROM file('${secretFile}', LineAsString)`;
   await writeFile(secretFile, 'the admin key', { mode: 0o600 });
 });
-afterAll(async () => {
-  await stack.stop();
-  await rm(dataDir, { recursive: true });
-});
+afterAll(() => stack.stop());
 
 /** Node's fetch would set Host and Origin itself. */
 async function ask(statement: string, headers: Record<string, string> = {}, path = '/') {
@@ -65,7 +58,7 @@ it("ClickHouse does not lend the engine's own user to who has a password", async
 });
 
 it('ClickHouse refuses what a web page can send, and a Host that is led to this machine', async () => {
-  const written = join(dataDir, 'written');
+  const written = stack.directory.file('written');
   const statement = `INSERT INTO FUNCTION file('${written}', LineAsString) VALUES ('by a page')`;
   const page = { 'content-type': 'text/plain' };
   for (const origin of ['https://example.com', stack.clickhouse.url, 'null']) {
@@ -74,7 +67,7 @@ it('ClickHouse refuses what a web page can send, and a Host that is led to this 
     }
   }
   expect((await ask(statement, page)).status).toBe(401);
-  expect(await readdir(dataDir)).not.toContain('written');
+  expect(await readdir(stack.directory.path)).not.toContain('written');
 
   const { port } = new URL(stack.clickhouse.url);
   const statusOf = async (host: string) => (await ask('SELECT 1', { ...login(), host })).status;
@@ -101,11 +94,12 @@ it('another user of the machine gets no file by ClickHouse, and none that has a 
   expect(stdout).toMatch(/^401 /);
   expect(stdout).not.toContain('admin key');
 
-  const files = (await readdir(dataDir)).filter((name) => /secret|clickhouse-.*xml|redis\.conf/.test(name));
+  const { directory } = stack;
+  const files = (await readdir(directory.path)).filter((name) => /secret|clickhouse-.*xml|redis\.conf/.test(name));
   expect(files).toHaveLength(4);
-  for (const name of files) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
+  for (const name of files) expect((await stat(directory.file(name))).mode & 0o077).toBe(0);
   if (!OTHER_USER) return;
-  await expect(promisify(execFile)('cat', [join(dataDir, 'secret.json')], as)).rejects.toThrow('Permission denied');
+  await expect(promisify(execFile)('cat', [directory.file('secret.json')], as)).rejects.toThrow('Permission denied');
 });
 
 it('no password is in the arguments of a process or in a log', async () => {

@@ -1,22 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { parseUsageEvent } from '@meterline/catalog';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, readDemoState, SLICE_MS, spansUntil } from './demo.js';
 
 const DAY = 24 * 3_600_000;
 const NOON = Date.UTC(2026, 9, 1, 12);
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-demo-'));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const folder = testFolder('each test');
 
 it('a database that the demo has not met has all its history ahead, and the last one goes on', async () => {
-  const file = join(directory, 'demo.json');
+  const file = folder('demo.json');
   const fresh = { databaseId: 'embedded', firstHour: NOON, next: NOON - 92 * DAY };
   expect(await readDemoState(file, 'embedded', NOON + 59_000)).toEqual(fresh);
   const done = { ...fresh, next: NOON };

@@ -1,18 +1,13 @@
-import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { expect, it } from '@jest/globals';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { startServer } from './server-process.js';
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-process-'));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const folder = testFolder('each test');
 
 /** A program whose process is ready at once, or never. */
 function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
-  return startServer(directory, async () => ({
+  return startServer(folder(), async () => ({
     ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], ends: 'channel', url: '' },
     answers: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no answer'))),
     ...limits,
@@ -28,7 +23,7 @@ it.each([
   [[], undefined],
 ])('a process that ends before it is ready speaks for itself, or its log is quoted: %j', async (lines, own) => {
   const text = lines.map((line) => `${line}\n`).join('');
-  const log = join(directory, 'ingest.log');
+  const log = folder('ingest.log');
   const quoted = `The ingest service ended before it was ready (exit code 1). The end of ${log}:\n${lines.join('\n')}`;
   const failing = start(`process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`);
   await expect(failing).rejects.toMatchObject({ name: 'LocalStackError', message: own ?? quoted });
@@ -40,7 +35,7 @@ it('a process that never answers is killed, and the message says so', async () =
 });
 
 it('a log that has grown too long is put aside at the next start', async () => {
-  const log = join(directory, 'ingest.log');
+  const log = folder('ingest.log');
   await writeFile(log, '');
   await truncate(log, 30 * 1024 * 1024);
   const server = await start('setInterval(() => console.log("new"), 10)', { isReady: true });

@@ -1,25 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { DataDirectory } from './data-directory.js';
 import { findFreePort, isPortFree, LOOPBACK } from './ports.js';
 import { startRedis } from './redis.js';
 import { planShards, startServers } from './servers.js';
 
-let dataDir: string;
-beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'meterline-stack-'));
-});
-afterEach(() => rm(dataDir, { recursive: true, force: true }));
+const folder = testFolder('each test');
 
 async function sql({ url, user, password }: RunningClickHouse, statement: string): Promise<string> {
   const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
@@ -73,7 +68,7 @@ it('local servers leave nothing behind when the process that started them is kil
   const index = new URL('../dist/index.js', import.meta.url).href;
   const script = `
     import { startServers } from ${JSON.stringify(index)};
-    const { clickhouse, redis } = await startServers({ dataDir: ${JSON.stringify(dataDir)} });
+    const { clickhouse, redis } = await startServers({ dataDir: ${JSON.stringify(folder())} });
     console.log(JSON.stringify({ pids: [clickhouse.pid, redis.pid], ports: [clickhouse.httpPort, redis.port] }));`;
   const args = ['--input-type=module', '-e', script];
   const owner = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -82,7 +77,7 @@ it('local servers leave nothing behind when the process that started them is kil
   expect(started.pids.map(isRunning)).toEqual([true, true]);
   owner.kill('SIGKILL');
   await once(owner, 'exit');
-  const successor = await startServers({ dataDir });
+  const successor = await startServers({ dataDir: folder() });
   expect(started.pids.map(isRunning)).toEqual([false, false]);
   expect(await arePortsFree(started.ports)).toBe(true);
   expect(await redisCommand(successor.redis.url, 'PING')).toBe('PONG');
@@ -92,7 +87,7 @@ it('local servers leave nothing behind when the process that started them is kil
 it.each(['stop', 'kill'] as const)(
   'local servers keep what was acknowledged over a %s, on the same ports',
   async (end) => {
-    const first = await startServers({ dataDir });
+    const first = await startServers({ dataDir: folder() });
     await sql(first.clickhouse, 'CREATE DATABASE kept');
     const settings = 'SETTINGS fsync_after_insert = 1, fsync_part_directory = 1';
     await sql(first.clickhouse, `CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x ${settings}`);
@@ -103,7 +98,7 @@ it.each(['stop', 'kill'] as const)(
     expect(await first.clickhouse.exited).toMatchObject({ signal });
     await first.stop();
 
-    const directory = await DataDirectory.open(dataDir);
+    const directory = await DataDirectory.open(folder());
     const clickhouse = await startClickHouse({ dataDir: directory, httpPort: first.clickhouse.httpPort });
     const redis = await startRedis({ dataDir: directory, port: first.redis.port });
     expect([clickhouse.url, redis.url]).toEqual([first.clickhouse.url, first.redis.url]);
@@ -115,16 +110,15 @@ it.each(['stop', 'kill'] as const)(
 );
 
 it('ClickHouse names its log when it cannot start', async () => {
-  const added = join(dataDir, 'clickhouse-users.d');
-  await mkdir(added);
-  await writeFile(join(added, 'damaged.xml'), '<clickhouse');
-  await expect(startClickHouse({ dataDir })).rejects.toMatchObject({
-    message: expect.stringContaining(`The end of ${join(dataDir, 'clickhouse.log')}:`),
+  await mkdir(folder('clickhouse-users.d'));
+  await writeFile(folder('clickhouse-users.d', 'damaged.xml'), '<clickhouse');
+  await expect(startClickHouse({ dataDir: folder() })).rejects.toMatchObject({
+    message: expect.stringContaining(`The end of ${folder('clickhouse.log')}:`),
   });
 });
 
 it('Redis has the users of redis/users.conf alone, evicts nothing, and logs every write', async () => {
-  const redis = await startRedis({ dataDir, queuePrefix: 'mine' });
+  const redis = await startRedis({ dataDir: folder(), queuePrefix: 'mine' });
   const users = String(await redisCommand(redis.url, 'ACL', 'LIST'));
   const on = ['admin', 'alerts', 'collector', 'operator', 'producer', 'query', 'worker'];
   expect([...users.matchAll(/user (\w+) on/g)].map(([, user]) => user).sort()).toEqual(on);
@@ -143,29 +137,29 @@ it('a port that was asked for is refused in one line when something else uses it
   await once(other, 'listening');
   const line = new RegExp(`^Port ${port} on 127\\.0\\.0\\.1, .* is in use by another process\\.$`);
   const refused = { name: 'LocalStackError', message: expect.stringMatching(line) };
-  await expect(startRedis({ dataDir, port })).rejects.toMatchObject(refused);
-  await expect(startClickHouse({ dataDir, httpPort: port })).rejects.toMatchObject(refused);
+  await expect(startRedis({ dataDir: folder(), port })).rejects.toMatchObject(refused);
+  await expect(startClickHouse({ dataDir: folder(), httpPort: port })).rejects.toMatchObject(refused);
   other.close();
 });
 
-const numbersOf = async (count: number) => (await planShards(count, dataDir)).map((shard) => shard?.number);
+const numbersOf = async (count: number) => (await planShards(count, folder())).map((shard) => shard?.number);
 
 it('several servers are numbered from 1, each with the addresses of all, and find their data again', async () => {
-  const [first, second] = await planShards(2, dataDir);
+  const [first, second] = await planShards(2, folder());
   expect(first?.tcpPorts).toEqual(second?.tcpPorts);
   expect(new Set(first?.tcpPorts).size).toBe(2);
   for (let time = 0; time < 2; time += 1) expect(await numbersOf(2)).toEqual([1, 2]);
 });
 
 it('another number of servers than before is refused: events would be looked for where they are not', async () => {
-  await planShards(2, dataDir);
-  const before = await readdir(dataDir);
-  for (const count of [1, 3]) await expect(planShards(count, dataDir)).rejects.toThrow('Start with --shards 2,');
-  expect(await readdir(dataDir)).toEqual(before);
+  await planShards(2, folder());
+  const before = await readdir(folder());
+  for (const count of [1, 3]) await expect(planShards(count, folder())).rejects.toThrow('Start with --shards 2,');
+  expect(await readdir(folder())).toEqual(before);
 });
 
 it('one server is no shard, and where it was, shards are refused', async () => {
-  await mkdir(join(dataDir, 'clickhouse'));
-  await expect(planShards(2, dataDir)).rejects.toThrow('has the data of 1 ClickHouse server');
+  await mkdir(folder('clickhouse'));
+  await expect(planShards(2, folder())).rejects.toThrow('has the data of 1 ClickHouse server');
   expect(await numbersOf(1)).toEqual([undefined]);
 });

@@ -1,18 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { loadPriceBook, writePrivateText } from './files.js';
 
-let directory: string;
+const folder = testFolder('each test');
 let path: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-files-'));
-  path = join(directory, 'file.json');
+beforeEach(() => {
+  path = folder('file.json');
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 it('a price book is that of the file, or the example book without one', async () => {
   expect(await loadPriceBook(undefined)).toBe(DEFAULT_PRICE_BOOK);
@@ -40,7 +37,7 @@ it('a private file is for its owner alone, and replaced as a whole', async () =>
   await writePrivateText(path, 'é');
   expect(await readFile(path, 'utf8')).toBe('é');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
-  expect(await readdir(directory)).toEqual(['file.json']);
+  expect(await readdir(folder())).toEqual(['file.json']);
 });
 
 /** In blocks of 512 bytes or of 1 kB, as the shell has it. Like a full disk, the limit cuts a write short and refuses the next. */
@@ -66,5 +63,5 @@ it('a private file that has no room stays as it was, and leaves nothing behind',
   expect(writeWithoutRoom(10)).toBe('written');
   expect(writeWithoutRoom(100_000)).toBe('EFBIG');
   expect(await readFile(path, 'utf8')).toBe('xxxxxxxxxx');
-  expect(await readdir(directory)).toEqual(['file.json']);
+  expect(await readdir(folder())).toEqual(['file.json']);
 });

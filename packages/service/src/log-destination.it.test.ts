@@ -1,25 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, createReadStream, openSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { openFull } from '../../../test/harness/programs.js';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { LogDestination } from './log-destination.js';
 
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'meterline-log-'));
-});
-afterEach(() => rm(folder, { recursive: true }));
+const folder = testFolder('each test');
 
 const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(980) })}\n`;
 const numberOf = (text: string): number => JSON.parse(text).number;
 
 it('lines that come together are all written, in their order, whether another one follows or the end', async () => {
-  const file = join(folder, 'log');
+  const file = folder('log');
   const destination = new LogDestination(openSync(file, 'a'), () => undefined);
   const written = () => readFileSync(file, 'utf8').split('\n').slice(0, -1).map(numberOf);
   for (let number = 0; number < 30; number += 1) destination.write(line(number));
@@ -37,7 +31,7 @@ it('a full disk costs no line that fits into what may wait, and has them when it
     // Between two lines the write of the first one fails.
     if (number % 10 === 0) await sleep(1);
   }
-  const file = join(folder, 'log');
+  const file = folder('log');
   replaceDescriptor(fd, file);
   while (readFileSync(file, 'utf8').split('\n').length <= 100) await sleep(10);
   const written = readFileSync(file, 'utf8').trimEnd().split('\n').map(numberOf);
@@ -54,7 +48,7 @@ it('an end on a full disk does not wait for room', async () => {
 });
 
 it('a log that its reader does not take is kept in its first part, and the rest is counted', async () => {
-  const path = join(folder, 'pipe');
+  const path = folder('pipe');
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   const total = 3_000;

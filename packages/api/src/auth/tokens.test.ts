@@ -1,10 +1,9 @@
 /** When the published keys are fetched, and what happens while they cannot be. What makes a token valid: test/contract/tokens. */
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
+import { listening } from '../../../../test/harness/listening.js';
 import { LastUses } from './authenticate.js';
 import { createTokenVerifier, type TokenVerifier } from './tokens.js';
 
@@ -36,9 +35,7 @@ beforeEach(async () => {
     const published = jwks.published.map(async (kid) => ({ ...(await exportJWK(keys[kid].publicKey)), kid }));
     return response.end(JSON.stringify({ keys: await Promise.all(published) }));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  jwks = { server, url: `http://127.0.0.1:${port}/`, published: ['one'], isAway: false, requests: 0 };
+  jwks = { server, url: `${await listening(server)}/`, published: ['one'], isAway: false, requests: 0 };
   setElapsed(0);
   events = [];
   verifier = createTokenVerifier({

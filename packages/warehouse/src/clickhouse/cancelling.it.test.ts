@@ -1,10 +1,10 @@
 /** What the server does with statements that nobody waits for any more, or that take more than they may. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { failureOf } from '../../../../test/harness/failure.js';
+import { listening } from '../../../../test/harness/listening.js';
 import { execute, select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { createWarehouse, type Statement, type StatementOutcome, type Warehouse } from './connection.js';
@@ -68,11 +68,8 @@ it.each([SELECT, `INSERT INTO copies ${NEVER_ENDING}`])(
 );
 
 it('a statement whose caller has gone loses its connection when the server does not end it', async () => {
-  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const address = silent.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-  const own = createWarehouse({ ...database.options, url });
+  const silent = createServer(() => undefined);
+  const own = createWarehouse({ ...database.options, url: await listening(silent) });
   const { ended, leave } = start(SELECT, own);
   leave();
   expect(await ended).toMatchObject({ message: 'the client has gone' });

@@ -1,9 +1,8 @@
 /** What the files may hold, and what becomes of them in a cluster. What running them does: migrator.it.test.ts. */
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { writeFile } from 'node:fs/promises';
+import { expect, it } from '@jest/globals';
+import { testFolder } from '../../../../test/harness/test-folder.js';
 import { inCluster } from './forms.js';
 import { MIGRATIONS_DIRECTORY, pendingMigrations, readMigrations } from './migrator.js';
 
@@ -11,15 +10,11 @@ const CREATE = 'CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER 
 const SHARDS = { name: 'prod', insertQuorum: undefined };
 const REPLICAS = { name: 'prod', insertQuorum: 2 };
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'migrations-'));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const folder = testFolder('each test');
 
 async function read(contents: Readonly<Record<string, string>>) {
-  for (const [name, sql] of Object.entries(contents)) await writeFile(join(directory, name), sql);
-  return readMigrations(directory);
+  for (const [name, sql] of Object.entries(contents)) await writeFile(folder(name), sql);
+  return readMigrations(folder());
 }
 
 it('migration files are read in the order of their numbers', async () => {

@@ -1,28 +1,23 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
+import { testFolder } from '../../../../test/harness/test-folder.js';
 import { createWarehouse } from '../clickhouse/connection.js';
 import { MIGRATIONS_DIRECTORY, migrate, readDatabaseId } from './migrator.js';
 
 const FILES = (await readdir(MIGRATIONS_DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
 
 const database = testDatabase();
+const folder = testFolder('each test');
 /** A database that does not exist before, and is gone afterwards. */
 let fresh: TestDatabase['options'];
-let directory: string;
 let count = 0;
-beforeEach(async () => {
+beforeEach(() => {
   count += 1;
   fresh = { ...database.options, database: `${database.options.database}_${count}` };
-  directory = await mkdtemp(join(tmpdir(), 'migrations-'));
 });
-afterEach(async () => {
-  await execute(database.warehouse, `DROP DATABASE IF EXISTS ${fresh.database} SYNC`);
-  await rm(directory, { recursive: true });
-});
+afterEach(() => execute(database.warehouse, `DROP DATABASE IF EXISTS ${fresh.database} SYNC`));
 
 function rows(query: string): Promise<unknown[]> {
   return select(database.warehouse, query);
@@ -33,7 +28,7 @@ const recorded = () => rows(`SELECT name FROM ${fresh.database}.schema_migration
 
 function createFile(name: string, table: string, type = 'UInt8'): Promise<void> {
   const sql = `CREATE TABLE IF NOT EXISTS ${table} (x ${type}) ENGINE = MergeTree ORDER BY x\n`;
-  return writeFile(join(directory, name), sql);
+  return writeFile(folder(name), sql);
 }
 
 it('migrating by eight processes at once brings one fresh database to the schema, with every file in order', async () => {
@@ -56,17 +51,17 @@ it('migrating changes nothing the second time, so that a crash may fall between 
 
 it('migrating runs a file that a later release adds, and only that', async () => {
   await createFile('0001_first.sql', 'first');
-  expect(await migrate(fresh, directory)).toEqual(['0001_first.sql']);
+  expect(await migrate(fresh, folder())).toEqual(['0001_first.sql']);
   await createFile('0002_second.sql', 'second');
-  expect(await migrate(fresh, directory)).toEqual(['0002_second.sql']);
+  expect(await migrate(fresh, folder())).toEqual(['0002_second.sql']);
 });
 
 it('migrating refuses a database that another build has made, says what to do, and leaves it alone', async () => {
   await createFile('0001_first.sql', 'first');
-  await migrate(fresh, directory);
+  await migrate(fresh, folder());
   await createFile('0001_first.sql', 'another');
   await createFile('0002_second.sql', 'second');
-  await expect(migrate(fresh, directory)).rejects.toThrow(
+  await expect(migrate(fresh, folder())).rejects.toThrow(
     `database ${fresh.database} was made by another build of Meterline, whose migration 0001_first.sql this one does not have; ` +
       'give this one a database of its own (CLICKHOUSE_DATABASE; npm start: METERLINE_DATA_DIR), or start the build that made it',
   );
@@ -77,7 +72,7 @@ it('migrating refuses a database that another build has made, says what to do, a
 it('migrating stops at a statement that fails and records only what ran before', async () => {
   await createFile('0001_first.sql', 'first');
   await createFile('0002_second.sql', 'second', 'NoSuchType');
-  await expect(migrate(fresh, directory)).rejects.toThrow('NoSuchType');
+  await expect(migrate(fresh, folder())).rejects.toThrow('NoSuchType');
   expect(await recorded()).toEqual(namesOf(['0001_first.sql']));
 });
 
