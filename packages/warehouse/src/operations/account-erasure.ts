@@ -59,9 +59,9 @@ export async function readAccountPartitions(
 const ON_EVERY_REPLICA = { mutations_sync: '2' } as const;
 
 /**
- * Resolves when the rows are gone from every replica. A mutation, not a lightweight DELETE: that one only marks rows, and merges may take for ever to drop them. This one
- * rewrites the partition's parts without the rows; ClickHouse removes the old files after some minutes
- * (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
+ * Resolves when the rows are gone from every replica. A mutation, not a lightweight DELETE: that one only marks rows, and
+ * merges may take for ever to drop them. This one rewrites the partition's parts without the rows; ClickHouse removes the old
+ * files after some minutes (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
  */
 export async function eraseAccountPartition(
   { shard, table, partition }: AccountPartition,
@@ -106,7 +106,7 @@ export async function recomputationsEnded(shards: readonly Warehouse[]): Promise
   });
 }
 
-/** Rejections that were settled are marked as deleted. Resolves when those of every account are gone from the files of each shard. */
+/** Rejections that were settled are marked as deleted. Resolves when they are gone from the files, on each shard. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
   const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK', settings: ON_EVERY_REPLICA };

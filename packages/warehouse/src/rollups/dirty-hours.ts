@@ -61,7 +61,7 @@ export async function markDirtyHours(
   return dirty;
 }
 
-/** Marks the hours of all events of an account on a shard, as far as they are sealed or being sealed: their marks may have been removed. */
+/** Marks the hours of all events of an account on a shard, as far as they are sealed or being sealed: marks may have been removed. */
 export async function markHoursOfEvents(shard: Warehouse, accountId: string): Promise<void> {
   const query = `
 SELECT DISTINCT account_id AS accountId, toUnixTimestamp(event_hour) AS bucket
