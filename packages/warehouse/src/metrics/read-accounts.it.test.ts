@@ -37,6 +37,10 @@ beforeAll(async () => {
     database.warehouse,
     NAMES.flatMap((name, index) => used(name, index, 3)),
   );
+  // Its hours and days have rollup rows, and it is in no result.
+  await storeEvents(database.warehouse, [
+    pricedEvent({ accountId: 'all void', timestamp: START + 3 * MS_PER_DAY, voided: true }),
+  ]);
   while (await sealNext(database.shards.all, SEALED.hourly));
   // Late, in other hours of each.
   await storeEvents(

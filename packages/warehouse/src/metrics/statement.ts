@@ -248,7 +248,8 @@ function rollupEntries(
   ].join('\n  AND ');
   const bucket = BUCKETS[resolution](`${table}.bucket`);
   if (read.length === 0) {
-    const from = `\nFROM ${table} FINAL\nWHERE ${condition}`;
+    // The row of an hour in which all events are void has no entries, and its account is no group.
+    const from = `\nFROM ${table} FINAL\nWHERE ${condition}\n  AND notEmpty(${arrays}.cost)`;
     return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)`, block: NO_BLOCK };
   }
   const joined = [

@@ -12,5 +12,6 @@ FROM usage_daily FINAL
 WHERE account_id = {account_id: String}
   AND usage_daily.bucket >= {from_0: UInt32}
   AND usage_daily.bucket < {to_0: UInt32}
+  AND notEmpty(summary.cost)
 ORDER BY cost DESC
 LIMIT {limit: UInt32}
