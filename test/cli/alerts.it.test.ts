@@ -43,6 +43,9 @@ it('an alert is created with its secret, shown without it, and changed', async (
     /^ALERT +NAME +OF +AMOUNT +THRESHOLDS +FIRED\nalr_\w+ +Spend +cost of a month, workspace=production +\$100\.00 +50%, 100% +-$/m,
   );
   expect((await run(['list'], member)).stdout).toBe('No alerts.\n');
+  expect((await run(['update', id, '--resource-type', 'agent'])).stdout).toContain(
+    'of          cost of a month, workspace=production, resourceType=agent\n',
+  );
   await run(['delete', id, '--yes']);
 });
 

@@ -217,6 +217,16 @@ describe('JSON and CSV', () => {
         'main,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,50,100,40.5,9.5,23.45679',
       ],
     ],
+    [
+      'with --compare --all what was there only in the time before',
+      'initech',
+      [...MONTH, '--group-by', 'resource_name', '--filter', 'resourceName!=box', '--compare', '--all'],
+      [
+        'workspace,resourceType,resourceName,startTime,endTime,costUsd,sharePercent,previousCostUsd,changeUsd,changePercent',
+        'main,sandbox,disk,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,5,100,0,5,',
+        'main,sandbox,tape,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,0,0,4,-4,-100',
+      ],
+    ],
   ])('--csv has a byte order mark and %s', async (_what, account, args, lines) => {
     const { stdout } = await run([...args, '--csv'], account === 'acme' ? acme : initech);
     expect(stdout).toBe(`\uFEFF${lines.join('\r\n')}\r\n`);

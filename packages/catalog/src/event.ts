@@ -73,9 +73,6 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** Accounts that no HTTP address can have: between slashes these are the folder itself and the one above, however they are written. */
-export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
-
 /** Whether a text may be an event's id. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);

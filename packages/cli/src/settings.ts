@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { QUEUE_PREFIX } from '@meterline/catalog/plain';
+import { NO_ACCOUNT_PATH, QUEUE_PREFIX } from '@meterline/catalog/plain';
 import { redisUrlFault } from '@meterline/service/redis-address';
 import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -124,11 +124,17 @@ export class Settings {
   /** Where the API is, which key to show it, and whose usage to ask for. @throws CommandError */
   async api(flags: ApiFlags): Promise<ApiAccess> {
     const { url, beside } = await this.#address('apiUrl', flags, canonicalUrl);
-    const [key, account] = [this.#named('apiKey', {}), this.#named('account', flags)];
-    if (key && account) return { url, key, account, warning: undefined };
-    const file = await beside();
+    const named = { key: this.#named('apiKey', {}), account: this.#named('account', flags) };
+    const file = named.key && named.account ? undefined : await beside();
     const warning = file?.isOpen ? `others can read your key: chmod 600 ${file.path}` : undefined;
-    return { url, key: key ?? settingOf(file, 'apiKey'), account: account ?? settingOf(file, 'account'), warning };
+    const { key = settingOf(file, 'apiKey'), account = settingOf(file, 'account') } = named;
+    if (key) requireKey(key);
+    if (account && NO_ACCOUNT_PATH.test(account.value)) {
+      throw usageError(
+        `the account from ${account.source} must be a name that an address can have, not "${account.value}"`,
+      );
+    }
+    return { url, key, account, warning };
   }
 
   /** Where the API is. The file of a login is read only where nothing else says: `login` replaces it. @throws CommandError */
@@ -146,7 +152,10 @@ export class Settings {
   async collector(collectorUrl: string | undefined): Promise<CollectorSettings> {
     const { url, beside } = await this.#address('collectorUrl', { collectorUrl }, canonicalUrl);
     const key = this.#named('emitterKey', {}) ?? settingOf(await beside(), 'emitterKey');
-    if (key) return { url, key };
+    if (key) {
+      requireKey(key);
+      return { url, key };
+    }
     throw usageError(
       `there is no key for ${url.value} (from ${url.source}); set METERLINE_EMITTER_KEY to one of the role emitter`,
     );
@@ -230,6 +239,12 @@ export interface ClickHouseSettings {
   readonly database: string;
   /** Undefined: one server. */
   readonly cluster: Cluster | undefined;
+}
+
+/** One that a header can have. Never quoted: it is a secret. @throws CommandError */
+function requireKey({ value, source }: Setting): void {
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw usageError(`the key from ${source} is not one line of visible ASCII characters`);
 }
 
 function settingOf(file: SettingsFile | undefined, name: keyof SettingsFile['values']): Setting | undefined {

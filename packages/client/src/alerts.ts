@@ -42,7 +42,7 @@ export class AlertsClient {
     return this.#transport.read(pathOf(account, alertId), alertSchema, options);
   }
 
-  /** The secret is in this answer alone. When no answer comes the request is not sent again: {@link list} shows whether there is an alert. */
+  /** The secret is in this answer alone. When no answer comes, or 503, the request is not sent again: {@link list} shows whether there is one. */
   async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretAnswer> {
     return this.#transport.call({ method: 'POST', path: pathOf(account), body, signal }, alertWithSecretSchema);
   }

@@ -1,5 +1,6 @@
 /** The client against a server that fails in ways in which the real one cannot be made to on request. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
@@ -97,11 +98,33 @@ describe('another attempt', () => {
     expect(busy.requests).toHaveLength(1);
   });
 
+  it('does not follow a 503 to what must not be done twice: it may have been done', async () => {
+    const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
+    await expect(clientOf(url).createApiKey('a', { role: 'member', account: 'acme' })).rejects.toMatchObject({
+      status: 503,
+    });
+    expect(requests).toHaveLength(1);
+  });
+
   it('does not follow a revocation that may already have arrived', async () => {
     const { url, requests } = await serve(hangUp);
     expect(await failureOf(clientOf(url).revokeApiKey('a', 'b'))).toBeInstanceOf(MeterlineConnectionError);
     expect(requests).toHaveLength(1);
   });
+});
+
+it.each(['', '.', '..'])(
+  'an account called %j, whose address would be that of something else, is refused',
+  async (account) => {
+    await expect(clientOf('http://127.0.0.1:1').metrics(account, WINDOW)).rejects.toThrow(TypeError);
+  },
+);
+
+it('a credential that no header can have is refused without being quoted', async () => {
+  const client = new MeterlineClient({ baseUrl: 'http://127.0.0.1:1', credential: 'key mlk_secret\nof acme' });
+  const failure = await failureOf(client.accounts());
+  expect(failure).toBeInstanceOf(TypeError);
+  expect(inspect(failure)).not.toContain('mlk_secret');
 });
 
 describe('aborting', () => {

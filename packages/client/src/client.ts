@@ -206,7 +206,7 @@ export class MeterlineClient {
 
   /**
    * Creates a key of a service account, and with its first key the service account. The key itself is in this answer alone. The
-   * request is not sent again when no answer comes: whether there is a key then, {@link apiKeys} shows.
+   * request is not sent again when no answer comes, or 503: whether there is a key then, {@link apiKeys} shows.
    */
   async createApiKey(clientId: string, body: NewApiKey, { signal }: RequestOptions = {}): Promise<CreatedApiKeyAnswer> {
     return this.#transport.call({ method: 'POST', path: apiKeysPath(clientId), body, signal }, createdApiKeySchema);

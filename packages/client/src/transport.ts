@@ -17,6 +17,7 @@ import {
 } from './answers.js';
 import { apiAddress, queryString } from './urls.js';
 
+const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
@@ -59,7 +60,7 @@ interface Call {
   readonly signal: AbortSignal | undefined;
   /** How old the answer may be; undefined: it is computed. */
   readonly maxAgeSeconds?: number | undefined;
-  /** Whether it may be sent again when no answer came; by default a GET may. */
+  /** Whether it may be carried out twice: only then it is sent again when no answer came, or 503; by default a GET may. */
   readonly isRepeatable?: boolean;
   /** A status other than 2xx whose body is an answer all the same. */
   readonly answerStatus?: number;
@@ -136,6 +137,9 @@ export class Transport {
     const { apiVersion, baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
     const credential = await this.#credential();
+    // fetch would quote it in its error.
+    if (!VISIBLE_ASCII.test(credential))
+      throw new TypeError('the credential is not one line of visible ASCII characters');
     const headers = {
       Accept: 'application/json',
       Authorization: `Bearer ${credential}`,
@@ -176,7 +180,8 @@ function waitAfter(
     return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  if (!RETRIED_STATUS.has(status)) return undefined;
+  // With 429 it was not carried out. With 503 it may have been: what failed may be what came after a write.
+  if (status !== 429 && !(status === 503 && isRepeatable)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 
@@ -187,9 +192,6 @@ const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 8_000;
 /** Added at random to a Retry-After, so that not all callers return at the same moment. */
 const SPREAD_MS = 250;
-
-/** With these the request was not carried out, and may succeed later. */
-const RETRIED_STATUS: ReadonlySet<number> = new Set([429, 503]);
 
 /**
  * Milliseconds to wait before the next attempt; undefined when the service asks for more than {@link LONGEST_WAIT_MS}.

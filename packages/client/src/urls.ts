@@ -1,5 +1,6 @@
 /** Where requests go. */
 import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog';
+import { NO_ACCOUNT_PATH } from '@meterline/catalog/plain';
 
 const PROTOCOLS: readonly string[] = ['http:', 'https:'];
 
@@ -36,11 +37,17 @@ export function metricsPath(account: string): string {
 }
 
 export function accountPath(account: string): string {
-  return `/v0/accounts/${encodeURIComponent(account)}`;
+  return `/v0/accounts/${pathSegment(account)}`;
 }
 
 export function apiKeysPath(clientId: string): string {
-  return `/v0/service_accounts/${encodeURIComponent(clientId)}/api_keys`;
+  return `/v0/service_accounts/${pathSegment(clientId)}/api_keys`;
+}
+
+/** @throws TypeError for a name that would make it the path of something else */
+function pathSegment(name: string): string {
+  if (NO_ACCOUNT_PATH.test(name)) throw new TypeError(`no address can have ${JSON.stringify(name)} in its path`);
+  return encodeURIComponent(name);
 }
 
 /** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */

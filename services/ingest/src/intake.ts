@@ -130,9 +130,10 @@ function rejectedEvent(
     receivedAt: job.receivedAt,
     jobId: job.id,
     position,
-    accountId: claimedAccount(input),
+    // A producer chooses both, and may make them long; the payload has all.
+    accountId: shortened(claimedAccount(input)),
     reason,
-    message,
+    message: shortened(message),
     payload,
   };
 }
@@ -143,6 +144,14 @@ export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Re
     const input = toUsageEventInput(rows.eventOf(row));
     return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);
   });
+}
+
+const LONGEST_TEXT = 2_000;
+
+/** Whole characters: half a surrogate pair is no text. */
+function shortened(text: string): string {
+  if (text.length <= LONGEST_TEXT) return text;
+  return `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
 function claimedAccount(input: unknown): string {

@@ -76,6 +76,8 @@ export class UsageWorker {
   #jobsInWork = 0;
   #dataInWork = 0;
   #lateJobs = 0;
+  /** Of the jobs that are stored late, whose data is not counted as in work any more. */
+  #lateData = 0;
   #lastProgressAt = Date.now();
   /** Jobs that were taken since one was acknowledged. */
   #unacknowledged = 0;
@@ -211,7 +213,7 @@ export class UsageWorker {
 
   /** @returns false when the job must wait for other late ones */
   async #store(job: Job<string, void>, held: { data: number }): Promise<boolean> {
-    const { closedBefore, concurrency, givesUp, lanes, pricer } = this.#options;
+    const { closedBefore, concurrency, givesUp, lanes, maxDataInWork, pricer } = this.#options;
     // Nothing is stored any more: it goes back at once. There may be thousands, and a shutdown has two seconds for them.
     givesUp.throwIfAborted();
     const now = Date.now();
@@ -221,20 +223,24 @@ export class UsageWorker {
     // The rows are all that is needed from here on.
     job.data = '';
     if (split.late.length === 0) await lanes.add(split);
-    // The other half of the places is for jobs whose events are current.
-    else if (this.#lateJobs < concurrency / 2 || (await this.#isClockOff())) await this.#storeLate(split, held);
+    // The other half of the places, and of the memory, is for jobs whose events are current.
+    else if (this.#lateJobs < concurrency / 2 && this.#lateData <= maxDataInWork) await this.#storeLate(split, held);
+    else if (await this.#isClockOff()) await this.#storeLate(split, held);
     else return false;
     return true;
   }
 
   /** A late job is stored slowly. What it holds must not keep current ones from being taken. */
   async #storeLate(split: Split, held: { data: number }): Promise<void> {
+    const { data } = held;
     this.#lateJobs += 1;
+    this.#lateData += data;
     this.#release(held);
     try {
       await this.#options.lanes.add(split);
     } finally {
       this.#lateJobs -= 1;
+      this.#lateData -= data;
     }
   }
 

@@ -33,6 +33,9 @@ export function hasPaginatedLists(version: ApiVersion): boolean {
 }
 
 export const MAX_METRICS_PAGE = 100;
+/** Accounts that no HTTP address can have: between slashes these are the folder itself and the one above, however they are written. */
+export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
+
 /** Of all filters of a request together. */
 export const MAX_FILTER_VALUES = 100;
 /**

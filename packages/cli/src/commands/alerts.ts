@@ -79,7 +79,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
   const update = addOfOne(
     'update',
     'change an alert, or give it a new secret',
-    'Changes what is named. A change of what is watched fires, once, for what is crossed already.',
+    'Changes what is named; a filter replaces that of its name. A change of what is watched fires, once, for what is crossed already.',
   );
   withDefinition(update, false)
     .option('--rotate-secret', 'a new secret, shown once; the old one signs too for 24 hours')
@@ -135,7 +135,13 @@ async function showAlert(call: Call): Promise<void> {
 async function updateAlert(call: Call<ChangeFlags>): Promise<void> {
   const change = { ...changeOf(call.flags), rotateSecret: call.flags.rotateSecret };
   if (Object.values(change).every((value) => value === undefined)) throw usageError('name what is to change');
-  print(call, await call.client.alerts.update(call.account, call.id, change));
+  const { client, account, id } = call;
+  // The API takes all filters of an alert together.
+  const { filters } = change.filters ? await client.alerts.get(account, id) : {};
+  print(
+    call,
+    await client.alerts.update(account, id, { ...change, filters: filters && { ...filters, ...change.filters } }),
+  );
 }
 
 async function deleteAlert({ context, flags, client, account, id }: Call<AlertsFlags & { yes?: boolean }>) {

@@ -15,7 +15,14 @@ import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
-import { type FilterFlags, type WindowFlags, windowOf, withFilters, withWindow } from '../metrics/query.js';
+import {
+  type FilterFlags,
+  requireWindowOf,
+  type WindowFlags,
+  windowOf,
+  withFilters,
+  withWindow,
+} from '../metrics/query.js';
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
@@ -52,7 +59,10 @@ export function addExplain(command: Command, context: CommandContext): void {
     .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
       wholeNumber(text, 1, MAX_EVENTS_PAGE),
     )
-    .option('--cursor <cursor>', 'the page of this cursor, which is meta.nextCursor of another answer')
+    .option(
+      '--cursor <cursor>',
+      'the page of this cursor, meta.nextCursor of an answer; with its window, by --from and --to',
+    )
     .option('--json', "print the API's answer as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
@@ -64,7 +74,9 @@ async function explain(
   { client, account }: AccountSession,
 ): Promise<void> {
   const { includeVoided, limit, cursor } = flags;
-  const { sent } = windowOf(flags, context.now());
+  const window = windowOf(flags, context.now());
+  requireWindowOf(cursor, window);
+  const { sent } = window;
   const query = { ...sent, ...flags.filter, includeVoided, limit, cursor };
   if (flags.json) {
     context.stdout.write(`${await client.eventsText(account, query)}\n`);

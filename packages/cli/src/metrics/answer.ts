@@ -5,7 +5,6 @@
 import {
   csvHeading,
   csvRow,
-  type DecimalText,
   enrichedDimensions,
   groupKey,
   groupsCsvColumns,
@@ -58,16 +57,17 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
 async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): Promise<Before | undefined> {
   const { groupBy, compared } = request.query;
   if (!compared) return undefined;
-  const costs = new Map<string, DecimalText>();
+  const entries = new Map<string, MetricsEntry>();
   const keys = wanted?.map((entry) => groupKey(entry, groupBy));
-  const before = { ...request, query: { ...request.query, sent: compared.sent }, all: true, isWatched: true };
+  const sent = { ...compared.sent, limit: undefined };
+  const before = { ...request, query: { ...request.query, sent }, all: true, isWatched: true };
   let answer: MetricsAnswer | undefined;
-  for await (const { page } of readPages(before, () => costs.clear())) {
+  for await (const { page } of readPages(before, () => entries.clear())) {
     answer = page;
-    for (const entry of page.data) costs.set(groupKey(entry, groupBy), entry.summary.cost);
-    if (keys?.every((key) => costs.has(key))) break;
+    for (const entry of page.data) entries.set(groupKey(entry, groupBy), entry);
+    if (keys?.every((key) => entries.has(key))) break;
   }
-  return answer && { answer, distance: compared.distance, costs };
+  return answer && { answer, distance: compared.distance, entries };
 }
 
 /**
@@ -97,22 +97,30 @@ export async function printJson(request: Request): Promise<void> {
 /** @param isSeries a line for each bucket of each group */
 export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
   const { context, query, all } = request;
+  const { groupBy } = query;
   const before = await timeBefore(request);
   await writeWhole(context, undefined, async (draft) => {
     let last: MetricsAnswer | undefined;
+    const written = new Set<string>();
     const restart = () => {
       last = undefined;
+      written.clear();
       return draft.truncate();
     };
     for await (const { page } of readPages(request, restart)) {
-      const { groupBy } = query;
       const [heading, ...lines] = isSeries
         ? seriesCsvLines(page.data, groupBy, page.resolution)
         : groupLines(page, groupBy, before);
       await draft.appendFile((last ? lines : [heading, ...lines]).join(''));
+      for (const entry of page.data) written.add(groupKey(entry, groupBy));
       last = page;
     }
     if (last && !all) sayIfThereIsMore(context, last);
+    if (!last || !all || isSeries) return;
+    // What cost nothing this time: or the costs of the time before would not add up.
+    const gone = [...(before?.entries ?? [])].flatMap(([key, entry]) => (written.has(key) ? [] : [nothingOf(entry)]));
+    const [, ...lines] = groupLines({ ...last, data: gone }, groupBy, before);
+    await draft.appendFile(lines.join(''));
   });
 }
 
@@ -120,9 +128,14 @@ type GroupBy = Query['groupBy'];
 
 function groupLines(answer: MetricsAnswer, groupBy: GroupBy, before: Before | undefined): string[] {
   const columns = groupsCsvColumns(groupBy, before !== undefined);
-  const costBefore = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
+  const costBefore = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost ?? ZERO;
   const rows = answer.data.map((entry) => ({ answer, entry, amounts: entry.summary, before: costBefore(entry) }));
   return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+}
+
+function nothingOf(entry: MetricsEntry): MetricsEntry {
+  const { usage } = entry.summary;
+  return { ...entry, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) }, timeseries: [] };
 }
 
 export async function printTable(request: Request, isExact: boolean): Promise<void> {

@@ -92,6 +92,12 @@ function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { 
   return { whole: { startTime: lastSpan(span, to - 1).startTime, endTime: to }, isNamed: true };
 }
 
+/** @throws CommandError for a cursor with a window that ends now, and so is another a second later */
+export function requireWindowOf(cursor: string | undefined, { sent, asOf }: AskedWindow): void {
+  if (cursor === undefined || sent.endTime !== formatTimestamp(asOf)) return;
+  throw usageError('--cursor needs the window of its answer: --from its startTime and --to its endTime');
+}
+
 function timesOf({ startTime, endTime }: Window) {
   return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
@@ -212,7 +218,10 @@ export function withQuery(command: Command): Command {
     .option('--limit <n>', `groups on a page, at most ${MAX_METRICS_PAGE}`, (text) =>
       wholeNumber(text, 1, MAX_METRICS_PAGE),
     )
-    .option('--cursor <cursor>', 'the page of this cursor, which is meta.nextCursor of another answer');
+    .option(
+      '--cursor <cursor>',
+      'the page of this cursor, meta.nextCursor of an answer; with its window, by --from and --to',
+    );
 }
 
 export interface Query {
@@ -229,7 +238,9 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
   if (!flags.allAccounts && (groupBy.includes('account') || filter?.account || filter?.excludeAccount)) {
     throw usageError('account is a dimension and a filter with --all-accounts alone');
   }
-  const { sent: times, resolution: byWindow, whole, months, asOf } = windowOf(flags, now);
+  const window = windowOf(flags, now);
+  requireWindowOf(cursor, window);
+  const { sent: times, resolution: byWindow, whole, months, asOf } = window;
   const resolution = flags.resolution ?? byWindow;
   const common = { ...filter, resolution, groupBy, limit };
   const sent = { ...common, ...times, cursor };

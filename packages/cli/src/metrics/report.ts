@@ -42,8 +42,8 @@ export interface Before {
   readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'summary'>;
   /** `4 weeks earlier`. */
   readonly distance: string;
-  /** What groups cost then, by `groupKey`; those that are not here cost nothing. */
-  readonly costs: ReadonlyMap<string, DecimalText>;
+  /** The groups of then, by `groupKey`; those that are not here cost nothing. */
+  readonly entries: ReadonlyMap<string, MetricsEntry>;
 }
 
 export interface ReportLayout extends Required<TableLayout> {
@@ -99,7 +99,7 @@ function tableOf({ groupBy, answer, entries, before }: Report, fields: readonly 
   const { totalCost } = answer.summary;
   const hasUsage = showsUsage(groupBy);
   const amount = isExact ? formatUsdExact : formatUsd;
-  const beforeOf = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
+  const beforeOf = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost ?? ZERO;
   const money = (cost: DecimalText, costBefore: DecimalText) => [
     amount(cost),
     shareText(cost, totalCost),

@@ -31,7 +31,8 @@ export async function operate<Result>(
   let shown: Shown | undefined;
   let isUnderWay = false;
   const onProgress: OnProgress = (done, total) => {
-    isUnderWay ||= done > 0;
+    // The first step may fail when it has written already.
+    isUnderWay ||= total > 0;
     if (done > 0) return shown?.update(done);
     shown?.stop();
     shown = (context.stderr.isTTY ? bar : lines)(context, label(total), total);

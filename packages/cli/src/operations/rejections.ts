@@ -1,6 +1,7 @@
 /** Settling rejections: those that are meant, by their ids or a filter, are sent through the queue again, or discarded. */
 import {
   type EpochMs,
+  formatTimestamp,
   isJobRejection,
   parseUsageEvent,
   payloadReference,
@@ -19,7 +20,7 @@ import {
 } from '@meterline/warehouse';
 import type { UsageQueue } from '../connections/servers.js';
 import { CommandError } from '../failure.js';
-import { type Edits, OVERSIZED, type Resendable, resendable } from './resendable.js';
+import { type Edits, jobsOfEvents, OVERSIZED, type Resendable, resendable } from './resendable.js';
 
 const PAGE_SIZE = 2_000;
 const ID = /^([0-9a-z]{1,9})-([0-9a-z]{1,13})$/;
@@ -141,7 +142,7 @@ export async function* replayRejections(options: ReplayOptions, queue: UsageQueu
     const resends = await resendsOf(group, options);
     const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
     const jobs = resends.flatMap(({ sendable }) => (sendable.kind === 'jobs' ? sendable.jobs : []));
-    const jobIds = await queue.send([...(events.length > 0 ? [{ events }] : []), ...jobs]);
+    const jobIds = await queue.send([...jobsOfEvents(events), ...jobs]);
     const rejections = resends.map(({ rejection }) => rejection);
     await settleRejections(shards, rejections, 'replayed');
     yield { jobIds, count: resends.length };
@@ -166,11 +167,14 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
   }
 }
 
-/** What the worker would say, except for the price and the storage, which only it knows. */
-export function verdict({ sendable }: Resend, now: EpochMs): string {
+/** What the worker would say, except for the price and the storage, which only it knows. @param closedBefore events before are too old */
+export function verdict({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
   if (sendable.kind === 'jobs') return sendable.jobs.length === 1 ? 'a whole job' : `${sendable.jobs.length} jobs`;
   const checked = parseUsageEvent(sendable.event, now);
-  return checked.ok ? 'valid' : `still ${checked.reason}: ${checked.message}`;
+  if (!checked.ok) return `still ${checked.reason}: ${checked.message}`;
+  if (checked.value.timestamp < closedBefore)
+    return `still too_old: months before ${formatTimestamp(closedBefore)} are closed`;
+  return rejection.reason === 'no_price' ? 'valid, if the price book of the workers has a price now' : 'valid';
 }
 
 /** The groups without what others still refer to. */

@@ -73,10 +73,11 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     const repriced = repricedEvents(events, book, changes);
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
+      // All of them: an event that has its new cost already need not have been marked. Also those of a month that is being dropped:
+      // its rollup rows are final, and the mark changes nothing there.
+      await markDirtyHours(warehouse, [EventRows.of(events, new Names())]);
       // Read after the insert, as a worker does.
       await requireOpen(warehouse, scope, 'droppingBefore');
-      // All of them: an event that has its new cost already need not have been marked.
-      await markDirtyHours(warehouse, [EventRows.of(events, new Names())]);
     }
     last = events.at(-1);
     done += events.length;
@@ -94,7 +95,8 @@ async function requireOpen(
   const before = (await readRetentionBounds(warehouse))[bound];
   if (window.startTime >= before) return;
   throw new CommandError(
-    `months before ${formatTimestamp(before)} are closed, and their prices stay; begin there or later with --from`,
+    `months before ${formatTimestamp(before)} are closed, and their prices stay, but for events that were re-priced before they were ` +
+      'closed; begin there or later with --from',
   );
 }
 

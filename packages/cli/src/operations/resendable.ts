@@ -1,5 +1,13 @@
 /** From a rejection's payload to what goes into the queue again, with fields changed on request. Pure. */
-import { isJobRejection, MAX_EVENTS_PER_JOB, parseJson, payloadOf, referencedPosition } from '@meterline/catalog';
+import {
+  countValues,
+  isJobRejection,
+  MAX_EVENTS_PER_JOB,
+  MAX_JOB_VALUES,
+  parseJson,
+  payloadOf,
+  referencedPosition,
+} from '@meterline/catalog';
 import type { OpenRejection } from '@meterline/warehouse';
 
 export type Resendable =
@@ -79,6 +87,23 @@ function editedContent(content: unknown, edits: Edits): unknown {
 export function applyEdits(event: object, { set, unset }: Edits): object {
   const kept = Object.entries(event).filter(([field]) => !unset.has(field));
   return Object.fromEntries([...kept, ...set]);
+}
+
+/** Jobs of these events that have no more values than a job may: one that has more is rejected with all its events. */
+export function jobsOfEvents(events: readonly unknown[]): { readonly events: readonly unknown[] }[] {
+  const jobs: { events: unknown[] }[] = [];
+  let values = Number.POSITIVE_INFINITY;
+  for (const event of events) {
+    const own = 1 + countValues(JSON.stringify(event), MAX_JOB_VALUES);
+    values += own;
+    // The job itself has two.
+    if (values > MAX_JOB_VALUES - 2) {
+      jobs.push({ events: [] });
+      values = own;
+    }
+    jobs.at(-1)?.events.push(event);
+  }
+  return jobs;
 }
 
 /** A job with too many events is split, as its rejection asks for. */

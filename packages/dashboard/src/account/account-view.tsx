@@ -44,7 +44,7 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
   const retry = () => void result.refetch();
   const { error } = result;
   // Without a breakdown there is always one entry; it is zero if there was nothing.
-  const isEmpty = first?.data.every(({ summary }) => query.groupBy?.length === 0 && summary.cost === '0');
+  const isEmpty = !isStale && first?.data.every(({ summary }) => query.groupBy?.length === 0 && summary.cost === '0');
 
   return (
     <>

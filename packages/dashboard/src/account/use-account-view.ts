@@ -81,7 +81,10 @@ export function useAccountView(account: string, view: View, role: Role | undefin
       sort,
     );
   }, [first, further.entries, groupBy, sort, search]);
-  const isReading = needsAll ? further.isFetching : further.hasMore && found.length < view.page * pageSize;
+  // Between two pages nothing is fetched for a moment.
+  const isBetweenPages = further.hasMore && further.pages < MOST_READ_PAGES - 1 && !further.error;
+  const isReadingAll = further.isFetching || isBetweenPages;
+  const isReading = needsAll ? isReadingAll : further.hasMore && found.length < view.page * pageSize;
   // A link may name a page that is not there any more.
   const page = isReading ? view.page : Math.max(1, Math.min(view.page, Math.ceil(found.length / pageSize)));
   const from = (page - 1) * pageSize;

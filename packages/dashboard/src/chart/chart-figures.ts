@@ -66,8 +66,9 @@ export interface ChartFigures extends Omit<ChartSource, 'window' | 'toCome' | 'b
 }
 
 export function chartFigures(source: ChartSource): ChartFigures {
-  const { breakdown, resolution, unit, asOf, isCumulative, previous } = source;
-  const unfinished = unfinishedBucket(breakdown.buckets, resolution, asOf);
+  const { breakdown, resolution, unit, window, asOf, isCumulative, previous } = source;
+  // Of a window that is over nothing is still to come, though the last week or month that it cuts goes on.
+  const unfinished = asOf <= window.endTime ? unfinishedBucket(breakdown.buckets, resolution, asOf) : undefined;
   const expected = unit === undefined ? expectedPoints(source, unfinished) : undefined;
   return {
     ...source,

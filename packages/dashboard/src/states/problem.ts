@@ -46,7 +46,8 @@ export function problemOf(error: Error, account: string): Problem {
   return { ...problemOfResponse(error, account), requestId: error.requestId };
 }
 
-function problemOfResponse({ code, message, details, status }: MeterlineError, account: string): Problem {
+function problemOfResponse(error: MeterlineError, account: string): Problem {
+  const { code, message, details, status } = error;
   if (code === 'insufficient_scope')
     return { title: 'This token may not read billing data', text: message, canRetry: false };
   if (status === 403) {
@@ -56,10 +57,15 @@ function problemOfResponse({ code, message, details, status }: MeterlineError, a
       'Choose one of your accounts above, ask an admin of this one to add you, or sign in with another key.';
     return { title: `You have no access to ${accountName(account)}`, text: `${text} ${wayOn}`, canRetry: false };
   }
-  if (code === 'cursor_expired' || code === 'invalid_cursor') {
-    return { title: 'This list is too old to continue', text: 'Refresh to read it again.', canRetry: true };
+  if (isCursorGone(error)) {
+    return { title: 'This list is too old to continue', text: 'It has to be read again.', canRetry: true };
   }
   return { title: 'The service refused the request', text: message, canRetry: code === TOO_MANY_GROUPS };
+}
+
+/** Later pages do not go on: the first one has to be read again, which has another cursor. */
+export function isCursorGone(error: Error | null): boolean {
+  return error instanceof MeterlineError && (error.code === 'cursor_expired' || error.code === 'invalid_cursor');
 }
 
 /** For a failed check of a key or token. The API says whether it is unknown, revoked or expired, and when it expired. */

@@ -9,6 +9,7 @@ import { Select } from '../controls/lists.js';
 import { CopyMenu, ExportMenu } from '../export/export-menu.js';
 import { rowEventsQuery } from '../metrics/query.js';
 import { ProblemPanel, Skeleton } from '../states/panels.js';
+import { isCursorGone } from '../states/problem.js';
 import { changeView, replaceView } from '../view/address.js';
 import { PAGE_SIZES, type View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
@@ -54,7 +55,11 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
       ) : (
         <>
           {further.error && (
-            <ProblemPanel error={further.error} account={account} onRetry={() => void further.refetch()} />
+            <ProblemPanel
+              error={further.error}
+              account={account}
+              onRetry={() => void (isCursorGone(further.error) ? shown.result : further).refetch()}
+            />
           )}
           {needsAll && further.hasMore && (
             <p className="progress">Only the {read} most expensive groups were read; there are more.</p>
