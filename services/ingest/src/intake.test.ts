@@ -75,6 +75,12 @@ it('the intake numbers events by their place in the job, and keeps of rejected o
   ]);
 });
 
+it('the intake keeps the beginning of a message and of an account that are long, and the whole payload', () => {
+  const data = { ...EVENT, accountId: 'a'.repeat(100_000), [`${'x'.repeat(100_000)}`]: 1 };
+  const [{ accountId = '', message = '', payload } = { payload: '' }] = taken({ data }).rejected;
+  expect([accountId.length, message.length, payload.length > 200_000]).toEqual([2_001, 2_001, true]);
+});
+
 it.each([5, null, ['acme'], undefined])(
   'the intake claims no account for an event whose account is %j',
   (accountId) => {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { payloadReference, type RejectionReason } from '@meterline/catalog';
-import { applyEdits, parseEdit, resendable } from './resendable.js';
+import { MAX_JOB_VALUES, payloadReference, type RejectionReason, tooManyValues } from '@meterline/catalog';
+import { applyEdits, jobsOfEvents, parseEdit, resendable } from './resendable.js';
 
 const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
 const DEEP_JOB = `{"events":[{"usage":0},{"usage":1,"extra":${DEEP}},{"usage":2,"extra":${DEEP}}]}`;
@@ -87,4 +87,14 @@ it('edits change, add and remove fields, of any name, and leave the others and t
   const edited = applyEdits(before, { set, unset: new Set(['extra', '__proto__', 'none']) });
   expect(JSON.stringify(edited)).toBe('{"eventId":"e","usage":5,"workspace":"w"}');
   expect(JSON.stringify(before)).toBe(text);
+});
+
+it('events that are sent again share no job with more values than one may have, and each is in one', () => {
+  const large = { samples: Array.from({ length: 2_600 }, (_, n) => n) };
+  const events = [...Array.from({ length: 400 }, (_, n) => ({ n })), ...Array.from({ length: 100 }, () => large)];
+  const jobs = jobsOfEvents(events);
+  expect(jobs.length).toBe(Math.ceil((100 * 2_602) / MAX_JOB_VALUES));
+  expect(jobs.map((job) => tooManyValues(JSON.stringify(job)))).toEqual(jobs.map(() => undefined));
+  expect(jobs.flatMap((job) => job.events)).toEqual(events);
+  expect(jobsOfEvents([])).toEqual([]);
 });

@@ -110,6 +110,12 @@ describe('the forecast in the chart', () => {
     expect(chartFigures({ ...source, breakdown: months, resolution: 'monthly', toCome }).toCome).toEqual(['0', '4.5']);
   });
 
+  it('is not drawn for a window that is over, whose last month goes on', () => {
+    const window = { ...source.window, endTime: at('02T00:00:00Z') };
+    const figures = chartFigures({ ...source, window, resolution: 'monthly', toCome });
+    expect([figures.unfinished, figures.toCome]).toEqual([undefined, undefined]);
+  });
+
   it('is not drawn for other windows, nor for usage', () => {
     const window = { startTime: Date.parse('2026-10-25T00:00:00Z'), endTime: at('03T00:00:00Z') };
     expect(chartFigures({ ...source, window, toCome }).toCome).toBeUndefined();
