@@ -64,7 +64,8 @@ async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): P
   let answer: MetricsAnswer | undefined;
   for await (const { page } of readPages(before, () => entries.clear())) {
     answer = page;
-    for (const entry of page.data) entries.set(groupKey(entry, groupBy), entry);
+    // Without its series: there may be very many groups.
+    for (const entry of page.data) entries.set(groupKey(entry, groupBy), { ...entry, timeseries: [] });
     if (keys?.every((key) => entries.has(key))) break;
   }
   return answer && { answer, distance: compared.distance, entries };
@@ -135,7 +136,7 @@ function groupLines(answer: MetricsAnswer, groupBy: GroupBy, before: Before | un
 
 function nothingOf(entry: MetricsEntry): MetricsEntry {
   const { usage } = entry.summary;
-  return { ...entry, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) }, timeseries: [] };
+  return { ...entry, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) } };
 }
 
 export async function printTable(request: Request, isExact: boolean): Promise<void> {
