@@ -1,29 +1,28 @@
 import { appendFileSync, closeSync, fstatSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { testFolder } from '../../../test/harness/test-folder.js';
 import { type Backlog, type Batch, openBacklog } from './backlog.js';
 import type { Problem } from './problems.js';
-import { Spool } from './spool.js';
+import { Spool, SpoolFile } from './spool.js';
 
 const MIB = 1024 * 1024;
 const ALL = { batchEvents: 5_000, batchBytes: 16 * MIB };
 
-let directory: string;
 let problems: Problem[];
 const opened: Spool[] = [];
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-spool-'));
-  problems = [];
-});
 afterEach(async () => {
   for (const spool of opened.splice(0)) await spool.close();
-  await rm(directory, { recursive: true });
+});
+const folder = testFolder('each test');
+beforeEach(() => {
+  problems = [];
 });
 
 async function openSpool({ maxBytes = 100 * MIB } = {}): Promise<Spool> {
-  const spool = await Spool.open({ directory, maxBytes, fsyncMs: undefined }, (problem) => problems.push(problem));
+  const spool = await Spool.open({ directory: folder(), maxBytes, fsyncMs: undefined }, (problem) =>
+    problems.push(problem),
+  );
   opened.push(spool);
   return spool;
 }
@@ -53,7 +52,7 @@ async function takeAll(backlog: Backlog): Promise<Batch[]> {
 
 const textsOf = (batches: readonly Batch[]) => batches.flatMap(({ texts }) => texts);
 const numbers = (count: number, bytes = 20) => Array.from({ length: count }, (_, n) => text(n, bytes));
-const files = async () => (await readdir(directory)).filter((name) => !name.endsWith('.lock'));
+const files = async () => (await readdir(folder())).filter((name) => !name.endsWith('.lock'));
 
 describe('in memory', () => {
   it('a backlog in memory gives events in the order of adding, in batches of so many events or bytes', async () => {
@@ -87,11 +86,11 @@ describe('with a spool', () => {
     const backlog = openBacklog(64 * MIB, await openSpool());
     expect(add(backlog, 2)).toEqual(['spool', 'spool']);
     expect(await files()).toEqual(['000000000001.jsonl']);
-    expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n${text(1)}\n`);
+    expect(await readFile(folder('000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n${text(1)}\n`);
     for (const batch of await takeAll(backlog)) backlog.settle(batch);
-    expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe('');
+    expect(await readFile(folder('000000000001.jsonl'), 'utf8')).toBe('');
     add(backlog, 1);
-    expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n`);
+    expect(await readFile(folder('000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n`);
     for (const batch of await takeAll(backlog)) backlog.settle(batch);
     backlog.close();
     expect(await files()).toEqual([]);
@@ -127,7 +126,7 @@ describe('with a spool', () => {
   it.each([0, 2])('a spool has never recorded the torn last line of a file with %d events', async (events) => {
     const spool = await openSpool();
     add(openBacklog(64 * MIB, spool), events);
-    appendFileSync(join(directory, '000000000001.jsonl'), '{"eventId":"01a2');
+    appendFileSync(folder('000000000001.jsonl'), '{"eventId":"01a2');
     const later = await afterKill(spool);
     expect(later.unsent).toBe(events);
     for (const batch of await takeAll(later)) later.settle(batch);
@@ -136,7 +135,7 @@ describe('with a spool', () => {
   });
 
   it('a spool sends what it can read of a damaged file, and keeps the file', async () => {
-    await writeFile(join(directory, '000000000001.jsonl'), `${text(0)}\n\0\0\0\n${text(1)}\n`);
+    await writeFile(folder('000000000001.jsonl'), `${text(0)}\n\0\0\0\n${text(1)}\n`);
     const backlog = openBacklog(64 * MIB, await openSpool());
     const batches = await takeAll(backlog);
     expect(textsOf(batches)).toEqual(numbers(2));
@@ -150,7 +149,7 @@ describe('with a spool', () => {
 
   it('a spool keeps a damaged file also when a later one of its name is damaged', async () => {
     for (const content of ['{"torn"\n', '\0\0\n']) {
-      await writeFile(join(directory, '000000000001.jsonl'), content);
+      await writeFile(folder('000000000001.jsonl'), content);
       const spool = await openSpool();
       await takeAll(openBacklog(64 * MIB, spool));
       await spool.close();
@@ -191,10 +190,29 @@ describe('with a spool', () => {
     expect(textsOf(await takeAll(await afterKill(spool)))).toEqual(numbers(3));
   });
 
+  it('a full spool leaves all memory to events that are in no file', async () => {
+    const backlog = openBacklog(3 * MIB, await openSpool({ maxBytes: 4 * MIB }));
+    const places = add(backlog, 55, MIB / 10);
+    expect(places.filter((place) => place === 'spool').length).toBeGreaterThan(35);
+    expect(places).not.toContain('full');
+    expect(textsOf(await takeAll(backlog))).toEqual(numbers(55, MIB / 10));
+  });
+
+  it('a spool whose files cannot be opened at the moment keeps them, and is read later', async () => {
+    const spool = await openSpool();
+    add(openBacklog(64 * MIB, spool), 3);
+    const full = Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+    const reading = jest.spyOn(SpoolFile.prototype, 'read').mockRejectedValueOnce(full);
+    expect(textsOf(await takeAll(await afterKill(spool)))).toEqual(numbers(3));
+    expect(await files()).toEqual(['000000000001.jsonl']);
+    expect(problems).toMatchObject([{ message: expect.stringContaining('is tried again (too many open files)') }]);
+    reading.mockRestore();
+  });
+
   it('a spool whose folder cannot be written leaves events in memory', async () => {
     const spool = await openSpool();
     // A folder in place of the file fails for every user.
-    await mkdir(join(directory, '000000000001.jsonl'));
+    await mkdir(folder('000000000001.jsonl'));
     const backlog = openBacklog(MIB, spool);
     expect(add(backlog, 3)).toEqual(['memory', 'memory', 'memory']);
     expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('cannot be written') }]);
@@ -204,7 +222,7 @@ describe('with a spool', () => {
 
 /** Of this process, the one that the newest file of the spool is open with. */
 async function descriptorOf(file: string): Promise<number> {
-  const { ino } = await stat(join(directory, file));
+  const { ino } = await stat(folder(file));
   for (let descriptor = 3; descriptor < 1_024; descriptor += 1) {
     try {
       if (fstatSync(descriptor).ino === ino) return descriptor;
@@ -243,15 +261,15 @@ describe('the lock of a spool', () => {
   it('the lock of a dead process is removed', async () => {
     // What a killed process leaves: a socket on which nobody listens. Renaming keeps it from being removed at the close.
     const spool = await openSpool();
-    const [lock = ''] = await readdir(directory);
-    await rename(join(directory, lock), join(directory, 'dead.lock'));
+    const [lock = ''] = await readdir(folder());
+    await rename(folder(lock), folder('dead.lock'));
     await spool.close();
     await openSpool();
-    expect(await readdir(directory)).not.toContain('dead.lock');
+    expect(await readdir(folder())).not.toContain('dead.lock');
   });
 
   it('the lock of a spool says so when its path is too long', async () => {
-    const deep = join(directory, 'a-folder-with-a-long-name'.repeat(5));
+    const deep = folder('a-folder-with-a-long-name'.repeat(5));
     const opening = Spool.open({ directory: deep, maxBytes: MIB, fsyncMs: undefined }, () => undefined);
     await expect(opening).rejects.toMatchObject({ code: 'spool_unusable' });
   });

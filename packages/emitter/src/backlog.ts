@@ -86,9 +86,15 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     return undefined;
   }
 
-  /** The segment that keeps the event in memory alone; undefined when there is no room. */
+  /** The segment that keeps the event in memory alone; undefined when there is no room. What a file has, too, gives way. */
   function remembered(bytes: number): Segment | undefined {
-    if (usedBytes + bytes > memoryBytes) return undefined;
+    while (usedBytes + bytes > memoryBytes) {
+      const copy = segments.findLast((each, index) => index > 0 && each.file && each.texts && each !== tail);
+      if (!copy) return undefined;
+      copy.texts = undefined;
+      usedBytes -= copy.bytes;
+      waitingBytes -= copy.bytes;
+    }
     const fits = tail && !tail.file && tail.bytes + bytes <= SEGMENT_BYTES;
     return fits ? tail : begin(emptySegment(undefined, []));
   }

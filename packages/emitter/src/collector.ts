@@ -36,13 +36,13 @@ export interface RejectedEvent {
 export class NotTaken extends Error {
   /**
    * @param pauseMs they are not sent again before so many milliseconds
-   * @param isAway whether nobody's events are taken at the moment, or only those of the account are not
+   * @param whose events are not taken at the moment
    * @param isTrouble whether the program should know. That a busy collector asks for a short pause is nothing to report
    */
   constructor(
     message: string,
     readonly pauseMs = HELD_MS,
-    readonly isAway = false,
+    readonly whose: 'everybody' | 'account' | 'batch' = 'account',
     readonly isTrouble = true,
   ) {
     super(message);
@@ -126,14 +126,19 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       const { response, text } = await post(account, `[${texts.join()}]`);
       const { status, headers } = response;
       const rejectedEvents = status === 202 || status === 400 ? rejectedIn(text, texts) : undefined;
-      const early = rejectedEvents?.find(({ index, reason }) => reason === EARLY && isSoon(texts[index]));
+      const early = rejectedEvents?.find(
+        ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
+      );
       if (rejectedEvents && !early) return rejectedEvents;
       const answer = early ?? membersOf(text);
       const said = saidIn(answer) || `is url the collector's? It says: ${text}`;
       const isAway = status === 408 || (status >= 502 && status <= 504);
       const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
-      throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, isAway, isTrouble);
+      // Of a clock that was set back since only these are early; while it is ahead, all are.
+      const isOfBatch = status === 413 || (early !== undefined && aheadMs(texts[early.index]) > 0);
+      const whose = isAway ? 'everybody' : isOfBatch ? 'batch' : 'account';
+      throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, whose, isTrouble);
     },
     close: () => {
       for (const attempt of attempts) attempt.abort();
@@ -164,9 +169,9 @@ function saidIn({ message, details }: { readonly message?: unknown; readonly det
   return [message, ...reasons].filter((each) => typeof each === 'string').join(' ');
 }
 
-/** Whether the event's time comes before long, by the clock here: it may have been set meanwhile. */
-function isSoon(text?: string): boolean {
-  return Date.parse(String(membersOf(text)['timestamp'])) - Date.now() < LONGEST_EARLY_MS;
+/** How long the event's time is ahead of the clock here, which may have been set meanwhile. */
+function aheadMs(text?: string): number {
+  return Date.parse(String(membersOf(text)['timestamp'])) - Date.now();
 }
 
 /** Milliseconds from now. */

@@ -1,7 +1,7 @@
 /** What an emitter records, sends, counts and drops. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { findFreePort } from '@meterline/local-stack';
 import { metrics } from '@opentelemetry/api';
 import {
@@ -180,6 +180,15 @@ describe('close', () => {
     await sleep(5);
     return recorded;
   }
+
+  it('close reports a sum also when the clock was set back since', async () => {
+    const emitter = await open();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 3_600_000);
+    emitter.add(USAGE);
+    clock.mockRestore();
+    expect(await emitter.close()).toBe(true);
+    expect(emitter.counters).toMatchObject({ recorded: 1, sent: 1, rejected: 0 });
+  });
 
   it('close reports timers and sums, sends everything, and takes nothing more', async () => {
     const emitter = await open();

@@ -90,7 +90,7 @@ function startEmitter(
   const backlog = openBacklog(options.memoryBytes, spool);
   const sender = startSender(backlog, collector, options, tally, report);
   const timers = openTimers(options.reportMs, { now: Date.now, elapsed: () => performance.now() }, offer);
-  const sums = openSums(options.reportMs, offer);
+  const sums = openSums(options.reportMs, offerChecked);
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
   let isDropping = false;
@@ -135,7 +135,12 @@ function startEmitter(
   /** @returns false when there is no room now; what is rejected, or dropped at the end, is done with */
   function offer(event: EventToRecord): boolean {
     const sent = accepted(event, checkEvent)?.sent;
-    if (!sent || keep(sent)) return true;
+    return !sent || offerChecked(sent);
+  }
+
+  /** The same for a sum, which was checked when its usage was added: the clock may have been set back since. */
+  function offerChecked(event: UsageEventInput): boolean {
+    if (keep(event)) return true;
     if (hasEnded) lose();
     return hasEnded;
   }

@@ -3,7 +3,7 @@
  * however often it is sent, the same ids count once.
  *
  * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, up to a limit, and
- * those of others are sent.
+ * those of others are sent; so does a batch that is not taken for what is in it.
  */
 import type { Backlog, Batch } from './backlog.js';
 import { accountOf, type Collector, NotTaken, type RejectedEvent } from './collector.js';
@@ -57,8 +57,8 @@ export function startSender(
   const ready: AccountBatch[] = [];
   /** Holds everything while nobody answers. */
   const outage = newBackOff(resume);
-  /** Of the accounts whose events are not taken. */
-  const accounts = new Map<string, BackOff>();
+  /** Of the accounts, and of the single batches, that are not taken. */
+  const backOffs = new Map<string | AccountBatch, BackOff>();
   const change = newSignal();
   let requests = 0;
   /** Of all batches. */
@@ -92,7 +92,7 @@ export function startSender(
       const changed = change.wait();
       while (!isStopped && !outage.isWaiting() && requests < MOST_REQUESTS) {
         const batch = ready.shift();
-        const backOff = batch && accounts.get(batch.account);
+        const backOff = batch && backOffs.get(batch.account);
         if (batch && backOff?.isWaiting()) backOff.hold(batch, 0);
         else if (batch) void deliver(batch);
         else if (!mayTake() || !(await take())) break;
@@ -144,8 +144,8 @@ export function startSender(
 
   function keepBack(batch: AccountBatch, cause: unknown): void {
     const answer = cause instanceof NotTaken ? cause : undefined;
-    const isHeld = answer !== undefined && !answer.isAway;
-    const backOff = isHeld ? backOffOf(batch.account) : outage;
+    const isHeld = answer !== undefined && answer.whose !== 'everybody';
+    const backOff = isHeld ? backOffOf(answer.whose === 'batch' ? batch : batch.account) : outage;
     backOff.hold(batch, answer?.pauseMs ?? 0);
     if (backOff.isReported || answer?.isTrouble === false) return;
     backOff.isReported = true;
@@ -154,9 +154,9 @@ export function startSender(
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
-  function backOffOf(account: string): BackOff {
-    const backOff = accounts.get(account) ?? newBackOff(resume);
-    accounts.set(account, backOff);
+  function backOffOf(held: string | AccountBatch): BackOff {
+    const backOff = backOffs.get(held) ?? newBackOff(resume);
+    backOffs.set(held, backOff);
     return backOff;
   }
 
@@ -166,10 +166,12 @@ export function startSender(
   }
 
   function settle(batch: AccountBatch, rejectedEvents: readonly RejectedEvent[]): void {
-    const backOff = accounts.get(batch.account);
     outage.reset();
-    backOff?.reset();
-    if (!backOff?.isWaiting()) accounts.delete(batch.account);
+    for (const held of [batch, batch.account]) {
+      const backOff = backOffs.get(held);
+      backOff?.reset();
+      if (!backOff?.isWaiting()) backOffs.delete(held);
+    }
     tally.sent += batch.texts.length - rejectedEvents.length;
     tally.rejected += rejectedEvents.length;
     for (const { index, reason, message } of rejectedEvents) {
@@ -215,7 +217,7 @@ export function startSender(
     stop: () => {
       clearTimeout(timer);
       isStopped = true;
-      for (const backOff of [outage, ...accounts.values()]) backOff.stop();
+      for (const backOff of [outage, ...backOffs.values()]) backOff.stop();
       collector.close();
       change.notify();
     },

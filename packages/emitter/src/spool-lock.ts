@@ -31,15 +31,19 @@ export async function lockSpool(directory: string): Promise<SpoolLock> {
     );
   }
   const server = await listen(path);
-  for (const name of await readdir(directory)) {
-    if (!name.endsWith(SUFFIX) || name === own) continue;
-    const other = join(directory, name);
-    if (!(await isAlive(other))) {
+  try {
+    for (const name of await readdir(directory)) {
+      if (!name.endsWith(SUFFIX) || name === own) continue;
+      const other = join(directory, name);
+      if (await isAlive(other)) {
+        const message = `another process uses the spool ${directory}; give each process its own`;
+        throw new EmitterError('spool_in_use', message);
+      }
       await unlink(other).catch(() => undefined);
-      continue;
     }
+  } catch (error) {
     await close(server);
-    throw new EmitterError('spool_in_use', `another process uses the spool ${directory}; give each process its own`);
+    throw error;
   }
   return { release: () => close(server) };
 }

@@ -10,6 +10,7 @@
 import { closeSync, fdatasync, ftruncateSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseJson } from '@meterline/catalog/plain';
 import { EmitterError, errorMessage, type Report } from './problems.js';
 import { lockSpool, type SpoolLock } from './spool-lock.js';
@@ -17,6 +18,8 @@ import { lockSpool, type SpoolLock } from './spool-lock.js';
 const FILE_NAME = /^(\d{12})\.jsonl$/;
 /** After a failure nothing is written for so long, so that a full disk costs one attempt in a second and not one per event. */
 const HOLD_OFF_MS = 1_000;
+/** Errors of the system that say nothing about the file: it can be read in a moment. */
+const PASSING = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
 /** In words, to follow "the spool". */
 const NOT_EMPTIED = 'cannot be emptied; its events are sent again at the next start';
 const NOT_FORCED = 'cannot be forced to the disk';
@@ -98,7 +101,7 @@ export class Spool {
     }
   }
 
-  /** Those of its events that can be read; that there are fewer than so many is reported. */
+  /** Those of its events that can be read; that there are fewer than so many is reported. Waits while no file can be read. */
   async load(file: SpoolFile | undefined, events: number): Promise<string[]> {
     try {
       const texts = ((await file?.read()) ?? []).filter((line) => parseJson(line) !== undefined);
@@ -109,6 +112,11 @@ export class Spool {
       }
       return texts;
     } catch (error) {
+      if (PASSING.has(Object(error).code)) {
+        this.failed('cannot be read at the moment, which is tried again', error);
+        await delay(HOLD_OFF_MS, undefined, { ref: false });
+        return this.load(file, events);
+      }
       this.failed('cannot be read; its file is kept, with the end .damaged', error);
       return [];
     }

@@ -37,7 +37,7 @@ export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEven
 }
 
 /** @returns false when there is no room for the event; it is offered again, with what has been added by then */
-export type Offer = (event: EventToRecord) => boolean;
+export type Offer<Event = EventToRecord> = (event: Event) => boolean;
 
 export interface Sums {
   /** @returns false when there is no room for another sum */
@@ -46,7 +46,7 @@ export interface Sums {
   reportAll(): void;
 }
 
-export function openSums(windowMs: number, offer: Offer): Sums {
+export function openSums(windowMs: number, offer: Offer<UsageEventInput>): Sums {
   const sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
   let window: NodeJS.Timeout | undefined;
 
