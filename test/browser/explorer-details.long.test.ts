@@ -104,11 +104,17 @@ it('a choice while another breakdown is on its way changes that one', async () =
     release = resolve;
   });
   await page.route(/groupBy=workspace/, (route) => released.then(() => route.continue()));
+  const asked: string[] = [];
+  page.on('request', (request) => void asked.push(request.url()));
   await choose(page, 'Group by', 'Workspace');
   await page.getByRole('button', { name: 'Table', exact: true }).click();
+  await setFilter(page, 'Type', { values: ['Agent'] });
+  await page.getByText('Type: Agent').waitFor();
+  // The month and its forecast are of what is on the screen: the one before.
+  expect(asked.filter((url) => url.includes('resourceType=agent') && !url.includes('groupBy'))).toEqual([]);
   release();
   await header(page, 'Workspace');
-  expect(viewOf(page)).toMatchObject({ group: 'workspace', show: 'table' });
+  expect(viewOf(page)).toMatchObject({ group: 'workspace', show: 'table', type: 'agent' });
 });
 
 it('the breakdown is not opened where nothing has been used yet', async () => {

@@ -226,6 +226,11 @@ it('a new account shows commands that make a key and send the first event, and w
   await heading(page, 'Send the first event');
   await page.getByText('A runtime in Node').waitFor();
   const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();
+  // It stays as it is when the page looks again: somebody may be copying from it.
+  const shown = await page.locator('pre').first().elementHandle();
+  for (let looks = 0; looks < 2; looks += 1) await page.waitForResponse(/metrics/);
+  expect(await shown?.evaluate((command) => command.isConnected)).toBe(true);
+  expect(await page.locator('pre').nth(1).textContent()).toBe(sendCommand);
   expect(code).toContain(`openEmitter({ url: '${collector.url}', apiKey: process.env.KEY })`);
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL: product.env['REDIS_URL'] };
   const shell = (command: string, variables: object = {}) =>

@@ -47,6 +47,8 @@ function App() {
   const session = useMemo(() => {
     if (credential === undefined) return undefined;
     const end = (reason?: string) => {
+      // What the session had asked for may end after it, and another one has begun.
+      if (keptCredential() !== credential) return;
       forgetCredential();
       setEndedBecause(reason);
       setCredential(undefined);
@@ -93,6 +95,7 @@ function EmbeddedApp() {
 }
 
 function SignedIn({ session }: { readonly session: Session }) {
+  useEffect(() => () => session.over.abort(), [session]);
   return (
     <SessionContext value={session}>
       <QueryClientProvider client={session.queries}>

@@ -35,7 +35,7 @@ interface AccountViewProps {
 
 export function AccountView({ account, role, view, now, refresh, onShown }: AccountViewProps) {
   const shown = useAccountView(account, view, role, now);
-  const { query, isForbidden, isStale, result, breakdown, first, comparisonError, awaited } = shown;
+  const { isForbidden, isStale, isEmpty, result, breakdown, first, comparisonError, awaited } = shown;
   const [isFiltering, setFiltering] = useState(false);
   useEffect(() => onShown(shown.asOf), [onShown, shown.asOf]);
   const window = periodWindow(view.period, now);
@@ -43,8 +43,6 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
   const workspaceReason = role === 'member' ? membersReason : undefined;
   const retry = () => void result.refetch();
   const { error } = result;
-  // Without a breakdown there is always one entry; it is zero if there was nothing.
-  const isEmpty = !isStale && first?.data.every(({ summary }) => query.groupBy?.length === 0 && summary.cost === '0');
 
   return (
     <>

@@ -7,6 +7,7 @@ import {
   type Role,
   sumDecimals,
   upTo,
+  ZERO,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo } from 'react';
@@ -34,6 +35,7 @@ import {
 } from '../metrics/query.js';
 import { periodMonths } from '../period/period.js';
 import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
+import { writeView } from '../view/address.js';
 import type { View } from '../view/view.js';
 
 /** Any order but the API's own, and a search, need all groups. After so many pages the table says that there are more. */
@@ -53,6 +55,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   const asked = isStale && source ? source.asked : wanted;
   const { view: of, window, resolution, asOf } = asked;
   const { groupBy } = of;
+  const shownFilters = useMemo(() => filterQuery(of.filters), [of.filters]);
   const { startTime, endTime } = window;
   const query = source?.asked.query ?? metricsQuery(of, { window: upTo(window, asOf), resolution, filters: {} });
   const measure = measureOf(of);
@@ -65,6 +68,10 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   );
 
   const first = source?.first;
+  // Without a breakdown there is always one entry, and usage may cost nothing.
+  const isZero = query.groupBy?.length === 0 && first?.data[0]?.summary.cost === ZERO;
+  const used = useMetrics(account, isZero ? { ...query, groupBy: ['billing_dimension'] } : undefined, isZero);
+  const isSameView = !isStale || writeView(of) === writeView(view);
   const { sort, search, pageSize } = view;
   const needsAll = needsAllGroups(view);
   // A page of very many buckets has fewer groups.
@@ -94,8 +101,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     () => compare && comparedWindow(compare, { window, months: periodMonths(of.period), resolution, asOf }),
     [compare, window, of, resolution, asOf],
   );
-  const previousQuery =
-    compared && metricsQuery(of, { window: compared.window, resolution, filters: filterQuery(of.filters) });
+  const previousQuery = compared && metricsQuery(of, { window: compared.window, resolution, filters: shownFilters });
   const isCompared = !isForbidden && first !== undefined && !isStale;
   const previousTotal = useMetrics(account, previousQuery && wholeQuery(of, previousQuery), isCompared);
   // Only the order by change needs groups that are not shown.
@@ -103,7 +109,14 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   const shownGroups = found.slice(from, from + pageSize);
   const previousGroups = usePreviousGroups(
     account,
-    previousQuery && (sortsByChange ? [previousQuery] : queriesOfGroups(previousQuery, of, shownGroups)),
+    previousQuery &&
+      (sortsByChange
+        ? [previousQuery]
+        : queriesOfGroups(
+            previousQuery,
+            of,
+            shownGroups.map(({ entry }) => entry),
+          )),
     sortsByChange ? MOST_READ_PAGES : 1,
     isCompared && !isReading,
   );
@@ -123,10 +136,10 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   }, [previousWhole, compared, measure, resolution]);
 
   // These figures are less important, and wait for the breakdown.
-  const daily = useDailyCosts(account, filters, asOf, !isForbidden && first !== undefined);
+  const daily = useDailyCosts(account, shownFilters, asOf, !isForbidden && first !== undefined);
   const month = useMemo(() => daily.data && monthFigures(daily.data, asOf), [daily.data, asOf]);
   const alerts = useAlerts(account, account !== ALL_ACCOUNTS && first !== undefined);
-  const budget = budgetOf(alerts, filters);
+  const budget = budgetOf(alerts, shownFilters);
   const { isCumulative } = view;
   const toCome = month?.toCome;
   const figures = useMemo(() => {
@@ -139,6 +152,8 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     role,
     /** Grouped as the figures are. */
     view: { ...view, groupBy },
+    /** The one that the figures answer. */
+    shownView: of,
     awaited: [result, further, previousTotal, previousGroups],
     window,
     resolution,
@@ -147,6 +162,8 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     unit,
     isForbidden,
     isStale,
+    /** There was no usage at all. Not said of another view while its answer is on its way. */
+    isEmpty: isSameView && (isZero ? used.data : first)?.data.length === 0,
     result,
     breakdown,
     figures,

@@ -25,7 +25,8 @@ export function useAlertAction<Input, Output>(
   return useMutation({
     mutationFn: (input: Input) => act(client, input),
     retry: false,
-    onSettled: () => queries.invalidateQueries({ queryKey: ['alerts', account] }),
+    // Not waited for: a new alert has a secret to show, however long the list takes.
+    onSettled: () => void queries.invalidateQueries({ queryKey: ['alerts', account] }),
   });
 }
 

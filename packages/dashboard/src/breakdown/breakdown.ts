@@ -21,7 +21,7 @@ import type { MetricsAnswer, MetricsEntry, MetricsPoint } from '@meterline/clien
 import type { DimensionValues, Measure } from '../view/view.js';
 import { valueLabel } from './texts.js';
 
-/** People cannot distinguish more than ten colours. */
+/** People cannot distinguish more than ten colours; the style sheet has as many. */
 export const SHOWN_GROUPS = 10;
 /** No group has this key: theirs are JSON. A resource may well be named "Other". */
 export const OTHER_KEY = 'other';
@@ -143,10 +143,7 @@ export const BUCKET_NOUN = {
   monthly: 'month',
 } as const satisfies Record<Resolution, string>;
 
-/** How many the style sheet has. */
-const COLORS = 10;
-
 /** A CSS colour by rank: the most expensive group has the accent, and all others are grey. */
 export function seriesColor({ key }: Pick<Series, 'key'>, rank: number): string {
-  return key === OTHER_KEY ? 'var(--series-other)' : `var(--series-${(rank % COLORS) + 1})`;
+  return key === OTHER_KEY ? 'var(--series-other)' : `var(--series-${rank + 1})`;
 }

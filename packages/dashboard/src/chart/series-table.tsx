@@ -1,7 +1,8 @@
 /** The chart's figures as a table: a row for each bucket, a column for each series. */
 import { type DecimalText, ZERO } from '@meterline/catalog';
 import { bucketText } from '../period/period.js';
-import { Amount, roomOf, ViewLink } from '../table/cells.js';
+import { Amount, ViewLink } from '../table/cells.js';
+import { roomOf } from '../table/rows.js';
 import { canDrill, drillDown, type View } from '../view/view.js';
 import type { ChartFigures, TargetOf } from './chart-figures.js';
 

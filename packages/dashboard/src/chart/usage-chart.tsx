@@ -80,9 +80,11 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     };
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
-    const { under } = placeUnder(event);
-    setGesture(event.pointerType === 'touch' ? 'A second tap' : 'A click');
-    chooses.current = event.pointerType !== 'touch' || under === shown;
+    const { bar, under } = placeUnder(event);
+    const isTouch = event.pointerType === 'touch';
+    setGesture(isTouch ? 'A second tap' : 'A click');
+    chooses.current = !isTouch || (under === shown && bar?.series === current);
+    if (isTouch) setCurrent(bar?.series);
     if (event.pointerType === 'mouse' && event.button === 0) pressed.current = under;
     setBucket(under);
   };
@@ -103,8 +105,8 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     zoom(range);
   };
   const onClick = (event: MouseEvent<HTMLDivElement>) => {
-    const { bar } = placeUnder(event);
-    if (bar && chooses.current) open(bar.series, bar.bucket);
+    const { bar, under } = placeUnder(event);
+    if (under !== undefined && chooses.current) open(bar?.series, under);
   };
   const open = (series: number | undefined, of: number) => {
     const target = of > last ? undefined : targetOf(series, of);

@@ -1,7 +1,14 @@
 /** The filters, each of which takes several values: the catalog's words, or every name that was used in the period. */
 
 import { Combobox } from '@base-ui/react/combobox';
-import { BILLING_DIMENSIONS, type EntryField, grouped, RESOURCE_TYPES, type Window } from '@meterline/catalog';
+import {
+  BILLING_DIMENSIONS,
+  type EntryField,
+  grouped,
+  MAX_FILTER_VALUES,
+  RESOURCE_TYPES,
+  type Window,
+} from '@meterline/catalog';
 import type { FilterQuery } from '@meterline/client';
 import { useState } from 'react';
 import { amountText, FIELD_LABEL, filterText, localized, quantityOf, valueLabel } from '../breakdown/texts.js';
@@ -104,9 +111,16 @@ function ValuePicker(props: ValuePickerProps) {
   const [values, setValues] = useState<readonly string[]>([]);
   const [isExcluded, setExcluded] = useState(false);
 
+  const others = Object.entries(view.filters).flatMap(([of, each]) => (of === field ? [] : (each?.values ?? [])));
+  const tooMany =
+    values.length > 0 &&
+    values.length + others.length > MAX_FILTER_VALUES &&
+    `All filters together may have ${MAX_FILTER_VALUES} values; these would be ${values.length + others.length}.`;
   const chosen = values.length === 0 ? undefined : { values, isExcluded };
   const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
   const turn = (isOpen: boolean, isApplied: boolean) => {
+    // The list stays open and says why; Escape closes it.
+    if (!isOpen && isApplied && tooMany) return;
     if (isOpen) {
       setValues(filter?.values ?? []);
       setExcluded(filter?.isExcluded ?? false);
@@ -147,7 +161,8 @@ function ValuePicker(props: ValuePickerProps) {
       <SearchPopup {...{ label, isLoading }} onEnter={() => turn(false, true)}>
         <Combobox.List className="choices">{choiceItem}</Combobox.List>
         <p className="choices-note" role="status">
-          {isLoading && listed.length > 0 ? `${localized(grouped(String(choices.length)))} so far…` : cut} {note}
+          {isLoading && listed.length > 0 ? `${localized(grouped(String(choices.length)))} so far…` : cut} {note}{' '}
+          {tooMany}
         </p>
         <div className="choices-end">
           <Segments
@@ -164,7 +179,9 @@ function ValuePicker(props: ValuePickerProps) {
           <Quiet disabled={values.length === 0} onClick={() => setValues([])}>
             None
           </Quiet>
-          <Primary onClick={() => turn(false, true)}>Apply{values.length > 0 && ` (${values.length})`}</Primary>
+          <Primary disabled={tooMany !== false} onClick={() => turn(false, true)}>
+            Apply{values.length > 0 && ` (${values.length})`}
+          </Primary>
         </div>
       </SearchPopup>
     </Combobox.Root>

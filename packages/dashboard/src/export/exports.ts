@@ -1,13 +1,5 @@
 /** The files that the page can write. */
-import {
-  csvHeading,
-  csvRow,
-  formatTimestamp,
-  groupsCsvColumns,
-  type MetricsDimension,
-  seriesCsvLines,
-  ZERO,
-} from '@meterline/catalog';
+import { csvHeading, csvRow, formatTimestamp, groupsCsvColumns, seriesCsvLines, ZERO } from '@meterline/catalog';
 import {
   ALL_ACCOUNTS,
   type MeterlineClient,
@@ -16,7 +8,6 @@ import {
   type MetricsQuery,
 } from '@meterline/client';
 import { exportFocus, type FocusQuestion, focusCsvHeading, focusCsvLines } from '@meterline/client/focus';
-import type { Row } from '../table/rows.js';
 import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
 
@@ -37,7 +28,6 @@ export interface TableSource {
 }
 
 const TYPE = 'text/csv;charset=utf-8';
-const WRITE = { groups: tableCsv, series: seriesCsv } as const;
 
 /**
  * Reads every page again, so that the file shows one moment, and writes the rows that the table shows.
@@ -57,7 +47,20 @@ export async function tableFile(
     .map((entry) => rowOf(entry, view.groupBy))
     .map((row) => ({ ...row, previousCost: previousCost(row.key) }));
   const rows = searchRows(sortRows(all, view.sort), view.search);
-  const source: CsvSource = { rows, groupBy: query.groupBy ?? [], answer, isCompared: before !== undefined };
+  const groupBy = query.groupBy ?? [];
+  const columns = groupsCsvColumns(groupBy, before !== undefined);
+  const tableLines = () =>
+    rows.map((row) =>
+      csvRow(columns, { answer, entry: row.entry, amounts: row.entry.summary, before: row.previousCost ?? ZERO }),
+    );
+  const lines =
+    kind === 'groups'
+      ? [csvHeading(columns), ...tableLines()]
+      : seriesCsvLines(
+          rows.map(({ entry }) => entry),
+          groupBy,
+          answer.resolution,
+        );
   const [from, to] = [query.startTime, query.endTime].map((time) => String(time).slice(0, 10));
   const parts = [
     account === ALL_ACCOUNTS ? 'all-accounts' : account,
@@ -67,7 +70,7 @@ export async function tableFile(
     ...view.groupBy,
     ...(kind === 'series' ? ['series'] : []),
   ];
-  return { name: fileName(parts), content: new Blob([WRITE[kind](source)], { type: TYPE }) };
+  return { name: fileName(parts), content: new Blob([...lines], { type: TYPE }) };
 }
 
 async function readAll(
@@ -116,29 +119,4 @@ export async function focusFile(
 /** File systems allow fewer characters than names do. */
 function fileName(parts: readonly (string | undefined)[]): string {
   return `${['meterline', ...parts].join('-').replace(/[^\w.-]+/g, '_')}.csv`;
-}
-
-export interface CsvSource {
-  /** Those that the table shows, on all its pages, in its order. */
-  readonly rows: readonly Row[];
-  /** The columns. */
-  readonly groupBy: readonly MetricsDimension[];
-  /** A page of the answer: all have the same summary. */
-  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'resolution' | 'summary'>;
-  readonly isCompared: boolean;
-}
-
-/** A line for each row of the table. */
-export function tableCsv({ rows, groupBy, answer, isCompared }: CsvSource): string {
-  const columns = groupsCsvColumns(groupBy, isCompared);
-  const lines = rows.map(({ entry, previousCost }) => {
-    return csvRow(columns, { answer, entry, amounts: entry.summary, before: previousCost ?? ZERO });
-  });
-  return `${csvHeading(columns)}${lines.join('')}`;
-}
-
-/** A line for each bucket of each row of the table: what `meterline metrics --csv --series` prints. */
-export function seriesCsv({ rows, groupBy, answer: { resolution } }: CsvSource): string {
-  const entries = rows.map(({ entry }) => entry);
-  return seriesCsvLines(entries, groupBy, resolution).join('');
 }

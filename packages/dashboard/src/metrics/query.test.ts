@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { MetricsDimension } from '@meterline/catalog';
-import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
+import type { EventsQuery, FilterQuery } from '@meterline/client';
 import { periodWindow } from '../period/period.js';
 import { DEFAULT_VIEW, type DimensionValues, type Filters, only, type View } from '../view/view.js';
 import {
@@ -100,6 +99,7 @@ describe('usage', () => {
   });
 });
 
+const names = (count: number) => Array.from({ length: count }, (_, index) => `u${index}`);
 const allBut = (...values: string[]) => ({ values, isExcluded: true });
 const twoDimensions = ['volume_storage_gbs', 'job_compute_runtime_gbs'];
 
@@ -131,14 +131,24 @@ describe('the query for the groups that are shown', () => {
   it('names them, in parts that fit into an address, and keeps the other filters', () => {
     const shown = view({ groupBy: ['resource_uuid', 'workspace'], filters: { resourceType: only('job') } });
     const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
-    const groups = ['', ...Array.from({ length: 25 }, (_, index) => `u${index}`)].map((resourceUuid) => ({
-      values: { resourceUuid, workspace: 'main' },
-    }));
+    const groups = ['', ...names(25)].map((resourceUuid) => ({ resourceUuid, workspace: 'main' }));
     const [first, second, ...others] = queriesOfGroups(query, shown, groups);
     expect(first).toMatchObject({ resourceType: 'job', workspace: 'main', withoutResourceUuid: true });
     expect(first?.resourceUuid).toHaveLength(24);
     expect(second).toMatchObject({ resourceUuid: 'u24', withoutResourceUuid: undefined, groupBy: query.groupBy });
     expect(others).toEqual([]);
+  });
+
+  it.each<[number, View['groupBy'], number]>([
+    [60, ['resource_uuid', 'workspace'], 2],
+    [95, ['resource_uuid'], 8],
+    // No room for any: the first page of all groups has to do.
+    [100, ['resource_uuid'], 1],
+  ])('leaves room for the %d values of other filters when it is grouped by %j', (kept, groupBy, parts) => {
+    const shown = view({ groupBy, filters: { resourceName: only(...names(kept)) } });
+    const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
+    const groups = names(40).map((resourceUuid) => ({ resourceUuid, workspace: resourceUuid }));
+    expect(queriesOfGroups(query, shown, groups)).toHaveLength(parts);
   });
 });
 
@@ -146,36 +156,39 @@ describe('the query for the events behind a row', () => {
   const window = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z' };
   const byName = ['workspace', 'resource_name'] as const;
   const byInstance = ['resource_uuid'] as const;
-  const ofPage = { resolution: 'daily', groupBy: byName, limit: 100, cursor: 'next' } as const;
-  const chosen = { resourceUuid: ['u-1', 'u-2'], withoutResourceUuid: true };
-  const leftOut = { excludeResourceUuid: 'u-1', excludeWithoutResourceUuid: true };
-  const shown = { workspace: 'dev', resourceName: 'x', resourceUuid: 'u-1' };
+  const group = { workspace: 'dev', resourceName: 'x', resourceUuid: 'u-1' };
 
-  it.each<[string, Partial<MetricsQuery>, readonly MetricsDimension[], DimensionValues, Partial<EventsQuery>]>([
+  it.each<[string, Filters, View['groupBy'], DimensionValues, Partial<EventsQuery>]>([
     [
       'has the values that the row is grouped by',
-      { ...ofPage, workspace: ['prod', 'dev'] },
+      { workspace: only('prod', 'dev') },
       byName,
-      shown,
+      group,
       { workspace: 'dev', resourceName: 'x' },
     ],
     [
       'has the filters of a table without groups',
-      { resourceName: 'x', resourceType: 'job' },
+      { resourceName: only('x'), resourceType: only('job') },
       [],
       {},
       { resourceName: 'x', resourceType: 'job' },
     ],
-    ['is for an instance alone', chosen, byInstance, { resourceUuid: 'u-2' }, { resourceUuid: 'u-2' }],
-    ['is for what has no instance', chosen, byInstance, { resourceUuid: '' }, { withoutResourceUuid: true }],
+    ['is for an instance alone', { resourceUuid: only('u-1', 'u-2', '') }, byInstance, group, { resourceUuid: 'u-1' }],
+    [
+      'is for what has no instance',
+      { resourceUuid: only('u-1', '') },
+      byInstance,
+      { resourceUuid: '' },
+      { withoutResourceUuid: true },
+    ],
     [
       'leaves nothing out of what the row has a value of',
-      { ...leftOut, excludeResourceType: 'job' },
+      { resourceUuid: allBut('u-2', ''), resourceType: allBut('job') },
       byInstance,
-      { resourceUuid: 'u-2' },
-      { excludeResourceType: 'job', resourceUuid: 'u-2' },
+      group,
+      { excludeResourceType: 'job', resourceUuid: 'u-1' },
     ],
   ])('%s', (_what, filters, groupBy, values, sent) => {
-    expect(rowEventsQuery({ ...window, ...filters }, groupBy, values)).toEqual({ ...window, ...sent });
+    expect(rowEventsQuery(window, { filters, groupBy }, values)).toEqual({ ...window, ...sent });
   });
 });

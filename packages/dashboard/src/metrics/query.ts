@@ -6,11 +6,10 @@ import {
   defaultResolution,
   ENTRY_FIELD,
   type EntryField,
-  EXCLUDING_PARAMETER,
   exceededCap,
   formatTimestamp,
+  MAX_FILTER_VALUES,
   type MetricsDimension,
-  type MetricsField,
   RESOLUTIONS,
   RESOURCE_TYPES,
   type Resolution,
@@ -20,7 +19,7 @@ import {
 import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
 import type { View } from '../view/view.js';
-import { type DimensionValues, dimensionsLeft, type Filters, only, withoutAccount } from '../view/view.js';
+import { type DimensionValues, dimensionsLeft, type Filters, hasUsage, only, withoutAccount } from '../view/view.js';
 
 /** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
@@ -37,30 +36,41 @@ export function resolutionChoices(window: Window) {
 
 /** A view of a single billing dimension can show usage: the API returns it when the query groups by that. */
 function requestedGroupBy(view: View): MetricsDimension[] {
-  const single = dimensionsLeft(view.filters).length === 1;
-  return canonicalGroupBy<MetricsDimension>(single ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
+  return canonicalGroupBy<MetricsDimension>(hasUsage(view) ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
 }
 
 /** So many values of a filter fit into an address, however long they are. */
 const GROUPS_IN_QUERY = 25;
+/** With room for fewer one query asks for all groups; its first page may lack some. */
+const LEAST_IN_QUERY = 5;
 
 /** The query for these groups alone, in parts. A pair of dimensions may find a few more groups. */
 export function queriesOfGroups(
   query: MetricsQuery,
-  { filters, groupBy }: Pick<View, 'filters' | 'groupBy'>,
-  groups: readonly { readonly values: DimensionValues }[],
+  view: Pick<View, 'filters' | 'groupBy'>,
+  groups: readonly DimensionValues[],
 ): MetricsQuery[] {
-  const parts = Math.ceil(groups.length / GROUPS_IN_QUERY);
-  return Array.from({ length: parts }, (_, part) => {
-    const own = groups.slice(part * GROUPS_IN_QUERY, (part + 1) * GROUPS_IN_QUERY);
-    const valuesOf = (field: MetricsField) => [...new Set(own.map((group) => group.values[field] ?? ''))];
-    const values = withoutAccount(groupBy).map((dimension) => {
-      const field = ENTRY_FIELD[dimension];
-      return [field, only(...valuesOf(field))] as const;
-    });
-    const account = groupBy.includes('account') ? valuesOf('account') : undefined;
-    return { ...query, ...filterQuery({ ...filters, ...Object.fromEntries(values) }), account };
+  const kept = Object.values(filtersOfGroups(view, [])).flatMap((filter) => filter?.values ?? []);
+  const room = Math.floor((MAX_FILTER_VALUES - kept.length) / Math.max(1, view.groupBy.length));
+  const size = Math.min(GROUPS_IN_QUERY, room);
+  if (size < LEAST_IN_QUERY) return [query];
+  return Array.from({ length: Math.ceil(groups.length / size) }, (_, part) => {
+    const own = groups.slice(part * size, (part + 1) * size);
+    const account = view.groupBy.includes('account') ? own.map((group) => group.account ?? '') : undefined;
+    return { ...query, ...filterQuery(filtersOfGroups(view, own)), account: account && [...new Set(account)] };
   });
+}
+
+/** The filters of a view, and of each dimension that it is grouped by the values of these groups, which pass them. */
+function filtersOfGroups(
+  { filters, groupBy }: Pick<View, 'filters' | 'groupBy'>,
+  groups: readonly DimensionValues[],
+): Filters {
+  const own = withoutAccount(groupBy).map((dimension) => {
+    const field = ENTRY_FIELD[dimension];
+    return [field, only(...new Set(groups.map((group) => group[field] ?? '')))] as const;
+  });
+  return { ...filters, ...Object.fromEntries(own) };
 }
 
 export interface Asked {
@@ -150,25 +160,11 @@ function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | 
   return values.length > 1 ? values : values[0];
 }
 
-/**
- * The window and the filters of the table, and of each dimension that it is grouped by the value of the row: that value passes
- * the filters.
- */
+/** The query for the events behind a row. @param view the one that the row answers */
 export function rowEventsQuery(
-  { resolution: _resolution, groupBy: _groupBy, limit: _limit, cursor: _cursor, ...asked }: MetricsQuery,
-  groupBy: readonly MetricsDimension[],
-  values: DimensionValues,
+  { startTime, endTime }: Pick<MetricsQuery, 'startTime' | 'endTime'>,
+  view: Pick<View, 'filters' | 'groupBy'>,
+  group: DimensionValues,
 ): EventsQuery {
-  const own = Object.fromEntries(
-    groupBy.flatMap((dimension) => {
-      const field = ENTRY_FIELD[dimension];
-      return [[field, values[field]] as const, [EXCLUDING_PARAMETER[field], undefined] as const];
-    }),
-  );
-  const query: EventsQuery = { ...asked, ...own };
-  if (!groupBy.includes('resource_uuid')) return query;
-  // The API has a parameter of its own for what has no instance id.
-  return values.resourceUuid === ''
-    ? { ...query, resourceUuid: undefined, withoutResourceUuid: true, excludeWithoutResourceUuid: undefined }
-    : { ...query, withoutResourceUuid: undefined, excludeWithoutResourceUuid: undefined };
+  return { startTime, endTime, ...filterQuery(filtersOfGroups(view, [group])) };
 }

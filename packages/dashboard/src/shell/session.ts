@@ -13,6 +13,8 @@ export interface Session {
   /** What the first screen is as of. */
   readonly openedAt: EpochMs;
   readonly signOut: () => void;
+  /** Aborted when the session is not shown any more. */
+  readonly over: AbortController;
   /** Seconds that a response may be old: 0 once the person has asked for a refresh, until the page refreshes by itself. */
   maxAgeSeconds: number;
 }
@@ -56,5 +58,12 @@ export function createSession(client: MeterlineClient, { end, signOut = end }: E
       mutations: { retry: shouldRetryExport, retryDelay },
     },
   });
-  return { client, queries, openedAt: currentSecond(), signOut, maxAgeSeconds: SHARED_SECONDS };
+  return {
+    client,
+    queries,
+    openedAt: currentSecond(),
+    signOut,
+    over: new AbortController(),
+    maxAgeSeconds: SHARED_SECONDS,
+  };
 }

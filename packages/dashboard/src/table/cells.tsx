@@ -12,9 +12,7 @@ import type { Quantity } from '../breakdown/texts.js';
 import { amountText, changePercentText, differenceText, exactText, localized, valueLabel } from '../breakdown/texts.js';
 import { navigate, viewHref } from '../view/address.js';
 import { canDrill, drillDown, type View } from '../view/view.js';
-import { longestFraction, type Row } from './rows.js';
-
-const MONEY_DIGITS = 2;
+import { MONEY_DIGITS, type Row } from './rows.js';
 
 interface AmountProps {
   readonly amount: DecimalText;
@@ -35,11 +33,6 @@ export function Amount({ amount, unit, isExact, room }: AmountProps) {
       {unit && <span className="unit">{exactText(amount, unit).split(' ').at(-1)}</span>}
     </>
   );
-}
-
-/** The room that {@link Amount} needs in a column of these. */
-export function roomOf(amounts: Iterable<DecimalText | undefined>, unit: Quantity | undefined): number {
-  return longestFraction(amounts, unit === undefined ? MONEY_DIGITS : 0);
 }
 
 /** All digits; those after the usual ones are greyed, and a pseudo-element fills the room of missing ones. */
@@ -119,7 +112,7 @@ export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps
         <span className="group-cell">
           <span className="swatch" style={color ? { background: color } : undefined} data-none={!color || undefined} />
           <span className="group-name" title={first}>
-            {canDrill(view) ? <ViewLink to={drillDown(view, row.values)}>{first}</ViewLink> : first}
+            {canDrill(view) ? <ViewLink to={drillDown(view, row.entry)}>{first}</ViewLink> : first}
           </span>
           {others.length > 0 && (
             <span className="group-more-inline" aria-hidden="true">
@@ -143,11 +136,11 @@ export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps
 }
 
 /** What else the API says about the group. What it leaves out has several values in the group. */
-function besideText({ values }: Row, { groupBy }: View, seesWorkspaces: boolean): string {
+function besideText({ entry }: Row, { groupBy }: View, seesWorkspaces: boolean): string {
   const texts = enrichedDimensions(groupBy).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
     if (field === 'workspace' && !seesWorkspaces) return undefined;
-    const value = values[field];
+    const value = entry[field];
     return value === undefined ? SEVERAL_VALUES[field] : valueLabel(field, value);
   });
   return texts.filter((text) => text !== undefined).join(' · ');

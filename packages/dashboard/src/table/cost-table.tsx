@@ -7,8 +7,8 @@ import { seriesColor } from '../breakdown/breakdown.js';
 import { amountText, DIMENSION_LABEL, localized, shareOf, unitPriceText } from '../breakdown/texts.js';
 import { changeView } from '../view/address.js';
 import type { SortColumn, View } from '../view/view.js';
-import { Amount, ChangeText, GroupCells, roomOf } from './cells.js';
-import type { Row } from './rows.js';
+import { Amount, ChangeText, GroupCells } from './cells.js';
+import { type Row, roomOf } from './rows.js';
 
 interface CostTableProps {
   readonly shown: ShownAccount;

@@ -1,13 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
-import { isOnFirstPage, longestFraction, previousCostIn, type Row, searchRows, sortRows } from './rows.js';
+import { isOnFirstPage, previousCostIn, type Row, roomOf, searchRows, sortRows } from './rows.js';
 
 const row = (label: string, cost: string, usage?: string, previous?: string): Row => ({
   key: label,
   labels: [label],
   entry: { summary: { cost: decimalText(cost) }, timeseries: [] },
-  values: {},
   cost: decimalText(cost),
   usage: usage === undefined ? undefined : decimalText(usage),
   unit: undefined,
@@ -41,8 +40,8 @@ describe('the rows of the table', () => {
   });
 
   it('know their longest fraction, so that points can be aligned', () => {
-    expect(longestFraction([undefined, decimalText('9.5'), decimalText('0.000001')], 2)).toBe(6);
-    expect(longestFraction([undefined, decimalText('5')], 2)).toBe(2);
+    expect(roomOf([undefined, decimalText('9.5'), decimalText('0.000001')], undefined)).toBe(6);
+    expect(roomOf([undefined, decimalText('5')], undefined)).toBe(2);
   });
 });
 

@@ -11,13 +11,15 @@ import {
 import type { MetricsEntry } from '@meterline/client';
 import { groupLabels } from '../breakdown/breakdown.js';
 import { type Quantity, quantityOf } from '../breakdown/texts.js';
-import type { DimensionValues, Sort, View } from '../view/view.js';
+import type { Sort, View } from '../view/view.js';
+
+/** Digits that an amount of money always has after the point. */
+export const MONEY_DIGITS = 2;
 
 export interface Row {
   readonly key: string;
   readonly labels: readonly string[];
   readonly entry: MetricsEntry;
-  readonly values: DimensionValues;
   readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
   readonly unit: Quantity | undefined;
@@ -38,12 +40,10 @@ export function previousCostIn(
 }
 
 export function rowOf(entry: MetricsEntry, groupBy: readonly MetricsDimension[]): Row {
-  const key = groupKey(entry, groupBy);
   return {
-    key,
+    key: groupKey(entry, groupBy),
     labels: groupLabels(entry, groupBy),
     entry,
-    values: entry,
     cost: entry.summary.cost,
     usage: entry.summary.usage,
     unit: entry.billingDimension && quantityOf(entry.billingDimension),
@@ -97,9 +97,9 @@ function growth({ cost, previousCost }: Row) {
   return subtractDecimals(cost, previousCost ?? ZERO);
 }
 
-/** Digits after the point in the amount that has the most, so that all points can be aligned. */
-export function longestFraction(amounts: Iterable<DecimalText | undefined>, least: number): number {
-  let longest = least;
+/** Digits after the point in the amount that has the most, so that all points can be aligned. @param unit undefined: money */
+export function roomOf(amounts: Iterable<DecimalText | undefined>, unit: Quantity | undefined): number {
+  let longest = unit === undefined ? MONEY_DIGITS : 0;
   for (const amount of amounts) longest = Math.max(longest, amount?.split('.')[1]?.length ?? 0);
   return longest;
 }

@@ -8,6 +8,7 @@ import { Control } from '../controls/controls.js';
 import { Select } from '../controls/lists.js';
 import { CopyMenu, ExportMenu } from '../export/export-menu.js';
 import { rowEventsQuery } from '../metrics/query.js';
+import { useSession } from '../shell/session.js';
 import { ProblemPanel, Skeleton } from '../states/panels.js';
 import { isCursorGone } from '../states/problem.js';
 import { changeView, replaceView } from '../view/address.js';
@@ -22,8 +23,14 @@ type Explained = Pick<EventsPanelProps, 'name' | 'cost' | 'query'>;
 export function TableCard({ shown }: { readonly shown: ShownAccount }) {
   const { account, role, view, first, rows, isReading, needsAll, further, query, previousQuery } = shown;
   const [explained, setExplained] = useState<Explained>();
-  const explain = ({ labels, cost, values }: Row) =>
-    setExplained({ name: labels.join(', '), cost, query: rowEventsQuery(query, view.groupBy, values) });
+  const session = useSession();
+  const readAgain = () => {
+    // The service's memory may have the cursor that is too old.
+    session.maxAgeSeconds = 0;
+    return shown.result.refetch();
+  };
+  const explain = ({ labels, cost, entry }: Row) =>
+    setExplained({ name: labels.join(', '), cost, query: rowEventsQuery(query, shown.shownView, entry) });
   const search = view.search.trim();
   const read = localized(grouped(String((first?.data.length ?? 0) + further.entries.length)));
   return (
@@ -58,7 +65,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
             <ProblemPanel
               error={further.error}
               account={account}
-              onRetry={() => void (isCursorGone(further.error) ? shown.result : further).refetch()}
+              onRetry={() => void (isCursorGone(further.error) ? readAgain() : further.refetch())}
             />
           )}
           {needsAll && further.hasMore && (

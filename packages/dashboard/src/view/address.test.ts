@@ -4,7 +4,7 @@ import { ALL_ACCOUNTS } from '@meterline/client';
 import fc from 'fast-check';
 import { PRESETS } from '../period/period.js';
 import { readView, writeView } from './address.js';
-import { DEFAULT_VIEW, only, PAGE_SIZES, SORT_COLUMNS, type View } from './view.js';
+import { DEFAULT_VIEW, only, PAGE_SIZES, SORT_COLUMNS, sortOf, type View } from './view.js';
 
 const name = fc.string({ minLength: 1, unit: 'grapheme' });
 const second = fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => seconds * 1_000);
@@ -13,7 +13,7 @@ const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: 
 const filter = (value: fc.Arbitrary<string>) =>
   fc.record({ values: fc.uniqueArray(value, { minLength: 1, maxLength: 4 }), isExcluded: fc.boolean() });
 
-const view: fc.Arbitrary<View> = fc.record({
+const anyView: fc.Arbitrary<View> = fc.record({
   account: optional(name),
   period: fc.oneof(
     fc.constantFrom(...PRESETS).map(({ id }) => ({ preset: id })),
@@ -42,6 +42,7 @@ const view: fc.Arbitrary<View> = fc.record({
   pageSize: fc.constantFrom(...PAGE_SIZES),
   page: fc.integer({ min: 1, max: 999_999 }),
 });
+const view = anyView.map((any) => ({ ...any, sort: sortOf(any) }));
 
 describe('the view in the URL', () => {
   it('reads as what was written, for every view', () => {
@@ -87,6 +88,8 @@ describe('the view in the URL', () => {
     ['page=-1', { page: 1 }],
     ['page=two', { page: 1 }],
     ['sort=colour', { sort: { column: 'cost', descending: true } }],
+    ['sort=-usage&group=resource_name', { sort: { column: 'cost', descending: true } }],
+    ['sort=change', { sort: { column: 'cost', descending: true } }],
     ['measure=both', { measure: 'cost' }],
   ])('ignores what it cannot read: %s', (query, expected) => {
     expect(readView(query)).toMatchObject(expected);

@@ -3,6 +3,7 @@
  * cannot be read are ignored, so that a mistyped link still shows something.
  */
 import {
+  COMPARISONS,
   ENTRY_FIELD,
   type EntryField,
   formatTimestamp,
@@ -17,7 +18,7 @@ import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { PRESETS } from '../period/period.js';
 import type { Filters } from './view.js';
-import { DEFAULT_VIEW, MAX_BREAKDOWN, PAGE_SIZES, SORT_COLUMNS, type View, withoutAccount } from './view.js';
+import { DEFAULT_VIEW, MAX_BREAKDOWN, PAGE_SIZES, SORT_COLUMNS, sortOf, type View, withoutAccount } from './view.js';
 
 /** How a part of the view is written. */
 interface Codec<Part> {
@@ -40,15 +41,15 @@ function codec<Part>(
 }
 const oneOf = <Value extends string | number>(name: string, values: readonly Value[]) =>
   codec<Value>(name, (text) => values.find((value) => String(value) === text));
-const flag = (name: string, on = '1'): Codec<boolean> => ({
-  read: (query) => query.get(name) === on,
-  write: (part) => (part ? [[name, on]] : []),
-});
-/** For parts of which nothing is the default. */
-const optional = <Part>({ read, write }: Codec<Part>): Codec<Part | undefined> => ({
-  read,
-  write: (part) => (part === undefined ? [] : write(part)),
-});
+/** The same, of which nothing is the default: what is as by default is not written. */
+const oneOrNone = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> =>
+  codec<Value | undefined>(name, (text) => values.find((value) => value === text));
+const flag = (name: string, on = '1') =>
+  codec(
+    name,
+    (text) => text === on,
+    (part) => (part ? on : ''),
+  );
 
 const UNGROUPED = 'none';
 const SORTS = SORT_COLUMNS.flatMap((column) => [
@@ -80,7 +81,7 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
       return [['from', formatTimestamp(period.from)] as const, ['to', formatTimestamp(period.to)] as const];
     },
   },
-  resolution: optional(oneOf('resolution', RESOLUTIONS)),
+  resolution: oneOrNone('resolution', RESOLUTIONS),
   groupBy: codec<View['groupBy']>(
     'group',
     (text) => {
@@ -92,7 +93,7 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
   ),
   filters: { read: readFilters, write: writeFilters },
   measure: oneOf('measure', ['cost', 'usage']),
-  compare: optional(oneOf('compare', ['period', 'months'])),
+  compare: oneOrNone('compare', COMPARISONS),
   isCumulative: flag('cumulative'),
   asTable: flag('show', 'table'),
   isExact: flag('exact'),
@@ -162,6 +163,7 @@ export function readView(text: string): View {
   };
   for (const part of PARTS) read(part);
   if (view.account !== ALL_ACCOUNTS) view.groupBy = withoutAccount(view.groupBy);
+  view.sort = sortOf(view);
   return view;
 }
 

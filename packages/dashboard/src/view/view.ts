@@ -85,6 +85,17 @@ export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
+/** Whether usage has a column: the API returns it by billing dimension, which a view of a single one can always ask for. */
+export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
+  return groupBy.includes('billing_dimension') || dimensionsLeft(filters).length === 1;
+}
+
+/** The order that the view has: by a column that it does not have, the default. */
+export function sortOf(view: View): Sort {
+  const isGone = { usage: !hasUsage(view), change: view.compare === undefined, cost: false, name: false };
+  return isGone[view.sort.column] ? DEFAULT_VIEW.sort : view.sort;
+}
+
 /** Sets one filter, or removes it with undefined. */
 export function withFilter(view: View, field: EntryField, filter: Filter | undefined): View {
   return withGroups(view, { filters: withOneFilter(view.filters, field, filter) });
