@@ -34,6 +34,17 @@ const SHARDS = [...cluster.matchAll(/<shard>\s*<internal.*?<\/shard>/gs)].map(([
 const HOSTS = SHARDS.flat();
 const CLIENTS = Object.keys(single).filter((name) => single[name]?.environment?.['CLICKHOUSE_URL'] !== undefined);
 
+it.each(['query', 'collector'])(
+  'docker-compose.yml gives %s each variable that says who calls it, and how',
+  async (program) => {
+    const rows = [...(await text('docs/configuration.md')).matchAll(/^\| `(\w+)` \|[^|]*\| ([^|]*) \|/gm)];
+    const read = rows.flatMap(([, name = '', by = '']) => (by.split(', ').includes(program) ? [name] : []));
+    const wanted = read.filter((name) => /^AUTH_|^CORS|^TRUST|^PUBLIC|^FRAME/.test(name));
+    expect(wanted.length).toBeGreaterThan(8);
+    expect(Object.keys(single[program]?.environment ?? {})).toEqual(expect.arrayContaining(wanted));
+  },
+);
+
 describe('docker-compose.cluster.yml', () => {
   it('has the hosts of the configuration, each as its own replica of its shard', () => {
     expect(SHARDS.map(({ length }) => length)).toEqual([2, 2]);

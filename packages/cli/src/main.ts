@@ -1,15 +1,23 @@
 /** The process around the command line: its arguments, streams and signals. */
-import { createContext, type OpenedContext } from './command.js';
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { type CommandStreams, createContext, type OpenedContext, say } from './command.js';
+import { systemErrorCode } from './failure.js';
 import { runProgram } from './program.js';
 
-const { stdin, stdout, stderr } = process;
+const { stdin, stderr } = process;
+const stdout: CommandStreams['stdout'] = process.stdout instanceof Socket ? process.stdout : fileWriter(1);
 
 // A reader that has seen enough, such as head, closes the pipe; that is no failure. What is under way does not end because nobody
 // reads its progress.
 for (const stream of [stdout, stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    if (stream === stdout) process.exit();
+    if (stream === stderr) return;
+    if (error.code === 'EPIPE') process.exit();
+    const why = systemErrorCode(error) === 'ENOSPC' ? 'the disk is full' : error.message;
+    say({ stderr }, `meterline: cannot write the output: ${why}`);
+    process.exit(1);
   });
 }
 
@@ -19,3 +27,17 @@ process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr }, (
   return opened.context;
 });
 await opened?.close();
+
+/** Writes to a file: Node's own stream does not tell when only a part was written, because the disk is full. */
+function fileWriter(descriptor: number): Writable {
+  return new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      try {
+        for (let at = 0; at < chunk.length; ) at += writeSync(descriptor, chunk, at);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+}

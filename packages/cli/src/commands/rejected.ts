@@ -9,7 +9,6 @@ import {
   type JsonFlag,
   lastSpan,
   nameOf,
-  SPANS,
   type Span,
   spanOf,
   timeOf,
@@ -20,7 +19,6 @@ import {
 } from '../flags.js';
 import { operate } from '../operations/operation.js';
 import {
-  countSelected,
   discardRejections,
   formatRejectionId,
   type KeptRejection,
@@ -30,7 +28,7 @@ import {
   type Resend,
   replayRejections,
   type SettlementOptions,
-  selectionAt,
+  selectNow,
   sendableRejections,
   verdict,
 } from '../operations/rejections.js';
@@ -131,14 +129,18 @@ function withFilter(command: Command): Command {
   const filtered = command
     .addOption(new Option('--reason <code>', 'only those with this reason code').choices(REJECTION_REASONS))
     .option('--account <account>', 'only those that claim this account', nameOf)
-    .addOption(new Option('--since <span>', `received in the last ${SPANS}`).argParser(spanOf).conflicts('from'))
+    .addOption(
+      new Option('--since <span>', 'received in the last 90m, 24h, 30d or 12w').argParser(spanOf).conflicts('from'),
+    )
     .option('--from <time>', 'received at this time or later, such as 2026-10-01T00:00:00Z', timeOf)
     .option('--to <time>', 'received before this time', timeOf);
   return withJson(withClickHouseFlags(filtered));
 }
 
+/** A span is exactly as long as it says, unlike that of a chart, which begins with a whole hour or day. */
 function filterOf({ reason, account, since, from, to }: FilterFlags, now: Date): RejectionFilter {
-  return { reason, accountId: account, from: since ? lastSpan(since, now.getTime()).startTime : from, to };
+  const last = since && lastSpan(since, now.getTime());
+  return { reason, accountId: account, from: last ? now.getTime() - (last.endTime - last.startTime) : from, to };
 }
 
 /** @throws CommandError for anything but ids alone, or --all with a filter */
@@ -181,9 +183,7 @@ async function withSelected(
     say(context, `${one.id} stays: ${one.why}`);
   };
   await withShards(context, flags, async (shards) => {
-    const selection = await selectionAt(shards.whole, asked, context.now());
-    const found = await countSelected(shards.whole, selection);
-    await work({ shards, selection, found, kept, onKept });
+    await work({ shards, ...(await selectNow(shards.whole, asked)), kept, onKept });
   });
   if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} ${stay}`);
 }

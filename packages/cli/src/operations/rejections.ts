@@ -42,27 +42,28 @@ export function parseRejectionId(text: string): RejectionId | undefined {
   return fingerprint < MAX_FINGERPRINT ? { receivedAt: Number.parseInt(time, 36), fingerprint } : undefined;
 }
 
-export type RejectionSelection = { readonly ids: readonly RejectionId[] } | { readonly filter: RejectionFilter };
+export type RejectionSelection =
+  | { readonly ids: readonly RejectionId[] }
+  | {
+      readonly filter: RejectionFilter;
+      /** The ids of those that passed the filter once, and no others are selected; undefined: all that pass it. */
+      readonly seen?: ReadonlySet<string>;
+    };
 
 /**
- * The selection as it is now: what is rejected later, which nobody has seen, is left out. The time of receipt is the
- * producer's, whose clock may be ahead; what `readOpenRejections` shows now is selected nevertheless.
+ * The selection as it is now, and its size: what is rejected later is left out, because nobody has seen it. It may have been
+ * received earlier: the time of receipt is when the queue took the job, by the producer's clock.
+ * @throws CommandError when one that is named is not there
  */
-export async function selectionAt(
+export async function selectNow(
   warehouse: Warehouse,
   selection: RejectionSelection,
-  now: Date,
-): Promise<RejectionSelection> {
-  if ('ids' in selection || selection.filter.to !== undefined) return selection;
-  const [newest] = await readOpenRejections(warehouse, selection.filter, { limit: 1 });
-  const to = Math.max(now.getTime(), (newest?.receivedAt ?? 0) + 1);
-  return { filter: { ...selection.filter, to } };
-}
-
-/** @throws CommandError when one that is named is not there */
-export async function countSelected(warehouse: Warehouse, selection: RejectionSelection): Promise<number> {
-  if ('filter' in selection) return countOpenRejections(warehouse, selection.filter);
-  return (await namedRejections(warehouse, selection.ids)).length;
+): Promise<{ readonly selection: RejectionSelection; readonly found: number }> {
+  const seen = new Set<string>();
+  for await (const page of selectedPages(warehouse, selection)) {
+    for (const rejection of page) seen.add(formatRejectionId(rejection));
+  }
+  return { selection: 'ids' in selection ? selection : { ...selection, seen }, found: seen.size };
 }
 
 /**
@@ -81,7 +82,7 @@ export async function* selectedPages(
   let after: OpenRejection | undefined;
   do {
     const page = await readOpenRejections(warehouse, selection.filter, { limit: PAGE_SIZE, after });
-    if (page.length > 0) yield page;
+    yield page.filter((rejection) => selection.seen?.has(formatRejectionId(rejection)) ?? true);
     after = page.length === PAGE_SIZE ? page.at(-1) : undefined;
   } while (after);
 }

@@ -71,6 +71,7 @@ it.each<[string, Given, object]>([
 it.each([
   ['usage=5', 'usage', 5],
   ['usage="5"', 'usage', '5'],
+  ['usage=1234567890.123456789', 'usage', '1234567890.123456789'],
   ['void=true', 'void', true],
   ['workspace=production', 'workspace', 'production'],
   ['workspace=', 'workspace', ''],

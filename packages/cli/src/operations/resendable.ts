@@ -22,12 +22,16 @@ export interface Edits {
   readonly unset: ReadonlySet<string>;
 }
 
-/** @param text `field=value`; a value that is JSON is taken as such, any other as a string. Undefined: it is no edit */
+/**
+ * @param text `field=value`; a value that is JSON is taken as such, any other as a string, and so is a number that would lose
+ *   digits. Undefined: it is no edit
+ */
 export function parseEdit(text: string): { readonly field: string; readonly value: unknown } | undefined {
   const [, field, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (field === undefined || value === undefined) return undefined;
   const parsed = parseJson(value);
-  return { field, value: parsed === undefined ? value : parsed };
+  const isExact = typeof parsed !== 'number' || String(parsed) === value;
+  return { field, value: parsed === undefined || !isExact ? value : parsed };
 }
 
 export const OVERSIZED =
