@@ -63,6 +63,16 @@ it('a member is not shown an alert of a workspace, neither in the list nor by it
   expect((await ask('GET', `/${id}`, undefined, member)).status).toBe(404);
 });
 
+it('a member is not shown what an alert sent while it was one of a workspace', async () => {
+  const member = await api.key(account, 'member');
+  const { id } = await create({ filters: { workspace: ['main'] } });
+  await ask('POST', `/${id}/test`);
+  await ask('PATCH', `/${id}`, { filters: {} });
+  await ask('POST', `/${id}/test`);
+  expect((await ask('GET', `/${id}/deliveries`)).body).toHaveLength(2);
+  expect((await ask('GET', `/${id}/deliveries`, undefined, member)).body).toHaveLength(1);
+});
+
 it('an alert of another account is not there', async () => {
   const { id } = await create();
   account = 'another';

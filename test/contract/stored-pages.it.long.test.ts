@@ -6,6 +6,7 @@ import { createWarehouse, type PricedEvent } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { z } from 'zod';
 import {
+  allPages,
   bearer,
   DAY,
   errorOf,
@@ -77,21 +78,18 @@ it('nothing of a large result is stored for its first page, however often that i
 });
 
 it('each group of a large result comes once while events keep arriving, as it was for the first page, and all add up to the total', async () => {
-  const shown: string[] = [];
-  let cost = 0;
-  let cursor = '';
-  let pages = 0;
-  do {
+  let read = 0;
+  const pages = await allPages(async (cursor) => {
     const page = await readMetrics(api, 'acme', key, { ...BY_UUID, cursor });
     expect(page.summary).toEqual({ totalCost: TOTAL });
-    shown.push(...page.data.map(({ resourceUuid }) => resourceUuid ?? ''));
-    cost += page.data.reduce((sum, { summary }) => sum + summary.cost, 0);
-    cursor = page.meta.nextCursor;
-    pages += 1;
-    await api.seed(changesAfter(pages));
-  } while (cursor !== '');
-  expect(shown).toEqual(BOXES.map(({ resourceUuid }) => resourceUuid));
-  expect([pages, cost, await stored('acme')]).toEqual([GROUPS / 100, TOTAL, GROUPS]);
+    read += 1;
+    await api.seed(changesAfter(read));
+    return page;
+  });
+  const groups = pages.flatMap(({ data }) => data);
+  expect(groups.map(({ resourceUuid }) => resourceUuid)).toEqual(BOXES.map(({ resourceUuid }) => resourceUuid));
+  const cost = groups.reduce((sum, { summary }) => sum + summary.cost, 0);
+  expect([pages.length, cost, await stored('acme')]).toEqual([GROUPS / 100, TOTAL, GROUPS]);
   // Another first page begins another result.
   const { data } = await readMetrics(api, 'acme', key, BY_UUID);
   expect(data[0]).toMatchObject({ resourceUuid: 'new-1', summary: { cost: 1_000_000 } });
@@ -113,6 +111,16 @@ it('a second page is 429 to a caller that would store more than it may, and to n
   await readMetrics(api, 'acme', colleague, { ...BY_UUID, cursor: first.meta.nextCursor });
   // It is stored now, so reading it needs no room.
   await readMetrics(api, 'acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
+});
+
+it('room for groups is taken before they are stored, whoever asks at the same moment, and given back where none were', async () => {
+  const room = new StoredGroups(redis, uniquePrefix(), 400);
+  const principal = { account: 'acme', caller: 'one' };
+  const [first, ...others] = await Promise.allSettled([60, 60].map((groups) => room.take(principal, groups)));
+  expect([first?.status, ...others.map(({ status }) => status)].sort()).toEqual(['fulfilled', 'rejected']);
+  const giveBack = await room.take(principal, 40);
+  await giveBack();
+  await room.take(principal, 40);
 });
 
 const BY_TWO = { ...DAY, groupBy: 'resource_uuid', limit: '2' };

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { listening } from '../../../test/harness/listening.js';
 import { openAdminServer } from './admin-server.js';
 import { DrainingServer } from './draining.js';
 import { createLog } from './log.js';
@@ -12,6 +13,7 @@ const DEADLINE_MS = 60_000;
 const LARGE = Buffer.alloc(8_000_000, 'x');
 
 let server: Server;
+let port: number;
 let draining: DrainingServer;
 let clients: Socket[];
 
@@ -19,7 +21,7 @@ beforeEach(async () => {
   clients = [];
   server = createServer((request, response) => response.end(request.url === '/large' ? LARGE : 'small'));
   draining = new DrainingServer(server);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  port = Number(new URL(await listening(server)).port);
 });
 afterEach(() => {
   for (const client of clients) client.destroy();
@@ -28,7 +30,7 @@ afterEach(() => {
 });
 
 async function open(): Promise<Socket> {
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const client = connect(port, '127.0.0.1');
   clients.push(client);
   await once(client, 'connect');
   return client;
@@ -110,7 +112,6 @@ it('a server that drains goes on accepting connections for as long as it is told
   const client = await open();
   client.write(ask('/'));
   expect(await readAnswer(client)).toMatchObject({ closes: true });
-  const { port } = server.address() as AddressInfo;
   await drained;
   await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
 });

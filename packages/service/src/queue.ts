@@ -88,6 +88,8 @@ export class Scheduler {
     const onError = (error: Error) => this.#onError(error);
     this.#queue.on('error', onError);
     this.#worker.on('error', onError);
+    // A turn fails by itself; one that throws is a defect, or Redis refuses it.
+    this.#worker.on('failed', (_job, error) => this.#onError(error));
     this.#worker.on('lockRenewalFailed', () => {
       this.#hasLostJob = true;
     });

@@ -26,6 +26,7 @@ function evaluatorOf(
   all: readonly Alert[],
   answer: (parameters: string) => void,
   log: Logger = pino({ enabled: false }),
+  firedOf: (alert: Alert) => Promise<[]> = async () => [],
 ): Evaluator {
   const read = async ({ query_params }: { query_params: unknown }) => {
     answer(JSON.stringify(query_params));
@@ -36,7 +37,7 @@ function evaluatorOf(
       all: async function* () {
         yield [...all];
       },
-      firedOf: async () => [],
+      firedOf,
       fire: async () => true,
     },
     warehouse: { read } as unknown as Warehouse,
@@ -63,6 +64,20 @@ it('an account whose alerts cost much gets a share of each turn, in the end for 
   expect(asked.filter((one) => one.includes('greedy'))).toHaveLength(2);
   for (let turn = 0; turn < 200; turn += 1) await evaluator.turn(NOW);
   for (let n = 0; n < 20; n += 1) expect(asked.some((one) => one.includes(`box-${n}.`))).toBe(true);
+});
+
+it('an alert whose marks cannot be read keeps no other from being judged, and is told', async () => {
+  const judged: string[] = [];
+  const log = pino({ enabled: false });
+  const error = jest.spyOn(log, 'error');
+  const firedOf = async ({ account }: Alert): Promise<[]> => {
+    if (account === 'spoilt') throw new SyntaxError('a mark is no JSON');
+    return [];
+  };
+  const all = [...alertsOf('spoilt', [{}]), ...alertsOf('other', [{}])];
+  await evaluatorOf(all, (parameters) => judged.push(parameters), log, firedOf).turn(NOW);
+  expect(judged.filter((one) => one.includes('other'))).not.toEqual([]);
+  expect(error).toHaveBeenCalledWith(expect.objectContaining({ event: 'evaluation_queue_error' }), expect.anything());
 });
 
 it('an account with more usage than a statement may read keeps no threshold of another from being judged, and is no outage', async () => {

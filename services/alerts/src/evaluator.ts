@@ -70,7 +70,8 @@ export class Evaluator {
       'thresholds are not judged until it does, and then all of them',
     );
     this.#redisRefuses = onceAMinute((err: unknown) => {
-      const message = 'thresholds that are crossed cannot be noted: Redis refuses';
+      const message =
+        'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
       options.log.error({ event: 'evaluation_queue_error', err }, message);
     });
     this.#logTooLarge = onceAMinute((facts: object) => {
@@ -86,7 +87,8 @@ export class Evaluator {
     const end = metrics.turns.startTimer();
     const questions = new Map<string, Question>();
     for await (const slice of alerts.all()) {
-      await Promise.all(slice.map((alert) => this.#ask(questions, alert, now.getTime())));
+      const refused = (error: unknown) => this.#refused(error);
+      await Promise.all(slice.map((alert) => this.#ask(questions, alert, now.getTime()).catch(refused)));
     }
     const turn: Turn = { now, usedMs: new Map(), hasFailed: false };
     // In another order each time: what had no time left comes first in a later turn.
@@ -166,13 +168,15 @@ export class Evaluator {
       for (const threshold of thresholds) {
         // What Redis refuses is found again at the next turn.
         if (isCrossed(value, alert, threshold)) {
-          await this.#fire(alert, window, threshold, value, now).catch((error: unknown) => {
-            this.#options.metrics.failures.inc();
-            this.#redisRefuses(error);
-          });
+          await this.#fire(alert, window, threshold, value, now).catch((error: unknown) => this.#refused(error));
         }
       }
     }
+  }
+
+  #refused(error: unknown): void {
+    this.#options.metrics.failures.inc();
+    this.#redisRefuses(error);
   }
 
   async #fire(alert: Alert, window: Window, threshold: number, value: DecimalText, now: Date): Promise<void> {

@@ -2,8 +2,9 @@ import { createSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
+import { listening } from '../../../test/harness/listening.js';
 import { ATTEMPTS } from './deliverer.js';
 import { readEnv } from './env.js';
 import { post } from './post.js';
@@ -23,10 +24,9 @@ async function receiver(respond: RequestListener) {
     received.count += 1;
     respond(request, response);
   });
-  servers.push(server.listen(0, '127.0.0.1'));
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { port, received, url: `http://127.0.0.1:${port}/` };
+  servers.push(server);
+  const url = await listening(server);
+  return { port: new URL(url).port, received, url: `${url}/` };
 }
 
 const allowedHosts = new Set(['127.0.0.1']);

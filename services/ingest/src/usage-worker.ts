@@ -225,7 +225,8 @@ export class UsageWorker {
     if (split.late.length === 0) await lanes.add(split);
     // The other half of the places, and of the memory, is for jobs whose events are current.
     else if (this.#lateJobs < concurrency / 2 && this.#lateData <= maxDataInWork) await this.#storeLate(split, held);
-    else if (await this.#isClockOff()) await this.#storeLate(split, held);
+    // It cannot be put back. What it holds stays counted, so that no more is taken than there is memory for.
+    else if (await this.#isClockOff()) await lanes.add(split);
     else return false;
     return true;
   }

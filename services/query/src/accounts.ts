@@ -48,13 +48,13 @@ async function accountsOf(
   { roles, accountNames, isOperator }: Caller,
   accounts: AccountDirectory,
 ): Promise<AccountEntry[]> {
-  const all = isOperator ? await accounts.list() : [];
-  return Promise.all(
-    [...roles, ...all.map((account) => [account, 'admin'] as const)].map(async ([account, role]) => {
-      const { id, name, createdAt } = await accounts.find(account);
-      return { id, name: accountNames?.get(account) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
-    }),
-  );
+  const found = isOperator
+    ? await accounts.list()
+    : await Promise.all([...roles.keys()].map((id) => accounts.find(id)));
+  return found.map(({ id, name, createdAt }) => {
+    const role = roles.get(id) ?? 'admin';
+    return { id, name: accountNames?.get(id) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
+  });
 }
 
 /** A service account is there as long as it has a key; one of other accounts gets 404, as if there were none. */

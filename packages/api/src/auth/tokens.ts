@@ -12,6 +12,8 @@ import { z } from 'zod';
 import { authUnavailable, unauthorized } from '../http/errors.js';
 import type { Caller } from './permissions.js';
 
+/** The clock of the issuer, or ours, may be a little off. Source: RFC 7519, sections 4.1.4 and 4.1.5. */
+const CLOCK_TOLERANCE_SECONDS = 5;
 const FETCH_TIMEOUT_MS = 3_000;
 /** For tokens with unknown keys, of all callers together: a new key is known this much later at most. */
 const FETCH_INTERVAL_MS = 10_000;
@@ -92,6 +94,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
           algorithms: ALGORITHMS,
           requiredClaims: ['exp', 'sub'],
           currentDate: clock(),
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
         });
         return callerOf(payload, accountClaims);
       } catch (error) {

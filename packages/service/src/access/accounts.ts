@@ -13,6 +13,7 @@ export interface Account {
 }
 
 const SCANNED_AT_ONCE = 1_000;
+const READ_AT_ONCE = 200;
 
 const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
 
@@ -45,14 +46,20 @@ export class AccountDirectory {
     return { id, ...accountRecord.parse(fields) };
   }
 
-  /** The ids of all that are registered, in no order. It goes over every key of Redis, so it is for operators alone. */
-  async list(): Promise<string[]> {
+  /** All that are registered, in no order. It goes over every key of Redis, so it is for operators alone. */
+  async list(): Promise<Account[]> {
     const start = this.#key('');
     const ids = new Set<string>();
     for await (const keys of this.#redis.scanStream({ match: `${start}*`, count: SCANNED_AT_ONCE })) {
       for (const key of z.array(z.string()).parse(keys)) ids.add(key.slice(start.length));
     }
-    return [...ids];
+    const accounts: Account[] = [];
+    // Not all at once: others ask who they are over the same connection.
+    for (let start = 0; start < ids.size; start += READ_AT_ONCE) {
+      const some = [...ids].slice(start, start + READ_AT_ONCE);
+      accounts.push(...(await Promise.all(some.map((id) => this.find(id)))));
+    }
+    return accounts;
   }
 
   /** Removes the record; the next `register` creates a new one. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../../test/harness/stack.js';
-import { formatToken, generateToken, hashSecret, parseToken, secretMatches } from './api-key.js';
+import { formatToken, generateToken, hashSecret, parseToken } from './api-key.js';
 import { ApiKeyExpired, ApiKeyStore, MAX_KEYS_OF_ACCOUNT, type NewApiKey, TooManyApiKeys } from './api-keys.js';
 
 const NOW = new Date('2025-10-01T00:00:00.000Z');
@@ -164,11 +164,6 @@ it('an account that is forgotten can be registered again', async () => {
   expect(await keys.accounts.register('zeta', LATER)).toMatchObject({ createdAt: NOW.toISOString() });
 });
 
-it('the text of an API key reads back as what was generated', () => {
-  const token = generateToken();
-  expect(parseToken(formatToken(token))).toEqual(token);
-});
-
 const valid = formatToken(generateToken());
 it.each([
   ['nothing', ''],
@@ -182,12 +177,6 @@ it.each([
   ['an id that would reach another key of Redis', valid.replace(/_[0-9a-f]{24}_/, '_:account:acme_')],
 ])('the text of an API key is not %s', (_, text) => {
   expect(parseToken(text)).toBeUndefined();
-});
-
-it('a secret matches its own hash alone', () => {
-  const { secret } = generateToken();
-  expect(secretMatches(secret, hashSecret(secret))).toBe(true);
-  expect(secretMatches(generateToken().secret, hashSecret(secret))).toBe(false);
 });
 
 it('a secret is hashed with SHA-256', () => {

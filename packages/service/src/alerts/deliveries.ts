@@ -28,6 +28,8 @@ const deliveryRecord = z.object({
   resends: z.coerce.number().default(0),
   lastAttemptAt: z.string().optional(),
   lastOutcome: z.string().optional(),
+  /** Whoever may see less does not see it: what an alert of some workspaces tells is for admins, also when it has become one of all. */
+  seenBy: z.enum(['admin', 'member']).default('admin'),
 });
 
 export interface Delivery extends z.output<typeof deliveryRecord> {
@@ -188,10 +190,10 @@ export class DeliveryStore {
     );
   }
 
-  #addition(id: string, { id: alertId, account }: Alert, at: Date, payload: string) {
+  #addition(id: string, { id: alertId, account, filters }: Alert, at: Date, payload: string) {
     const record: z.output<typeof deliveryRecord> = {
       ...{ account, alertId, payload, createdAt: at.toISOString() },
-      ...{ state: 'pending', attempts: 0, resends: 0 },
+      ...{ state: 'pending', attempts: 0, resends: 0, seenBy: filters.workspace ? 'admin' : 'member' },
     };
     return {
       record,

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Servers, startServers } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
+import { whileFrozen } from '../../../../test/harness/programs.js';
 import { UsageQueue } from './usage-queue.js';
 
 const WRITE_MS = 300;
@@ -24,14 +25,11 @@ afterAll(async () => {
 });
 
 it('the usage queue ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
-  process.kill(servers.redis.pid, 'SIGSTOP');
-  try {
+  await whileFrozen(servers.redis.pid, async () => {
     await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(`did not answer within ${WRITE_MS} ms`);
     // The connection, with what was not sent on it, is gone.
     await expect(queue.add([{}])).rejects.toThrow();
-  } finally {
-    process.kill(servers.redis.pid, 'SIGCONT');
-  }
+  });
   for (let isWritten = false; !isWritten; ) {
     // Without a connection a write fails within the same turn.
     await delay(20);

@@ -121,13 +121,14 @@ export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<
 export function deliveryListRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
   const { alerts, clock, cursors } = dependencies;
   return async (request, response) => {
-    const { alert, version } = await admitReader(dependencies, request, response);
+    const { alert, role, version } = await admitReader(dependencies, request, response);
     const wanted = parseListRequest(rawQuery(request), version, DELIVERY_LIST_PARAMETERS);
     const found = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
     const list = listResponse(found, wanted, ['deliveries', alert.id], cursors);
     const shown = async (page: readonly { id: string }[]) => {
       const deliveries = await orAuthUnavailable(Promise.all(page.map(({ id }) => alerts.deliveries.find(id))));
-      return deliveries.flatMap((delivery) => (delivery ? [deliveryEntry(delivery)] : []));
+      const maySee = (delivery: Delivery) => role === 'admin' || delivery.seenBy === role;
+      return deliveries.flatMap((delivery) => (delivery && maySee(delivery) ? [deliveryEntry(delivery)] : []));
     };
     send(response, 'data' in list ? { ...list, data: await shown(list.data) } : await shown(list));
   };
@@ -160,7 +161,7 @@ async function admitWriter(
 
 async function admitReader(dependencies: RouteDependencies, request: Request<OfAlert>, response: Response) {
   const { role, version } = await admitMember(dependencies, request, response, request.params.accountId);
-  return { alert: await findAlert(dependencies, request.params, role), version };
+  return { alert: await findAlert(dependencies, request.params, role), role, version };
 }
 
 async function findAlert({ alerts }: RouteDependencies, { accountId, alertId }: OfAlert, role: Role): Promise<Alert> {
@@ -198,7 +199,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert) {
   };
 }
 
-function deliveryEntry({ account: _account, alertId: _alertId, resends: _resends, payload, ...delivery }: Delivery) {
+function deliveryEntry({ account: _a, alertId: _i, resends: _r, seenBy: _s, payload, ...delivery }: Delivery) {
   return { ...delivery, payload: new RawJson(payload) };
 }
 

@@ -5,7 +5,7 @@
  * paginating ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
-import { callerKey, type Principal } from '@meterline/api';
+import { ClientGone, callerKey, type Principal } from '@meterline/api';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import {
   type Grouping,
@@ -105,20 +105,24 @@ export async function nextPage(
     orStorageUnavailable(readStoredMetrics(warehouse, result, { after, limit, groupBy, hidesWorkspace }));
   const stored = await readPage();
   if (stored) return pageOf(stored, position);
-  await storedGroups.requireRoom(principal, position.totalGroups);
+  const giveBack = await storedGroups.take(principal, position.totalGroups);
   // Hours that have been marked as dirty since are read from the events, like those that were already.
-  const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
-  // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
-  // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
-  for (const asOf of [{ asOf: position.newestBlock }, {}]) {
-    const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
-    await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
-    const page = await readPage();
-    if (!page) continue;
-    await storedGroups.add(principal, position.totalGroups);
-    return pageOf(page, position);
+  try {
+    const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
+    // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
+    // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
+    for (const asOf of [{ asOf: position.newestBlock }, {}]) {
+      const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
+      await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
+      const page = await readPage();
+      if (page) return pageOf(page, position);
+    }
+    throw cursorExpired();
+  } catch (error) {
+    // Whoever hangs up may have had them stored all the same.
+    if (!(error instanceof ClientGone)) await giveBack();
+    throw error;
   }
-  throw cursorExpired();
 }
 
 /**
@@ -197,25 +201,24 @@ export class StoredGroups {
     this.#caller = limiter('caller', Math.floor(most * CALLER_SHARE));
   }
 
-  /** To be called before so many groups are stored. @throws ApiError `too_many_groups`; `too_many_stored_groups`, which says when there is room */
-  async requireRoom(principal: Principal, groups: number): Promise<void> {
-    for (const [limiter, key] of this.#limits(principal)) {
-      const window = await limiter.get(key);
-      if ((window?.consumedPoints ?? 0) + groups <= limiter.points) continue;
-      const seconds = window ? Math.ceil(window.msBeforeNext / 1000) : WINDOW_SECONDS;
+  /**
+   * To be called before so many groups are stored.
+   * @returns gives them back, if none are stored
+   * @throws ApiError `too_many_groups`; `too_many_stored_groups`, which says when there is room
+   */
+  async take(principal: Principal, groups: number): Promise<() => Promise<void>> {
+    const keys = [callerKey(principal), principal.account] as const;
+    const windows = await Promise.all([this.#caller.penalty(keys[0], groups), this.#account.penalty(keys[1], groups)]);
+    const giveBack = async () => {
+      await Promise.all([this.#caller.reward(keys[0], groups), this.#account.reward(keys[1], groups)]);
+    };
+    for (const [index, limiter] of [this.#caller, this.#account].entries()) {
+      const { consumedPoints = 0, msBeforeNext = 0 } = windows[index] ?? {};
+      if (consumedPoints <= limiter.points) continue;
+      await giveBack();
+      const seconds = Math.ceil(msBeforeNext / 1000);
       throw tooManyStoredGroups({ groups, most: limiter.points, isOfCaller: limiter === this.#caller, seconds });
     }
-  }
-
-  /** To be called when they are stored. */
-  async add(principal: Principal, groups: number): Promise<void> {
-    for (const [limiter, key] of this.#limits(principal)) await limiter.penalty(key, groups);
-  }
-
-  #limits(principal: Principal) {
-    return [
-      [this.#caller, callerKey(principal)],
-      [this.#account, principal.account],
-    ] as const;
+    return giveBack;
   }
 }

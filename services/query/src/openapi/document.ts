@@ -33,6 +33,10 @@ const HEADERS = {
     required: true,
     schema: { type: 'string' },
   },
+  Age: {
+    description: 'How many seconds old the answer is; only of one from memory, which `Cache-Control` allows.',
+    schema: { type: 'integer', minimum: 0 },
+  },
 };
 
 export function createOpenApiDocument(): OpenApiDocument {

@@ -22,6 +22,15 @@ const IF_NONE_MATCH: OpenApiParameter = {
   description: 'The `ETag` of an answer that the client has: while it is the answer still, 304 comes instead of it.',
 };
 
+/** Source: RFC 9111, section 5.2.1.1. */
+const CACHE_CONTROL: OpenApiParameter = {
+  required: false,
+  name: 'Cache-Control',
+  in: 'header',
+  schema: { type: 'string' },
+  description: 'With `max-age=N` (N up to 300) a first page may come from memory, up to N seconds old.',
+};
+
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-03T00:00:00Z' };
 const LAST_PAGE = { hasMore: false, nextCursor: '' };
 const COMPUTE = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' };
@@ -98,16 +107,16 @@ const shared = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as c
 
 /** Of every answer with metrics, about one account or several. */
 const METRICS_ANSWER = {
-  otherParameters: [IF_NONE_MATCH],
+  otherParameters: [IF_NONE_MATCH, CACHE_CONTROL],
   success: {
     description: 'A page of groups.',
     schemas: ['AccountMetricsResponse'],
-    headers: headerReference('ETag'),
+    headers: { ...headerReference('ETag'), ...headerReference('Age') },
   },
   otherResponses: {
     '304': {
       description: 'The answer is the one that `If-None-Match` names.',
-      headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag') },
+      headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag'), ...headerReference('Age') },
     },
   },
 } as const;
