@@ -1,10 +1,9 @@
 /** Who one is to the API: login, logout, whoami, accounts; and what the API refuses. */
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
+import { testFolder } from '../harness/test-folder.js';
 import { runCommand } from './run-command.js';
 
 const DAY = ['--from', '2025-10-01', '--to', '2025-10-02'];
@@ -23,13 +22,13 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 /** Where a login is kept. */
+const folder = testFolder('each test');
 let own: { XDG_CONFIG_HOME: string };
 let file: string;
-beforeEach(async () => {
-  own = { XDG_CONFIG_HOME: await mkdtemp(join(tmpdir(), 'meterline-access-')) };
-  file = join(own.XDG_CONFIG_HOME, 'meterline', 'config.json');
+beforeEach(() => {
+  own = { XDG_CONFIG_HOME: folder() };
+  file = folder('meterline', 'config.json');
 });
-afterEach(() => rm(own.XDG_CONFIG_HOME, { recursive: true }));
 
 const login = (variables = {}, stdin = `${key}\n`, address = api.url) =>
   runCommand(['login', '--api-url', address], { env: { ...own, ...variables }, stdin });
@@ -54,12 +53,12 @@ it('login keeps a key that works, in a file for its owner alone; logout forgets 
 });
 
 it('a login goes before a local stack that runs here, which whoami names too', async () => {
-  const dataDir = join(own.XDG_CONFIG_HOME, 'stack');
+  const dataDir = folder('stack');
   await mkdir(dataDir);
   const addresses = { apiUrl: NOBODY, redisUrl: 'redis://127.0.0.1:9', clickhouseUrl: NOBODY };
   const server = { clickhouseUser: 'u', clickhousePassword: '', clickhouseDatabase: 'd' };
   const keys = { account: 'demo', adminKey: 'a', memberKey: 'm' };
-  await writeFile(join(dataDir, 'local.json'), JSON.stringify({ ...addresses, ...server, ...keys }));
+  await writeFile(folder('stack', 'local.json'), JSON.stringify({ ...addresses, ...server, ...keys }));
   await login();
   const variables = { ...own, METERLINE_DATA_DIR: dataDir, METERLINE_ACCOUNT: 'acme' };
   const { stdout, stderr } = await runCommand(['whoami'], { env: variables });

@@ -234,14 +234,3 @@ it('discard deletes those that are named, and with --dry-run none', async () => 
   expect(await rejected(['discard', first, first, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
   expect(await ids()).toEqual([second]);
 });
-
-it('discard holds when the job is delivered again, and a worker refuses the event once more', async () => {
-  const job = await product.send(event(1, { usage: -1 }), event(2, { usage: -1 }));
-  const [second, first = ''] = await ids();
-  await rejected(['discard', first, '--yes']);
-  await (await product.queue.getJob(job))?.retry('completed');
-  await drained(product.queue);
-  expect(await rejectedRows(product.warehouse, job)).toMatchObject([{ position: 0 }, { position: 1 }]);
-  expect(await ids()).toEqual([second]);
-  expect(await rejected(['show', first])).toMatchObject({ code: 1 });
-});

@@ -48,20 +48,11 @@ it.each(examplesOf(document))('the request of $name gets exactly its response', 
   expect(await answer.json()).toEqual(response);
 });
 
-it('the collector counts events, writes and what is under way on the admin port', async () => {
+it('the collector counts the events that it accepts, on the admin port', async () => {
   const admin = await adminUrl(site.service);
-  const seen = async () => {
-    const { names, value } = await scrape(admin);
-    const accepted = value('meterline_collected_events_total') ?? 0;
-    return { names, accepted };
-  };
-  const before = await seen();
+  const accepted = async () => (await scrape(admin)).value('meterline_collected_events_total') ?? 0;
+  const before = await accepted();
   const { account, key } = await site.account();
   expect((await site.send(account, key, JSON.stringify([event(), event(), event({ usage: -1 })]))).status).toBe(202);
-  const after = await seen();
-  expect(after.accepted - before.accepted).toBe(2);
-  for (const name of ['rejected_events_total', 'write_duration_seconds_count', 'in_flight_bytes']) {
-    expect(after.names).toContain(`meterline_collector_${name}`);
-  }
-  expect(after.names).toContain('meterline_http_request_duration_seconds_count');
+  expect((await accepted()) - before).toBe(2);
 });

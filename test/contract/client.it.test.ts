@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sumDecimals } from '@meterline/catalog';
 import { MeterlineClient, type MetricsAnswer } from '@meterline/client';
-import { bearer, DAY, metricsPath, startApi, type TestApi } from '../harness/api.js';
+import { DAY, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { installPacked, type PackedPackage } from '../packages/packed-package.js';
 
@@ -96,11 +96,6 @@ it('the client sends every parameter', async () => {
   expect((await client.metrics(ACCOUNT, { ...several, excludeWorkspace: 'w1' })).data).toEqual([]);
 });
 
-it('the client gives the text as the API sent it', async () => {
-  const { text } = await api.request(metricsPath(ACCOUNT, DAY), bearer(key));
-  expect((await client.metricsPagesWithText(ACCOUNT, DAY).next()).value?.text).toBe(text);
-});
-
 describe('packed and installed alone', () => {
   let packed: PackedPackage;
   beforeAll(async () => {
@@ -110,11 +105,6 @@ describe('packed and installed alone', () => {
     packed = await installPacked('client', { readme: blocks.join(''), wrong: WRONG });
   });
   afterAll(() => packed.remove());
-
-  it('the packed client is its code, a description and a licence', () => {
-    expect(packed.files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js']));
-    expect(packed.files.filter((path) => /test|tsbuildinfo|tsconfig/.test(path))).toEqual([]);
-  });
 
   it('the packed client knows the members of a group that its groupBy fills, and no other', () => {
     expect(packed.faults).toEqual([

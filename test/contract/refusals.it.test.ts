@@ -289,6 +289,7 @@ const ACCESS: readonly Refusal[] = [
     'admin',
     'Access denied There is no such account',
     ...ofAll('account=globex', 'account=nobody', 'excludeAccount=globex', 'account=acme&account=globex'),
+    ...ofAll(...encoded('account', 'ACME', INJECTED)),
   ),
   // In this order: credentials, version, account, parameters, the role of an admin.
   [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '401 unauthorized', '', '', 'somebody unknown'],

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { MeterlineClient } from '@meterline/client';
 import { type Servers, startServers } from '@meterline/local-stack';
 import {
   createWarehouse,
@@ -79,7 +80,6 @@ describe('with the schema that migrate has made', () => {
   itLong(
     'ingest stores, refuses and seals; query answers and pages; operator corrects, drops a month and erases',
     async () => {
-      const key = await product.key(account);
       const worker = await startIngest(withConstants(envOf('ingest'), { maintenanceEveryMs: 200 }));
       const api = await startQuery({ ...envOf('query'), ...NO_LIMITS });
       const add = async (...events: object[]) => {
@@ -91,31 +91,19 @@ describe('with the schema that migrate has made', () => {
       await add(event(5, 'late'));
       expect(await run(['audit'])).toMatchObject({ code: 0 });
 
+      const client = new MeterlineClient({ baseUrl: api.url, credential: await product.key(account) });
+      const day = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-02T00:00:00Z' };
       const names: string[] = [];
-      let cursor = '';
-      do {
-        const query = `startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z&groupBy=resource_name&limit=1&cursor=${cursor}`;
-        const answer = await fetch(`${api.url}/v0/accounts/${account}/metrics?${query}`, {
-          headers: { authorization: `Bearer ${key}`, connection: 'close' },
-        });
-        expect(answer.status).toBe(200);
-        const { data, meta } = JSON.parse(await answer.text());
-        names.push(data[0].resourceName);
-        cursor = meta.nextCursor;
-      } while (cursor !== '');
+      const groups = client.metricsEntries(account, { ...day, groupBy: ['resource_name'], limit: 1 });
+      for await (const { resourceName } of groups) names.push(resourceName);
       expect(names).toEqual(['a', 'b', 'c', 'late']);
-
-      const events = await fetch(
-        `${api.url}/v0/accounts/${account}/events?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z`,
-        { headers: { authorization: `Bearer ${key}`, connection: 'close' } },
-      );
-      const { data: listed } = JSON.parse(await events.text());
-      expect([events.status, listed.length, listed[0].price]).toEqual([200, 4, expect.anything()]);
+      const { data: listed } = await client.events(account, day);
+      expect([listed.length, listed[0]?.price]).toEqual([4, expect.anything()]);
 
       const book = servers.directory.file('twice.json');
       const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
       await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
-      const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];
+      const window = ['--from', day.startTime, '--to', day.endTime];
       const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
       expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
       expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });

@@ -20,8 +20,8 @@ import { Queue, Worker } from 'bullmq';
 import { TcpProxy } from '../faults/tcp-proxy.js';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { freeze } from '../harness/programs.js';
-import { drained, enqueue, keepBusy, PATIENCE, stored, until } from '../harness/queue.js';
+import { freeze, whileFrozen } from '../harness/programs.js';
+import { drained, enqueue, PATIENCE, stored, until } from '../harness/queue.js';
 import { startWatchedRedis } from '../harness/redis-servers.js';
 import { type ServiceProcess, startIngest, startQuery, withConstants } from '../harness/services.js';
 import { testRedisUrl, uniquePrefix } from '../harness/stack.js';
@@ -86,7 +86,6 @@ describe('with servers of its own', () => {
   async function restartRedis(): Promise<void> {
     redis = await startRedis({ dataDir: directory, port: redis.port });
   }
-  const thaw = (pid: number) => process.kill(pid, 'SIGCONT');
   const inWork = (jobs: number) =>
     until(`${jobs} jobs are in work`, 10 * SECONDS, async () => (await product.queue.getActiveCount()) === jobs);
   const someAreStored = () =>
@@ -125,7 +124,7 @@ describe('with servers of its own', () => {
 
   it.each([
     ['is killed', true, () => redis.kill(), restartRedis],
-    ['hangs', false, () => freeze(redis.pid), async () => void thaw(redis.pid)],
+    ['hangs', false, () => freeze(redis.pid), async () => void process.kill(redis.pid, 'SIGCONT')],
   ])(
     'a worker whose Redis %s reports all metrics but those of the queue, is healthy, and goes on by itself when it is back',
     async (_, isNoticed, fail, restore) => {
@@ -160,13 +159,9 @@ describe('with servers of its own', () => {
     await reports(url, '1,1');
     await Promise.all([restartClickHouse(), restartRedis()]);
     await reports(url, '0,0');
-    await freeze(redis.pid);
-    await reports(url, '0,1');
-    thaw(redis.pid);
+    await whileFrozen(redis.pid, () => reports(url, '0,1'));
     await reports(url, '0,0');
-    await freeze(clickhouse.pid);
-    await reports(url, '1,0');
-    thaw(clickhouse.pid);
+    await whileFrozen(clickhouse.pid, () => reports(url, '1,0'));
     await reports(url, '0,0');
   });
 
@@ -224,23 +219,6 @@ describe('with servers of its own', () => {
     await product.startIngest();
     await allAreStored(200);
   });
-
-  it.each(['SIGTERM', 'SIGINT'] as const)(
-    'a worker that gets %s under load ends with code 0 and leaves no job in work',
-    async (signal) => {
-      const env = constants({ batchRows: 500, concurrency: 50 });
-      const stopped = await product.startIngest(env);
-      await enqueue(product.queue, 1_000, 20);
-      const load = keepBusy(product.queue, 20, 20_000);
-      await someAreStored();
-      process.kill(stopped.pid, signal);
-      expect(await stopped.exited).toEqual({ code: 0, signal: null });
-      const events = await load.end();
-      expect(await product.queue.getJobCounts('active', 'failed')).toEqual({ active: 0, failed: 0 });
-      await product.startIngest(env);
-      await allAreStored(events);
-    },
-  );
 });
 
 /** As when a firewall forgets them; new ones work. */

@@ -5,10 +5,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
@@ -24,6 +22,7 @@ import { drained, enqueue, enqueueData, stored, until } from '../harness/queue.j
 import { fillRedis, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
 import { killServices, startCollector, startIngest, withConstants } from '../harness/services.js';
 import { createTestDatabase, databaseVariables, type TestDatabase, uniquePrefix } from '../harness/stack.js';
+import { testFolder } from '../harness/test-folder.js';
 
 jest.setTimeout(600_000);
 
@@ -41,25 +40,23 @@ const becomes = (url: string, text: string) =>
   until(`the collector says ${text}`, 30_000, async () => (await readiness(url)).includes(text));
 
 describe.each(SERVERS)('%s', (binary) => {
-  let directory: string;
   let server: ChildProcess;
   let log: string;
   let port: number;
+  afterEach(async () => {
+    if (server.exitCode === null && server.signalCode === null) await stop('SIGKILL');
+  });
+  const folder = testFolder('each test');
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'meterline-redis-'));
     port = await findFreePort();
     log = '';
     await start();
-  });
-  afterEach(async () => {
-    if (server.exitCode === null && server.signalCode === null) await stop('SIGKILL');
-    await rm(directory, { recursive: true });
   });
 
   const urlOf = (user: RedisUser) => `redis://${user}:${user.toUpperCase()}_PASSWORD@127.0.0.1:${port}`;
 
   async function start(users = USERS): Promise<void> {
-    server = spawn(binary, [users, '--port', String(port), '--bind', '127.0.0.1', '--dir', directory, ...DURABLE]);
+    server = spawn(binary, [users, '--port', String(port), '--bind', '127.0.0.1', '--dir', folder(), ...DURABLE]);
     for (const output of [server.stdout, server.stderr]) output?.on('data', (text) => (log += String(text)));
     const answers = () => asAdmin((redis) => redis.ping()).then(Boolean, () => false);
     await until('Redis has loaded its data', 30_000, answers);
@@ -132,7 +129,7 @@ describe.each(SERVERS)('%s', (binary) => {
     const collector = await startCollector({ REDIS_URL: urlOf('collector') });
     expect(await readiness(collector.url)).toBe('200 {"status":"ready"}');
     const before = await contents();
-    const lacking = join(directory, 'users.conf');
+    const lacking = folder('users.conf');
     await writeFile(lacking, (await readFile(USERS, 'utf8')).replace(/^user default off .*$/m, 'user default off'));
     await stop('SIGKILL');
     await start(lacking);
@@ -150,8 +147,8 @@ describe.each(SERVERS)('%s', (binary) => {
   it('a collector takes nothing, and says why, when Redis comes back empty', async () => {
     const collector = await startCollector({ REDIS_URL: urlOf('collector') });
     await stop('SIGKILL');
-    await rm(directory, { recursive: true });
-    await mkdir(directory);
+    await rm(folder(), { recursive: true });
+    await mkdir(folder());
     await start();
     await becomes(collector.url, 'has lost its data since this collector started');
     expect(await readiness(collector.url)).toMatch(/^503 /);

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { FREE_SPACE } from '@meterline/local-stack';
 import { sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
+import { whileFrozen } from '../harness/programs.js';
 import { holdsWithin, pause } from '../harness/queue.js';
 import type { ServiceEnvironment, ServiceProcess } from '../harness/services.js';
 import { eventByEvent, pageMeta } from './compare.js';
@@ -41,17 +42,8 @@ export const workerFrozen: Injection = async ({ fixture, workers, random, brief,
   const victim = random.pick(workers.running);
   const isBusy = async () => (await fixture.product.queue.getActiveCount()) > 0;
   if (!(await holdsWithin(BEGUN_WITHIN_MS, signal, isBusy))) complain('no job was in work when a worker was frozen');
-  await frozenWhile(victim, () => pause(brief ? LOCK_TAKEN_MS : random.integer(LOCK_MS, 3 * LOCK_MS), signal));
+  await whileFrozen(victim.pid, () => pause(brief ? LOCK_TAKEN_MS : random.integer(LOCK_MS, 3 * LOCK_MS), signal));
 };
-
-async function frozenWhile({ pid }: Pick<ServiceProcess, 'pid'>, work: () => Promise<void>): Promise<void> {
-  process.kill(pid, 'SIGSTOP');
-  try {
-    await work();
-  } finally {
-    process.kill(pid, 'SIGCONT');
-  }
-}
 
 /** The only worker seals, and stops between its two watermarks, while others store into the same hours. */
 export const sealerFrozen: Injection = async (run) => {
@@ -62,7 +54,7 @@ export const sealerFrozen: Injection = async (run) => {
   // Until then jobs wait: they are stored while it stands still, and after it.
   await workers.kill(workers.running);
   await heldAt(run, { kind: 'hold', text: 'INSERT INTO usage_hourly (' }, due, async (sealer) => {
-    await frozenWhile(sealer, () => othersGoOn(run, direct, due));
+    await whileFrozen(sealer.pid, () => othersGoOn(run, direct, due));
   });
 };
 
@@ -80,7 +72,7 @@ export const maintainerStopped: Injection = async (run) => {
       await workers.kill([maintainer]);
       fixture.clickhouseLink.treat(PASS);
       await workers.start(1, direct);
-    } else await frozenWhile(maintainer, () => othersGoOn(run, direct));
+    } else await whileFrozen(maintainer.pid, () => othersGoOn(run, direct));
   });
 };
 
@@ -139,7 +131,7 @@ async function linksBroken({ fixture, random, signal, complain }: StreamRun, tre
 export const redisUnreachable: Injection = async ({ fixture, random, brief, signal }) => {
   const away = () => pause(brief ? 3_000 : random.pick([5_000, 20_000, 60_000]), signal);
   const how = random.pick(['freeze', 'hang', 'refuse'] as const);
-  if (how === 'freeze') return frozenWhile(fixture.redis.running, away);
+  if (how === 'freeze') return whileFrozen(fixture.redis.running.pid, away);
   fixture.redisLink.treat({ kind: how });
   await away().finally(() => fixture.redisLink.treat(PASS));
 };

@@ -58,9 +58,15 @@ export async function freeze(pid: number): Promise<void> {
   while (!(await threadStates(pid)).every((state) => state === 'T')) await delay(1);
 }
 
-/** One letter a thread. Source: proc_pid_stat(5); the name before it may hold anything, parentheses too. */
+/** Does `work` while the process stands still, and lets it go on afterwards. */
+export async function whileFrozen<T>(pid: number, work: () => Promise<T>): Promise<T> {
+  await freeze(pid);
+  return work().finally(() => process.kill(pid, 'SIGCONT'));
+}
+
+/** One letter a thread, none without Linux. Source: proc_pid_stat(5); the name before it may hold anything, parentheses too. */
 async function threadStates(pid: number): Promise<string[]> {
-  const threads = await readdir(`/proc/${pid}/task`);
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const stats = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8').catch(() => ''));
   return (await Promise.all(stats)).map((stat) => stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3));
 }

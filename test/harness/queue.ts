@@ -15,28 +15,6 @@ export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, 
   for (let start = 0; start < batch.length; start += 500) await queue.addBulk(batch.slice(start, start + 500));
 }
 
-/** Adds jobs until it is ended, so that a worker has work however slowly the test goes on. Its events are numbered from `first`. */
-export function keepBusy(queue: Queue, eventsPerJob: number, first: number) {
-  const jobsAtOnce = 5;
-  let next = first;
-  let isOver = false;
-  const adding = (async () => {
-    while (!isOver) {
-      await enqueue(queue, jobsAtOnce, eventsPerJob, next);
-      next += jobsAtOnce * eventsPerJob;
-      await sleep(200);
-    }
-  })();
-  return {
-    /** @returns the number after that of the last event */
-    end: async (): Promise<number> => {
-      isOver = true;
-      await adding;
-      return next;
-    },
-  };
-}
-
 /** Adds one job with this data. */
 export async function enqueueData(queue: Queue, data: unknown, options?: JobsOptions): Promise<string> {
   const { id } = await queue.add('usage', data, options);

@@ -132,7 +132,9 @@ function grouped(events: readonly PricedPayload[], requested: readonly Field[]):
   const groups = new Map<string, PricedPayload[]>();
   for (const event of events) {
     const key = JSON.stringify(requested.map((field) => event[field]));
-    groups.set(key, [...(groups.get(key) ?? []), event]);
+    const group = groups.get(key);
+    if (group) group.push(event);
+    else groups.set(key, [event]);
   }
   return [...groups.values()];
 }

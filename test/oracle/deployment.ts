@@ -8,18 +8,14 @@ import { QueueEvents } from 'bullmq';
 import { startTokenIssuer } from '../contract/callers.js';
 import { startProduct } from '../harness/product.js';
 import { until } from '../harness/queue.js';
-import { NO_LIMITS, type startIngest, UNLIMITED } from '../harness/services.js';
+import { NO_LIMITS, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
 import { maskCursor, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
 import type { Question } from './questions.js';
 
 export interface Deployment {
-  /** A part of account names that no other test file uses; Redis is shared. */
-  readonly name: string;
   /** Sends one job for each item of data. Resolves with the jobs' ids when all are acknowledged. */
   deliver(data: readonly unknown[]): Promise<string[]>;
-  /** Stops the worker, if one runs, and starts another with this price book. */
-  startWorker(book: OraclePriceBook): Promise<void>;
   /** The database, for tests that seal and repair: the worker does neither. */
   readonly shards: Shards;
   /** Returns a reader with keys for the account, an admin's and a member's, and tokens for it and the second. */
@@ -46,7 +42,8 @@ interface Customer {
 /** Paging that never ends must fail, not hang. */
 const MAX_PAGES = 1_000;
 
-export async function deploy(): Promise<Deployment> {
+/** @param book the worker's */
+export async function deploy(book: OraclePriceBook): Promise<Deployment> {
   const product = await startProduct();
   const { queue, warehouse, shards, env } = product;
   const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
@@ -70,25 +67,16 @@ export async function deploy(): Promise<Deployment> {
     await until('tokens can be checked', 10_000, async () => (await fetch(`${url}/v0/accounts`, { headers })).ok);
   }
   const bookFile = join(tmpdir(), `${name}-price-book.json`);
-  let worker: Awaited<ReturnType<typeof startIngest>> | undefined;
+  await writeFile(bookFile, JSON.stringify(book));
+  await product.startIngest({ PRICE_BOOK: bookFile, METERLINE_CONSTANTS: JSON.stringify({ flushMs: 25 }) });
 
   return {
-    name,
     shards,
 
     deliver: async (data) => {
       const jobs = await queue.addBulk(data.map((each) => ({ name: 'usage', data: each })));
       await Promise.all(jobs.map((job) => job.waitUntilFinished(acknowledgements)));
       return jobs.map(({ id }) => id ?? '');
-    },
-
-    startWorker: async (book) => {
-      await worker?.stop();
-      await writeFile(bookFile, JSON.stringify(book));
-      worker = await product.startIngest({
-        PRICE_BOOK: bookFile,
-        METERLINE_CONSTANTS: JSON.stringify({ flushMs: 25 }),
-      });
     },
 
     customer: async (accountId, second = accountId) => {

@@ -4,21 +4,6 @@ import { instantOf } from './calendar.js';
 import { decimalOf, decimalOfPrinted, isWhole, roundHalfEven } from './exact.js';
 import { DIMENSIONS, USAGE_DECIMALS } from './prices.js';
 
-/** An event with the fields that a producer may send. */
-export interface OracleEvent {
-  readonly eventId: string;
-  readonly accountId: string;
-  readonly workspace: string;
-  readonly resourceType: string;
-  readonly resourceName: string;
-  readonly resourceUuid?: string | null;
-  readonly billingDimension: string;
-  readonly usage: number | string;
-  readonly timestamp: string;
-  readonly revision?: number;
-  readonly void?: boolean;
-}
-
 /** The part of an event that a revision may change. */
 export interface Payload {
   readonly workspace: string;

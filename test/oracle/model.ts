@@ -10,7 +10,6 @@ import { printDecimal } from './exact.js';
 import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from './prices.js';
 
 export { maskCursor, type OracleQuery, type OracleRole } from './answer.js';
-export type { OracleEvent } from './event-rules.js';
 export type { OraclePriceBook } from './prices.js';
 
 /** The most outcomes of contested events that are tried. */
@@ -96,12 +95,10 @@ export class Oracle {
     return worlds.map((world) => new Oracle(this.#book, world));
   }
 
-  /** The body of the first page, its cursor masked as by `maskCursor`. @throws when events are contested: see worlds */
-  metrics(accountId: string, query: OracleQuery): string {
-    return this.pages(accountId, query)[0] ?? '';
-  }
-
-  /** The bodies of all pages, of an account or of several. @throws when events are contested: see worlds */
+  /**
+   * The bodies of all pages, of an account or of several, their cursors masked as by `maskCursor`.
+   * @throws when events are contested: see worlds
+   */
   pages(accounts: string | readonly string[], query: OracleQuery, role?: OracleRole): string[] {
     return answerPages(this.#counting([accounts].flat()), query, role);
   }

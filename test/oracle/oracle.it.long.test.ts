@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { holds } from '../fuzz/run.js';
 import { LONG } from '../harness/long.js';
+import { uniquePrefix } from '../harness/stack.js';
 import { type Deployment, deploy } from './deployment.js';
 import { type History, history, roundsOf, type Sketch } from './histories.js';
 import { Oracle, type OraclePriceBook, type OracleQuery } from './model.js';
@@ -31,17 +32,17 @@ const LANES = Math.min(20, CASES);
 const LIMIT_MS = CASES * 3_000 + 300_000;
 /** More than the cases, because shrinking needs further accounts. */
 const ACCOUNTS_WITH_OWN_PRICES = CASES + 1_000;
+/** A part of account names that no other test file uses; Redis is shared. */
+const NAME = uniquePrefix();
+const OWN_PRICES = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${NAME}`);
 
 jest.setTimeout(LIMIT_MS + 300_000);
 
 let deployment: Deployment;
-let ownPrices: string[];
 let maintenance: RandomMaintenance;
 beforeAll(async () => {
-  deployment = await deploy();
+  deployment = await deploy(trickyBook(OWN_PRICES));
   maintenance = new RandomMaintenance(deployment.shards.all, SEED, ROUNDS * CASES);
-  ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
-  await deployment.startWorker(trickyBook(ownPrices));
 });
 afterAll(() => deployment.stop());
 
@@ -122,10 +123,10 @@ let accountsWithOwnPrices = 0;
 
 function newAccounts(past: History): [string, string] {
   accounts += 1;
-  const name = `${accounts}-${deployment.name}${past.nameSuffix}`;
+  const name = `${accounts}-${NAME}${past.nameSuffix}`;
   if (!past.ownPrices) return [`plain-${name}`, `Second-${name}`];
   accountsWithOwnPrices += 1;
-  return [ownPrices[accountsWithOwnPrices - 1] ?? outOfAccounts(), `Second-${name}`];
+  return [OWN_PRICES[accountsWithOwnPrices - 1] ?? outOfAccounts(), `Second-${name}`];
 }
 
 function outOfAccounts(): never {

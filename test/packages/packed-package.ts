@@ -15,11 +15,9 @@ const FROM_HERE = ['zod', 'date-fns', '@date-fns/utc', 'big.js', '@types/big.js'
 );
 
 const run = promisify(execFile);
-const packOutput = z.tuple([z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) })]);
+const packOutput = z.tuple([z.object({ filename: z.string() })]);
 
 export interface PackedPackage {
-  /** Its files. */
-  readonly files: readonly string[];
   /** What the compiler finds in the programs, and in the types of all packages: `wrong.ts(3,7): error TS2322: …`. */
   readonly faults: readonly string[];
   /** What a program prints. */
@@ -47,7 +45,6 @@ export async function installPacked(name: string, programs: Readonly<Record<stri
   await run('npm', ['install', '--no-audit', '--no-fund', ...packages], { cwd: folder, env });
   for (const [program, code] of Object.entries(programs)) await writeFile(join(folder, `${program}.ts`), code);
   return {
-    files: own.files.map(({ path }) => path),
     faults: await compile(folder, Object.keys(programs)),
     run: async (program, values) => {
       const { stdout } = await run(process.execPath, [`${program}.js`], { cwd: folder, env: { ...env, ...values } });

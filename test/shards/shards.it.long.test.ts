@@ -11,7 +11,7 @@ import { type MeterlineOptions, runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { itLong } from '../harness/long.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { freeze } from '../harness/programs.js';
+import { whileFrozen } from '../harness/programs.js';
 import { drained, enqueueData, until } from '../harness/queue.js';
 import {
   type HttpProcess,
@@ -325,16 +325,12 @@ itLong('two shards lose nobody but the accounts of a shard that hangs', async ()
     const url = `${api.url}/v0/accounts/${first}/${path}?${new URLSearchParams({ ...window })}`;
     return (await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } })).status;
   };
-  const pid = two.stack.shards[1]?.pid ?? 0;
-  await freeze(pid);
-  try {
+  await whileFrozen(two.stack.shards[1]?.pid ?? 0, async () => {
     // Each another question, so that none is answered from memory.
     const windows = [1, 2, 3, 4].map((n) => ({ ...WINDOW, startTime: `2026-01-01T00:00:00.00${n}Z` }));
     for (const window of windows) expect(await status('metrics', window)).toBe(200);
     expect(await status('events', WINDOW)).toBe(200);
-  } finally {
-    process.kill(pid, 'SIGCONT');
-  }
+  });
   expect(await api.stop()).toBe(0);
 });
 

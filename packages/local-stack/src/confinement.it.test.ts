@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
-import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
@@ -75,13 +74,6 @@ it('ClickHouse refuses what a web page can send, and a Host that is led to this 
     expect(await statusOf(host)).toBe(403);
   }
   expect(await statusOf(`localhost:${port}`)).toBe(200);
-});
-
-it('Redis without the password refuses everything', async () => {
-  const socket = connect(stack.redis.port, '127.0.0.1');
-  socket.end('PING\r\nKEYS *\r\nSET a b\r\nCONFIG GET requirepass\r\nQUIT\r\n');
-  const answers = (await text(socket)).trimEnd().split('\r\n');
-  expect(answers.slice(0, 4)).toEqual(Array(4).fill(expect.stringMatching(/^-NOAUTH /)));
 });
 
 it('another user of the machine gets no file by ClickHouse, and none that has a password', async () => {

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -10,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { listening } from '../../../../test/harness/listening.js';
 import { START } from '../../../../test/harness/programs.js';
 import { DataDirectory } from '../data-directory.js';
 import { findFreePort, isPortFree } from '../ports.js';
@@ -213,9 +213,8 @@ it('npm start ends when a part does not start, says why, and leaves nothing runn
 });
 
 it('a service does not take the answer of another stack, which has got its port meanwhile, for its own', async () => {
-  const other = createServer((_request, response) => void response.end('ready')).listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const { port: taken } = other.address() as AddressInfo;
+  const other = createServer((_request, response) => void response.end('ready'));
+  const taken = Number(new URL(await listening(other)).port);
   const directory = await DataDirectory.open(join(dataDir, 'service'));
   const env = { ...process.env, REDIS_URL: (await readAddresses()).redisUrl };
   const service = { name: 'collector', env, port: taken, adminPort: await findFreePort() } as const;

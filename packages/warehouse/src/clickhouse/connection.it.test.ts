@@ -1,10 +1,10 @@
 /** How a statement is sent, and how it can fail. What becomes of one that nobody waits for: cancelling.it.test.ts. */
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { TupleParam } from '@clickhouse/client';
 import { expect, it } from '@jest/globals';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { failureOf } from '../../../../test/harness/failure.js';
+import { listening } from '../../../../test/harness/listening.js';
 import { execute, select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { clickHouseUrlFault } from '../addresses.js';
@@ -29,10 +29,8 @@ async function withServer<T>(
   work: (own: Warehouse) => Promise<T>,
   options: (url: string) => Partial<WarehouseOptions> = (url) => ({ url }),
 ): Promise<T> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const server = createServer(answer);
+  const url = await listening(server);
   return withWarehouse(options(url), work).finally(() => server.close());
 }
 
