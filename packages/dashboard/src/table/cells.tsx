@@ -4,7 +4,6 @@ import {
   type DecimalText,
   ENTRY_FIELD,
   enrichedDimensions,
-  grouped,
   SEVERAL_VALUES,
 } from '@meterline/catalog';
 import type { MouseEvent, ReactNode } from 'react';
@@ -23,37 +22,26 @@ interface AmountProps {
   readonly room: number;
 }
 
-/** Rounded like every other amount on the page, with all digits on hover; or all digits. */
+/** Rounded like every other amount on the page, with all digits on hover; or all digits, of which those after the usual ones are greyed. */
 export function Amount({ amount, unit, isExact, room }: AmountProps) {
-  if (!isExact) return <span title={exactText(amount, unit)}>{amountText(amount, unit)}</span>;
+  const exact = exactText(amount, unit);
+  if (!isExact) return <span title={exact}>{amountText(amount, unit)}</span>;
+  const [digits = '', unitText] = exact.split(' ');
+  const point = digits.lastIndexOf(localized('.'));
+  const usual = point === -1 ? digits.length : point + 1 + (unit === undefined ? MONEY_DIGITS : 0);
+  // A pseudo-element fills the room of what is missing, which may be the point too.
+  const missing = (room > 0 ? 1 + room : 0) - (point === -1 ? 0 : digits.length - point);
   return (
     <>
-      <ExactAmount amount={amount} room={room} unit={unit} />
-      {unit && ' '}
-      {unit && <span className="unit">{exactText(amount, unit).split(' ').at(-1)}</span>}
-    </>
-  );
-}
-
-/** All digits; those after the usual ones are greyed, and a pseudo-element fills the room of missing ones. */
-function ExactAmount({ amount, room, unit }: Omit<AmountProps, 'isExact'>) {
-  const least = unit === undefined ? MONEY_DIGITS : 0;
-  const [integer = '', fraction = ''] = grouped(amount).split('.');
-  const sign = integer.startsWith('-') ? '−' : '';
-  const usual = fraction.slice(0, least).padEnd(least, '0');
-  const rest = fraction.slice(least);
-  const missing = room - usual.length - rest.length + (usual.length + rest.length === 0 && room > 0 ? 1 : 0);
-  return (
-    <span>
-      {sign}
-      {unit === undefined && '$'}
-      {localized(integer.replace('-', ''))}
-      {(usual || rest) && localized('.')}
-      {usual}
-      <span className="exact-rest" data-missing={missing > 0 ? '0'.repeat(missing) : undefined}>
-        {rest}
+      <span>
+        {digits.slice(0, usual)}
+        <span className="exact-rest" data-missing={missing > 0 ? '0'.repeat(missing) : undefined}>
+          {digits.slice(usual)}
+        </span>
       </span>
-    </span>
+      {unitText && ' '}
+      {unitText && <span className="unit">{unitText}</span>}
+    </>
   );
 }
 
