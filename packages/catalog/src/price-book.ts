@@ -2,11 +2,12 @@
  * The price book: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing".
  */
 import * as z from 'zod';
+import { instantText, nameText } from './api/parameters.js';
 import { COST_SCALE, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
-import { isName, parseUsageEvent, type UsageEvent } from './event.js';
+import { parseUsageEvent, type UsageEvent } from './event.js';
 import { type Checked, rejected } from './rejection.js';
-import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
+import { type EpochMs, formatTimestamp } from './timestamp.js';
 
 const MAX_PRICE_BOOK_VERSION = 65_535;
 
@@ -26,25 +27,15 @@ const decimal = z
     return { text, scaled: BigInt(integer + fraction.padEnd(PRICE_SCALE, '0')) };
   });
 
-const INSTANT_RULE = 'must be an RFC 3339 timestamp in UTC';
-const instant = z.string(INSTANT_RULE).transform((text, context) => {
-  const value = parseTimestamp(text);
-  if (value !== undefined) return value;
-  context.addIssue({ code: 'custom', message: INSTANT_RULE });
-  return z.NEVER;
-});
-
 const priceSchema = z.strictObject({
   billingDimension: z.enum(BILLING_DIMENSIONS, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
-  effectiveFrom: instant,
+  effectiveFrom: z.string('must be an RFC 3339 timestamp in UTC').pipe(instantText),
   /** USD for `per` units of usage. */
   amount: decimal,
   per: decimal.prefault('1'),
 });
 
-const overrideSchema = priceSchema.extend({
-  accountId: z.string('must be an account').refine(isName, 'must be 1 to 256 characters without control characters'),
-});
+const overrideSchema = priceSchema.extend({ accountId: z.string('must be an account').pipe(nameText) });
 
 const priceBookSchema = z.strictObject({
   /** Raised with every change: of two prices for the same event, the one of the older version stays. */

@@ -79,6 +79,32 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Why an event that was sent to a collector will never be accepted. */
+export interface RejectedEvent {
+  /** The event's place among those that were sent. */
+  readonly index: number;
+  /** A code such as `invalid_usage`: one of {@link REJECTION_REASONS}, or of a newer service. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * What a collector's receipt rejects; all other events are accepted.
+ * @param events how many were sent
+ * @returns undefined for a response that does not account for each of them: nothing is known then
+ */
+export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | undefined {
+  const { accepted, results } = Object(receipt);
+  if (!Array.isArray(results)) return undefined;
+  const rejected = new Map<number, RejectedEvent>();
+  for (const result of results) {
+    const { status, index, reason = 'rejected', message = '' } = Object(result);
+    const isSent = Number.isInteger(index) && index >= 0 && index < events;
+    if (status === 'rejected' && isSent) rejected.set(index, { index, reason: `${reason}`, message: `${message}` });
+  }
+  return accepted === events - rejected.size ? [...rejected.values()] : undefined;
+}
+
 const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;
 
 /**

@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { NO_ACCOUNT_PATH, QUEUE_PREFIX } from '@meterline/catalog/plain';
+import { NO_ACCOUNT_PATH, QUEUE_PREFIX, serviceAddress } from '@meterline/catalog/plain';
 import { redisUrlFault } from '@meterline/service/redis-address';
 import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -252,16 +252,9 @@ function settingOf(file: SettingsFile | undefined, name: keyof SettingsFile['val
   return file && value !== undefined ? { value, kind: file.kind, source: file.path } : undefined;
 }
 
-/** One form of an address, so that two can be compared. @throws CommandError when it is none of the web's */
-function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw usageError(`the address from ${source} must be a URL such as https://billing.example.com`);
-  }
-  if (url.username || url.password || url.search || url.hash) {
-    throw usageError(`the address from ${source} must be a URL without credentials, ? and #`);
-  }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
+/** @throws CommandError */
+function canonicalUrl({ value, source }: Setting): string {
+  return serviceAddress(value, (fault) => usageError(`the address from ${source} ${fault}`));
 }
 
 /** @param faultOf what is wrong with an address, as text to append to its name */

@@ -1,6 +1,6 @@
 /** What comes back: an answer of a known shape, or one of the two errors of a call. An aborted call fails with its signal's reason instead. */
-import { errorAnswerSchema, receiptSchema } from '@meterline/catalog';
-import { parseJson, parseRetryAfter, readExactJson } from '@meterline/catalog/plain';
+import { errorAnswerSchema } from '@meterline/catalog';
+import { parseJson, parseRetryAfter, type RejectedEvent, readExactJson, rejectedIn } from '@meterline/catalog/plain';
 
 /** What the client asks of `fetch`. Another way to send its requests need know no more. */
 export type Fetch = (url: string, init: RequestInit) => Promise<FetchedAnswer>;
@@ -118,15 +118,6 @@ function faultText({ issues: [first] }: Fault): string {
 /** The status of a request of which no event was accepted; it has results all the same. */
 export const NO_EVENT_ACCEPTED = 400;
 
-/** An event that will never be accepted. */
-export interface RejectedEvent {
-  /** Its place among those that were sent. */
-  readonly index: number;
-  /** A stable code, such as `invalid_usage`, and what is wrong with the event. */
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** Those that are not rejected are accepted: Meterline is responsible for them. */
 export interface EventsReceipt {
   readonly accepted: number;
@@ -139,13 +130,9 @@ export interface EventsReceipt {
  */
 export function readReceipt({ response, text }: RawAnswer, events: number, isTrial: boolean): EventsReceipt {
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
-  const isError = 'error' in Object(parseJson(text));
-  if (!expected.includes(response.status) || isError) throw errorOfAnswer(response, text, new Date());
-  const receipt = readAnswer({ response, text }, receiptSchema);
-  const rejected = new Map<number, RejectedEvent>();
-  for (const { index, status: outcome, reason = 'rejected', message = '' } of receipt.results) {
-    if (outcome === 'rejected' && index < events) rejected.set(index, { index, reason, message });
-  }
-  if (receipt.accepted !== events - rejected.size) throw unexpectedAnswer(response, 'not every event has a result');
-  return { accepted: receipt.accepted, rejected: [...rejected.values()] };
+  const body = parseJson(text);
+  if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfAnswer(response, text, new Date());
+  const rejected = rejectedIn(body, events);
+  if (!rejected) throw unexpectedAnswer(response, 'not every event has a result');
+  return { accepted: events - rejected.length, rejected };
 }

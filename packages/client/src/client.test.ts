@@ -220,7 +220,10 @@ describe('a page of groups', () => {
   it('that cannot be reached any more is read again with all others, twice at most', async () => {
     const first = page([group('a')], 'next');
     const { url, requests } = await serve(first, expired, first, expired, first, page([group('b')]));
-    const { data, meta } = await clientOf(url).allMetrics('acme', query, { maxAgeSeconds: 15 });
+    const counts: number[] = [];
+    const options = { maxAgeSeconds: 15, onRead: (groups: number) => counts.push(groups) };
+    const { data, meta } = await clientOf(url).allMetrics('acme', query, options);
+    expect(counts).toEqual([1, 1, 1, 2]);
     expect([data.map(({ workspace }) => workspace), meta.hasMore]).toEqual([['a', 'b'], false]);
     // The first page of the first time may be from memory.
     const ages = requests.map(({ headers }) => headers['cache-control']);
@@ -237,14 +240,14 @@ describe('a page of groups', () => {
 });
 
 it.each([
-  ['billing.example.com', 'is not an absolute URL'],
-  ['', 'is not an absolute URL'],
-  ['localhost:8080', 'begins with localhost:, not with http or https'],
-  ['https://ann:secret@billing.example.com', 'has a user or a password'],
-  ['https://billing.example.com?x=1', 'has something after its path'],
+  ['billing.example.com', 'such as https://billing.example.com or http://'],
+  ['', 'such as https://billing.example.com or http://'],
+  ['localhost:8080', 'such as https://billing.example.com or http://'],
+  ['https://ann:secret@billing.example.com', 'without user and password, ? and #;'],
+  ['https://billing.example.com?x=1', 'without user and password, ? and #;'],
 ])('the address %j is refused at once', (baseUrl, fault) => {
   expect(() => clientOf(baseUrl)).toThrow(TypeError);
-  expect(() => clientOf(baseUrl)).toThrow(`baseUrl ${fault}`);
+  expect(() => clientOf(baseUrl)).toThrow(`baseUrl must be a URL ${fault}`);
 });
 
 describe('no answer', () => {

@@ -47,6 +47,11 @@ export interface PagesOptions extends RequestOptions {
   readonly onRestart?: (() => void | Promise<void>) | undefined;
 }
 
+export interface AllMetricsOptions extends RequestOptions {
+  /** Called after each page with the number of groups so far. It starts again with the pages when events have changed the result. */
+  readonly onRead?: ((groups: number) => void) | undefined;
+}
+
 /** A new key of a service account. */
 export interface NewApiKey {
   readonly role: KeyRole;
@@ -127,14 +132,17 @@ export class MeterlineClient {
   allMetrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: Omit<MetricsQueryBy<Dimensions>, 'cursor'>,
-    options?: RequestOptions,
+    options?: AllMetricsOptions,
   ): Promise<MetricsAnswerBy<Dimensions>>;
-  async allMetrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
-    const pages: MetricsAnswer[] = [];
-    const onRestart = () => void pages.splice(0);
-    for await (const page of this.metricsPages(account, query, { ...options, onRestart })) pages.push(page);
-    const last = pages.at(-1) ?? (await this.metrics(account, query, options));
-    return { ...last, data: pages.flatMap(({ data }) => data) };
+  async allMetrics(account: string, query: MetricsQuery, options: AllMetricsOptions = {}): Promise<MetricsAnswer> {
+    const data: MetricsEntry[] = [];
+    const onRestart = () => void data.splice(0);
+    let last: MetricsAnswer | undefined;
+    for await (last of this.metricsPages(account, query, { ...options, onRestart })) {
+      data.push(...last.data);
+      options.onRead?.(data.length);
+    }
+    return { ...(last ?? (await this.metrics(account, query, options))), data };
   }
 
   /** The resource types with at least one event in the window, of those that the filters select. */

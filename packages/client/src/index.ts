@@ -27,12 +27,12 @@ export type {
   Unit,
   WindowQuery,
 } from '@meterline/catalog';
-export { formatUsage, formatUsd, shareText } from '@meterline/catalog/plain';
+export { formatUsage, formatUsd, type RejectedEvent, shareText } from '@meterline/catalog/plain';
 export type { AlertChangeBody, NewAlertBody } from './alerts.js';
 export { Amount, amount } from './amount.js';
-export type { EventsReceipt, Fetch, FetchedAnswer, RejectedEvent } from './answers.js';
+export type { EventsReceipt, Fetch, FetchedAnswer } from './answers.js';
 export { MeterlineConnectionError, MeterlineError } from './answers.js';
-export type { NewApiKey, PagesOptions } from './client.js';
+export type { AllMetricsOptions, NewApiKey, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';
 export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
 export type { MeterlineClientOptions, RequestOptions } from './transport.js';

@@ -6,6 +6,7 @@ import {
   hasPaginatedLists,
   MAX_LIST_PAGE,
   parseRetryAfter,
+  serviceAddress,
 } from '@meterline/catalog/plain';
 import {
   errorOfAnswer,
@@ -15,7 +16,7 @@ import {
   readAnswer,
   type SchemaOf,
 } from './answers.js';
-import { apiAddress, queryString } from './urls.js';
+import { queryString } from './urls.js';
 
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 const DEFAULT_RETRIES = 3;
@@ -78,7 +79,7 @@ export class Transport {
   constructor({ credential, getCredential, ...options }: MeterlineClientOptions) {
     this.#credential = getCredential ?? (() => credential);
     this.#options = {
-      baseUrl: apiAddress(options.baseUrl),
+      baseUrl: serviceAddress(options.baseUrl, (fault) => new TypeError(`baseUrl ${fault}`)),
       apiVersion: options.apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
       // Browsers refuse to call fetch as the method of another object.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
@@ -207,18 +208,10 @@ export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefine
 }
 
 /** Resolves after the time; rejects with the signal's reason as soon as it is aborted. */
-async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const end = () => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', stop, { once: true });
+async function pause(milliseconds: number, signal = new AbortController().signal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const end = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
   });
+  await abortable(end, signal).finally(() => clearTimeout(timer));
 }

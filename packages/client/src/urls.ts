@@ -2,29 +2,6 @@
 import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog';
 import { NO_ACCOUNT_PATH } from '@meterline/catalog/plain';
 
-const PROTOCOLS: readonly string[] = ['http:', 'https:'];
-
-/**
- * The API's address, without `/v0` and without a slash at its end.
- * @throws TypeError unless it is an absolute http or https URL without credentials, query and fragment
- */
-export function apiAddress(baseUrl: string): string {
-  const fault = faultOf(baseUrl);
-  if (fault !== undefined) {
-    throw new TypeError(`baseUrl ${fault}; give the API's address, such as https://billing.example.com`);
-  }
-  return baseUrl.replace(/\/+$/, '').replace(/\/v0$/, '');
-}
-
-function faultOf(baseUrl: string): string | undefined {
-  if (!URL.canParse(baseUrl)) return 'is not an absolute URL';
-  const { protocol, username, password, search, hash } = new URL(baseUrl);
-  if (!PROTOCOLS.includes(protocol)) return `begins with ${protocol}, not with http or https`;
-  if (username !== '' || password !== '') return 'has a user or a password, which the client does not send';
-  if (search !== '' || hash !== '') return 'has something after its path';
-  return undefined;
-}
-
 /**
  * In place of an account: all that the caller may read, in one answer. Such a query may group by `account`, and filter with
  * `account` and `excludeAccount`. No account is called so: a name has no control characters.

@@ -47,8 +47,6 @@ function App() {
   const session = useMemo(() => {
     if (credential === undefined) return undefined;
     const end = (reason?: string) => {
-      // What the session had asked for may end after it, and another one has begun.
-      if (keptCredential() !== credential) return;
       forgetCredential();
       setEndedBecause(reason);
       setCredential(undefined);

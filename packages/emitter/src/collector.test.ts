@@ -183,19 +183,17 @@ describe('an answer that is no receipt', () => {
     expect(next.counters).toMatchObject({ recorded: 0, unsent: 0 });
   });
 
-  it('an answer of 413 keeps the events of the request, and those that come after are sent', async () => {
+  it('an answer of 413 keeps the events of the request, told once, and those that come after are sent', async () => {
     fixture.collector.answer = ({ events }) =>
       events.some(({ usage }) => usage === 13)
         ? { status: 413, body: { message: 'Request body too large' } }
         : receipt(events);
     const emitter = await open({ batchEvents: 1 });
-    const large = emitter.record({ ...USAGE, usage: 13 });
+    for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, usage: 13 });
     for (let n = 0; n < 40; n += 1) emitter.record(USAGE);
     await until(() => emitter.counters.sent === 40);
-    // In each pause of five seconds three of the others would have been sent.
-    expect(fixture.collector.ids.filter((id) => id === large).length).toBeLessThan(5);
     expect(fixture.problems).toMatchObject([{ code: 'held', message: expect.stringMatching(/413, Request body/) }]);
-    expect(emitter.counters).toMatchObject({ rejected: 0, unsent: 1 });
+    expect(emitter.counters).toMatchObject({ rejected: 0, unsent: 20 });
   });
 
   it('an answer whose text never comes is given up after ten seconds, and its events are sent again', async () => {

@@ -1,7 +1,15 @@
 /** Sends events to Meterline's collector over HTTP, with Node's own client: one request for each account in a batch. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { abortable, NO_ACCOUNT_PATH, parseJson, parseRetryAfter } from '@meterline/catalog/plain';
+import {
+  abortable,
+  NO_ACCOUNT_PATH,
+  parseJson,
+  parseRetryAfter,
+  type RejectedEvent,
+  rejectedIn,
+  serviceAddress,
+} from '@meterline/catalog/plain';
 import { EmitterError, errorMessage } from './problems.js';
 
 /** For an attempt, from the connection to the end of the response. */
@@ -22,15 +30,6 @@ const KEY = /^[!-~]+$/;
 
 /** A key, or what gives that of an account; it is asked before every attempt, so that keys can be renewed. */
 export type ApiKey = string | ((accountId: string) => string | Promise<string>);
-
-/** Why an event will never be accepted. */
-export interface RejectedEvent {
-  /** The event's place among those that were sent. */
-  readonly index: number;
-  /** A code of the catalog, or of a newer service. */
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** Somebody has answered, and has not taken the events; they are kept. */
 export class NotTaken extends Error {
@@ -64,17 +63,10 @@ export interface Collector {
 
 /** @throws EmitterError `invalid_option`, whose message does not repeat the address or the key, because either may hold a secret */
 export function openCollector(url: string, apiKey: ApiKey): Collector {
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw new EmitterError('invalid_option', 'url must be the address of a collector: https://host');
-  }
-  const { username, password, search, hash } = new URL(url);
-  if (username + password + search + hash !== '') {
-    throw new EmitterError('invalid_option', 'url must end with its path, and have no password: use apiKey');
-  }
+  const base = serviceAddress(url, (fault) => new EmitterError('invalid_option', `the collector's url ${fault}`));
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
     throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
   }
-  const base = url.replace(/\/+$/, '').replace(/\/v0$/, '');
   const attempts = new Set<AbortController>();
 
   /** @throws NotTaken */
@@ -125,7 +117,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       }
       const { response, text } = await post(account, `[${texts.join()}]`);
       const { status, headers } = response;
-      const rejectedEvents = status === 202 || status === 400 ? rejectedIn(text, texts) : undefined;
+      const rejectedEvents = status === 202 || status === 400 ? rejectedIn(parseJson(text), texts.length) : undefined;
       const early = rejectedEvents?.find(
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
       );
@@ -150,17 +142,6 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
 export function accountOf(text: string): string {
   const { accountId } = membersOf(text);
   return typeof accountId === 'string' ? accountId : '';
-}
-
-/** @returns undefined for a response that does not account for each event: nothing is known then */
-function rejectedIn(text: string, sent: readonly string[]): RejectedEvent[] | undefined {
-  const { accepted, results } = membersOf(text);
-  if (!Array.isArray(results)) return undefined;
-  const rejected = new Map<number, RejectedEvent>();
-  for (const { status, index, reason, message } of results) {
-    if (status === 'rejected' && sent[index] !== undefined) rejected.set(index, { index, reason, message });
-  }
-  return accepted === sent.length - rejected.size ? [...rejected.values()] : undefined;
 }
 
 /** What a response says, and why: an error has details with a message each. */

@@ -299,11 +299,14 @@ describe('close', () => {
 });
 
 it.each<[Partial<EmitterOptions>, string]>([
-  [{ url: 'https://user:secret@meterline.example.com' }, 'have no password: use apiKey'],
-  [{ url: 'https://meterline.example.com/?validate=only' }, 'url must end with its path'],
-  [{ url: 'redis://host' }, 'url must be the address of a collector: https://host'],
-  [{ url: 'memcached://secret@host' }, 'url must be the address of a collector: https://host'],
-  [{ url: '' }, 'url must be the address of a collector'],
+  [{ url: 'https://user:secret@meterline.example.com' }, "the collector's url must be a URL without user and password"],
+  [
+    { url: 'https://meterline.example.com/?validate=only' },
+    "the collector's url must be a URL without user and password, ? and #",
+  ],
+  [{ url: 'redis://host' }, "the collector's url must be a URL such as https://"],
+  [{ url: 'memcached://secret@host' }, "the collector's url must be a URL such as https://"],
+  [{ url: '' }, "the collector's url must be a URL such as https://"],
   [{ apiKey: 'a secret\n' }, 'a collector needs apiKey, a key of role emitter'],
   [{ batchEvents: 5_001 }, 'batchEvents must be a whole number from 1 to 5000, not 5001'],
   [{ batchMs: 0 }, 'batchMs must be a whole number from 1'],

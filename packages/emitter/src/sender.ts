@@ -5,8 +5,9 @@
  * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, up to a limit, and
  * those of others are sent; so does a batch that is not taken for what is in it.
  */
+import type { RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
-import { accountOf, type Collector, NotTaken, type RejectedEvent } from './collector.js';
+import { accountOf, type Collector, NotTaken } from './collector.js';
 import type { Tally } from './counters.js';
 import { LONGEST_MS } from './options.js';
 import { errorMessage, type Report, rejectedProblem } from './problems.js';
@@ -40,6 +41,8 @@ export interface Sender {
 interface AccountBatch extends Batch {
   readonly account: string;
   isTried: boolean;
+  /** It was not taken for what is in it. */
+  isRefused: boolean;
 }
 
 /** Begins with what was found in the spool. */
@@ -57,8 +60,9 @@ export function startSender(
   const ready: AccountBatch[] = [];
   /** Holds everything while nobody answers. */
   const outage = newBackOff(resume);
-  /** Of the accounts, and of the single batches, that are not taken. */
-  const backOffs = new Map<string | AccountBatch, BackOff>();
+  /** Of the accounts whose events are not taken, and of those of which single batches are not. */
+  const accounts = new Map<string, BackOff>();
+  const refusals = new Map<string, BackOff>();
   const change = newSignal();
   let requests = 0;
   /** Of all batches. */
@@ -92,8 +96,8 @@ export function startSender(
       const changed = change.wait();
       while (!isStopped && !outage.isWaiting() && requests < MOST_REQUESTS) {
         const batch = ready.shift();
-        const backOff = batch && backOffs.get(batch.account);
-        if (batch && backOff?.isWaiting()) backOff.hold(batch, 0);
+        const pause = batch && backOffsOf(batch).find((backOff) => backOff.isWaiting());
+        if (batch && pause) pause.hold(batch, 0);
         else if (batch) void deliver(batch);
         else if (!mayTake() || !(await take())) break;
       }
@@ -119,7 +123,7 @@ export function startSender(
     const parts = new Map<string, AccountBatch & { texts: string[]; bytes: number }>();
     for (const text of batch.texts) {
       const account = accountOf(text);
-      const part = parts.get(account) ?? { ...batch, account, texts: [], bytes: 0, isTried: false };
+      const part = parts.get(account) ?? { ...batch, account, texts: [], bytes: 0, isTried: false, isRefused: false };
       part.texts.push(text);
       part.bytes += Buffer.byteLength(text);
       parts.set(account, part);
@@ -145,19 +149,24 @@ export function startSender(
   function keepBack(batch: AccountBatch, cause: unknown): void {
     const answer = cause instanceof NotTaken ? cause : undefined;
     const isHeld = answer !== undefined && answer.whose !== 'everybody';
-    const backOff = isHeld ? backOffOf(answer.whose === 'batch' ? batch : batch.account) : outage;
+    batch.isRefused ||= answer?.whose === 'batch';
+    const backOff = isHeld ? backOffOf(answer.whose === 'batch' ? refusals : accounts, batch.account) : outage;
     backOff.hold(batch, answer?.pauseMs ?? 0);
     if (backOff.isReported || answer?.isTrouble === false) return;
     backOff.isReported = true;
     const whose = isHeld ? ` of the account ${batch.account}` : '';
-    const message = `usage events${whose} cannot be sent, and wait: ${errorMessage(cause)}`;
+    const message = `${answer?.whose === 'batch' ? 'some ' : ''}usage events${whose} cannot be sent, and wait: ${errorMessage(cause)}`;
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
-  function backOffOf(held: string | AccountBatch): BackOff {
-    const backOff = backOffs.get(held) ?? newBackOff(resume);
-    backOffs.set(held, backOff);
+  function backOffOf(of: Map<string, BackOff>, account: string): BackOff {
+    const backOff = of.get(account) ?? newBackOff(resume);
+    of.set(account, backOff);
     return backOff;
+  }
+
+  function backOffsOf({ account, isRefused }: AccountBatch): BackOff[] {
+    return [accounts.get(account), isRefused ? refusals.get(account) : undefined].filter((each) => each !== undefined);
   }
 
   function resume(released: readonly AccountBatch[]): void {
@@ -167,10 +176,10 @@ export function startSender(
 
   function settle(batch: AccountBatch, rejectedEvents: readonly RejectedEvent[]): void {
     outage.reset();
-    for (const held of [batch, batch.account]) {
-      const backOff = backOffs.get(held);
+    for (const of of batch.isRefused ? [accounts, refusals] : [accounts]) {
+      const backOff = of.get(batch.account);
       backOff?.reset();
-      if (!backOff?.isWaiting()) backOffs.delete(held);
+      if (!backOff?.isWaiting()) of.delete(batch.account);
     }
     tally.sent += batch.texts.length - rejectedEvents.length;
     tally.rejected += rejectedEvents.length;
@@ -217,7 +226,7 @@ export function startSender(
     stop: () => {
       clearTimeout(timer);
       isStopped = true;
-      for (const backOff of [outage, ...backOffs.values()]) backOff.stop();
+      for (const backOff of [outage, ...accounts.values(), ...refusals.values()]) backOff.stop();
       collector.close();
       change.notify();
     },

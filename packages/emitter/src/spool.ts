@@ -49,6 +49,7 @@ export class Spool {
   #nextNumber: number;
   #newest: SpoolFile | undefined;
   #hasGrown = false;
+  #isClosed = false;
   #failedAt: number | undefined;
 
   private constructor(settings: SpoolSettings, lock: SpoolLock, report: Report, found: readonly FoundFile[]) {
@@ -101,10 +102,11 @@ export class Spool {
     }
   }
 
-  /** Those of its events that can be read; that there are fewer than so many is reported. Waits while no file can be read. */
+  /** Those of its events that can be read; that there are fewer than so many is reported. */
   async load(file: SpoolFile | undefined, events: number): Promise<string[]> {
     try {
-      const texts = ((await file?.read()) ?? []).filter((line) => parseJson(line) !== undefined);
+      const lines = file ? await this.#read(file) : [];
+      const texts = lines.filter((line) => parseJson(line) !== undefined);
       if (texts.length < events) {
         this.failed(
           `has ${events - texts.length} events that cannot be read; their file is kept, with the end .damaged`,
@@ -112,11 +114,6 @@ export class Spool {
       }
       return texts;
     } catch (error) {
-      if (PASSING.has(Object(error).code)) {
-        this.failed('cannot be read at the moment, which is tried again', error);
-        await delay(HOLD_OFF_MS, undefined, { ref: false });
-        return this.load(file, events);
-      }
       this.failed('cannot be read; its file is kept, with the end .damaged', error);
       return [];
     }
@@ -143,8 +140,22 @@ export class Spool {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#forcing);
     await this.#lock.release();
+  }
+
+  /** Its lines, as soon as the system can open files again. */
+  async #read(file: SpoolFile, isTold = false): Promise<string[]> {
+    try {
+      return await file.read();
+    } catch (error) {
+      if (!PASSING.has(Object(error).code)) throw error;
+      if (!isTold) this.failed('cannot be read at the moment, which is tried again', error);
+      await delay(HOLD_OFF_MS, undefined, { ref: false });
+      // By now it may be another process's, and nobody waits for its events.
+      return this.#isClosed ? new Promise(() => undefined) : this.#read(file, true);
+    }
   }
 
   #force(): void {

@@ -37,7 +37,7 @@ export interface RunningClickHouse extends RunningServer {
 
 export interface ClickHouseOptions {
   /** The data goes to `<dataDir>/clickhouse`, the log to `<dataDir>/clickhouse.log`; configuration and password stay in it. */
-  dataDir: string | DataDirectory;
+  dataDir: DataDirectory;
   /** Default: any free one. */
   httpPort?: number | undefined;
   /** The one that the roles of clickhouse/users.xml are for. Default: meterline. */
@@ -53,34 +53,31 @@ export interface ClickHouseOptions {
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
-  const { dataDir, shard, database = DATABASE } = options;
+  const { dataDir: directory, shard, database = DATABASE } = options;
   const label = engineLabel(shard?.number);
+  const path = directory.file(label);
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const passwords = passwordsFrom(directory.secret);
+  const [config, users] = [directory.file(`${label}-config.xml`), directory.file(`${label}-users.xml`)];
+  // In files, because every user of the machine can read the arguments of a process.
+  await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined }));
+  await writePrivateText(config, configXml(users, passwords, shard));
   return launchOnPort(options.httpPort, 'ClickHouse (HTTP)', async (httpPort) => {
     const url = `http://${LOOPBACK}:${httpPort}`;
-    const server = await startServer(dataDir, async (directory) => {
-      const path = directory.file(label);
-      await mkdir(path, { recursive: true, mode: 0o700 });
-      const passwords = passwordsFrom(directory.secret);
-      const [config, users] = [directory.file(`${label}-config.xml`), directory.file(`${label}-users.xml`)];
-      // In files, because every user of the machine can read the arguments of a process.
-      await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined }));
-      await writePrivateText(config, configXml(users, passwords, shard));
-      return {
-        name: shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse',
-        label,
-        args: [
-          ...[programFile('engine'), library, String(FREE_SPACE.endsBelow), '--config-file', config],
-          ...['--http_port', String(httpPort), '--listen_host', LOOPBACK],
-          ...(shard ? ['--tcp_port', String(shard.tcpPorts[shard.number - 1])] : []),
-        ],
-        ends: 'input',
-        cwd: path,
-        env: ENVIRONMENT,
-        url,
-        answers: () => pingClickHouse(url, passwords[OWNER]),
-      };
+    const server = await startServer(directory, {
+      name: shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse',
+      label,
+      args: [
+        ...[programFile('engine'), library, String(FREE_SPACE.endsBelow), '--config-file', config],
+        ...['--http_port', String(httpPort), '--listen_host', LOOPBACK],
+        ...(shard ? ['--tcp_port', String(shard.tcpPorts[shard.number - 1])] : []),
+      ],
+      ends: 'input',
+      cwd: path,
+      env: ENVIRONMENT,
+      url,
+      answers: () => pingClickHouse(url, passwords[OWNER]),
     });
-    const passwords = passwordsFrom(server.secret);
     return { ...server, httpPort, shard, user: OWNER, password: passwords[OWNER], passwords };
   });
 }

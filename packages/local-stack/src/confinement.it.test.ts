@@ -95,9 +95,9 @@ it('another user of the machine gets no file by ClickHouse, and none that has a 
 });
 
 it('no password is in the arguments of a process or in a log', async () => {
-  const { clickhouse, redis } = stack;
+  const { clickhouse, redis, directory } = stack;
   const urls = Object.values(redis.urls).map((url) => new URL(url).password);
-  const passwords = [clickhouse.secret, ...Object.values(clickhouse.passwords), ...urls];
+  const passwords = [directory.secret, ...Object.values(clickhouse.passwords), ...urls];
   const args = [clickhouse.pid, redis.pid].map((pid) => `/proc/${pid}/cmdline`);
   for (const file of [clickhouse.logFile, redis.logFile, ...(process.platform === 'linux' ? args : [])]) {
     const content = await readFile(file, 'utf8');

@@ -40,7 +40,7 @@ export interface RunningRedis extends RunningServer {
 
 export interface RedisOptions {
   /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`; configuration and password stay in it. */
-  readonly dataDir: string | DataDirectory;
+  readonly dataDir: DataDirectory;
   /** Default: any free one. */
   readonly port?: number | undefined;
   /** Of the queues that users may use. Default: any. */
@@ -53,31 +53,30 @@ export interface RedisOptions {
  * Starts a Redis on the loopback address that keeps every acknowledged write over a restart, `kill -9` and a power cut.
  * @throws LocalStackError
  */
-export async function startRedis({ dataDir, port: wanted, queuePrefix, say }: RedisOptions): Promise<RunningRedis> {
+export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
+  const { dataDir: directory, port: wanted, queuePrefix, say } = options;
   const binary = await ensureRedisServer({ say });
+  const path = directory.file('redis');
+  await mkdir(path, { recursive: true, mode: 0o700 });
   return launchOnPort(wanted, 'Redis', async (port) => {
-    const server = await startServer(dataDir, async (directory) => {
-      const path = directory.file('redis');
-      await mkdir(path, { recursive: true, mode: 0o700 });
-      const url = `redis://admin:${passwordOf(directory.secret, 'redis')}@${LOOPBACK}:${port}`;
-      // A file, because every user of the machine can read the arguments of a process.
-      const configuration = directory.file('redis.conf');
-      await writePrivateText(configuration, await usersFor(url, queuePrefix));
-      return {
-        name: 'Redis',
-        label: 'redis',
-        // Redis logs to its standard output, which the lifeline sends to the log file together with start-up errors.
-        args: [
-          ...[programFile('lifeline'), binary, configuration],
-          ...['--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
-        ],
-        ends: 'child',
-        cwd: path,
-        url,
-        answers: () => pingRedis(url),
-      };
+    const url = `redis://admin:${passwordOf(directory.secret, 'redis')}@${LOOPBACK}:${port}`;
+    // A file, because every user of the machine can read the arguments of a process.
+    const configuration = directory.file('redis.conf');
+    await writePrivateText(configuration, await usersFor(url, queuePrefix));
+    const server = await startServer(directory, {
+      name: 'Redis',
+      label: 'redis',
+      // Redis logs to its standard output, which the lifeline sends to the log file together with start-up errors.
+      args: [
+        ...[programFile('lifeline'), binary, configuration],
+        ...['--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
+      ],
+      ends: 'child',
+      cwd: path,
+      url,
+      answers: () => pingRedis(url),
     });
-    const urls = Object.fromEntries(REDIS_USERS.map((user) => [user, redisUrlOf(server.url, user)]));
+    const urls = Object.fromEntries(REDIS_USERS.map((user) => [user, redisUrlOf(url, user)]));
     return { ...server, port, urls: urls as Record<RedisUser, string> };
   });
 }

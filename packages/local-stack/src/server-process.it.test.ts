@@ -1,17 +1,23 @@
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { testFolder } from '../../../test/harness/test-folder.js';
+import { DataDirectory } from './data-directory.js';
 import { startServer } from './server-process.js';
 
 const folder = testFolder('each test');
+let directory: DataDirectory;
+beforeEach(async () => {
+  directory = await DataDirectory.open(folder());
+});
+afterEach(() => directory.close());
 
 /** A program whose process is ready at once, or never. */
 function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
-  return startServer(folder(), async () => ({
+  return startServer(directory, {
     ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], ends: 'channel', url: '' },
     answers: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no answer'))),
     ...limits,
-  }));
+  });
 }
 
 it.each([

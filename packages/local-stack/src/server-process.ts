@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { DataDirectory, signalTo } from './data-directory.js';
+import { type DataDirectory, signalTo } from './data-directory.js';
 import { LocalStackError } from './errors.js';
 
 /** Long, because Redis reads a large append-only file first, and a busy machine starts nothing fast. One that ends is noticed at once. */
@@ -30,8 +30,6 @@ export interface RunningServer {
   /** What a message calls it. */
   readonly name: string;
   readonly url: string;
-  /** That of its data directory. */
-  readonly secret: string;
   /** The process that holds the data and the ports, so that a fault test kills the right one. */
   readonly pid: number;
   readonly logFile: string;
@@ -81,29 +79,6 @@ export async function probe(
   return { status: response.status, text: await response.text() };
 }
 
-/**
- * Starts a server and waits until it answers.
- *
- * @param dataDir a path: its lock is taken, and given back when the server is gone. An open directory: it stays open
- * @throws LocalStackError when the directory is in use, or the server ends early or is not ready in time; it is gone then
- */
-export async function startServer(
-  dataDir: string | DataDirectory,
-  describe: (directory: DataDirectory) => Promise<ServerOptions>,
-): Promise<RunningServer> {
-  const directory = typeof dataDir === 'string' ? await DataDirectory.open(dataDir) : dataDir;
-  const release = () => {
-    if (directory !== dataDir) directory.close();
-  };
-  try {
-    const restart = () => startServer(dataDir, describe);
-    return await launch(await describe(directory), directory, { release, restart });
-  } catch (error) {
-    release();
-    throw error;
-  }
-}
-
 /** While it starts. */
 interface StartingServer extends RunningServer {
   /** That of the lifeline, until it has said its child's. */
@@ -112,11 +87,13 @@ interface StartingServer extends RunningServer {
   readonly logStart: number;
 }
 
-async function launch(
-  options: ServerOptions,
-  directory: DataDirectory,
-  { release, restart }: Pick<RunningServer, 'restart'> & { readonly release: () => void },
-): Promise<RunningServer> {
+/**
+ * Starts a server and waits until it answers.
+ *
+ * @param directory stays open
+ * @throws LocalStackError when the server ends early or is not ready in time; it is gone then
+ */
+export async function startServer(directory: DataDirectory, options: ServerOptions): Promise<RunningServer> {
   const { name, url, ends } = options;
   const log = await openLog(directory.file(`${options.label}.log`));
   // Detached, so that Ctrl-C in a terminal reaches only the process that owns it, and that one decides the order in which things stop.
@@ -139,17 +116,15 @@ async function launch(
   const server: StartingServer = {
     name,
     url,
-    secret: directory.secret,
     pid: child.pid ?? 0,
     logFile: log.path,
     logStart: log.start,
     exited: exited.then(async (end) => {
       // A lifeline that was killed has not ended its child.
       if (ends === 'child' && end.signal !== null) await endOrphan(server.pid);
-      release();
       return end;
     }),
-    restart,
+    restart: () => startServer(directory, options),
     kill: async () => {
       signalTo(server.pid, 'SIGKILL');
       await server.exited;

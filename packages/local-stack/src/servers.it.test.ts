@@ -112,13 +112,16 @@ it.each(['stop', 'kill'] as const)(
 it('ClickHouse names its log when it cannot start', async () => {
   await mkdir(folder('clickhouse-users.d'));
   await writeFile(folder('clickhouse-users.d', 'damaged.xml'), '<clickhouse');
-  await expect(startClickHouse({ dataDir: folder() })).rejects.toMatchObject({
+  const directory = await DataDirectory.open(folder());
+  await expect(startClickHouse({ dataDir: directory })).rejects.toMatchObject({
     message: expect.stringContaining(`The end of ${folder('clickhouse.log')}:`),
   });
+  directory.close();
 });
 
 it('Redis has the users of redis/users.conf alone, evicts nothing, and logs every write', async () => {
-  const redis = await startRedis({ dataDir: folder(), queuePrefix: 'mine' });
+  const directory = await DataDirectory.open(folder());
+  const redis = await startRedis({ dataDir: directory, queuePrefix: 'mine' });
   const users = String(await redisCommand(redis.url, 'ACL', 'LIST'));
   const on = ['admin', 'alerts', 'collector', 'operator', 'producer', 'query', 'worker'];
   expect([...users.matchAll(/user (\w+) on/g)].map(([, user]) => user).sort()).toEqual(on);
@@ -128,6 +131,7 @@ it('Redis has the users of redis/users.conf alone, evicts nothing, and logs ever
   const settings = await redisCommand(redis.url, 'CONFIG', 'GET', 'maxmemory-policy', 'append*');
   expect(settings).toEqual(expect.arrayContaining(['noeviction', 'appendonly', 'yes', 'appendfsync', 'always']));
   await redis.stop();
+  directory.close();
   expect(await readFile(redis.logFile, 'utf8')).toMatch(/Ready to accept connections/);
 });
 
@@ -137,8 +141,10 @@ it('a port that was asked for is refused in one line when something else uses it
   await once(other, 'listening');
   const line = new RegExp(`^Port ${port} on 127\\.0\\.0\\.1, .* is in use by another process\\.$`);
   const refused = { name: 'LocalStackError', message: expect.stringMatching(line) };
-  await expect(startRedis({ dataDir: folder(), port })).rejects.toMatchObject(refused);
-  await expect(startClickHouse({ dataDir: folder(), httpPort: port })).rejects.toMatchObject(refused);
+  const dataDir = await DataDirectory.open(folder());
+  await expect(startRedis({ dataDir, port })).rejects.toMatchObject(refused);
+  await expect(startClickHouse({ dataDir, httpPort: port })).rejects.toMatchObject(refused);
+  dataDir.close();
   other.close();
 });
 

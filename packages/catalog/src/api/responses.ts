@@ -211,19 +211,6 @@ export const errorAnswerSchema = z.object({
   requestId: described(z.string(), 'Quote it when asking for help. Also in the header X-Request-Id.'),
 });
 
-/** What a collector says of each event of a request. */
-export const receiptSchema = z.object({
-  accepted: wholeNumber({ minimum: 0 }),
-  results: z.array(
-    z.object({
-      index: wholeNumber({ minimum: 0 }),
-      status: z.string(),
-      reason: z.optional(z.string()),
-      message: z.optional(z.string()),
-    }),
-  ),
-});
-
 /*
  * API keys of a service account. The specification names the form of the paths and the scopes; the members are ours.
  */

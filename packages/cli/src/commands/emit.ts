@@ -44,14 +44,12 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const collector = check ? undefined : await context.settings.collector(flags.url);
   const signal = context.interruption();
   const account = flags.account ?? context.environment.METERLINE_ACCOUNT;
-  const send = collector
-    ? toCollector(collector, { account, isTrial: dryRun, signal })
-    : onlyChecked(context.now, account);
+  const send = collector ? toCollector(collector, account, dryRun, signal) : onlyChecked(context.now, account);
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
   const tally = new Tally();
   try {
-    await emitLines({ input, send, batchSize, signal }, tally);
+    await emitLines(input, send, batchSize, tally, signal);
   } catch (error) {
     reportBadLines(context, name, tally);
     if (!isTrial) say(context, `${tally.progress()} before the failure. ${HARMLESS}`);
@@ -118,18 +116,17 @@ interface Line {
 /** Sends the lines, and tells the tally what becomes of them. */
 type Send = (lines: readonly Line[], tally: Tally) => Promise<void>;
 
-interface EmissionOptions {
-  readonly input: AsyncIterable<Buffer>;
-  readonly send: Send;
-  readonly batchSize: number;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Sends every line that is an object and counts the others. An abort is not an error: it ends the emission between two batches.
  * @param tally kept up to date all along, so that it says how far things came when this rejects
  */
-async function emitLines({ input, send, batchSize, signal }: EmissionOptions, tally: Tally): Promise<void> {
+async function emitLines(
+  input: AsyncIterable<Buffer>,
+  send: Send,
+  batchSize: number,
+  tally: Tally,
+  signal: AbortSignal,
+): Promise<void> {
   let batch: Line[] = [];
   let batchBytes = 0;
   const flush = async () => {
@@ -175,20 +172,19 @@ function completed(object: object, account: string | undefined): object {
   return { ...(account !== undefined && { accountId: account }), ...object, ...(isOtherText && { eventId: ANY_UUID }) };
 }
 
-interface CollectorOptions {
-  /** Of events that name none. */
-  readonly account: string | undefined;
-  /** Events are checked, and none is kept. */
-  readonly isTrial: boolean;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Sends the events of each account in a request of its own, or in several if one would be too large.
+ * @param own of events that name none
+ * @param isTrial events are checked, and none is kept
  * @throws CommandError when the collector does not take them; some may be in the queue then
  * @throws the signal's reason once it is aborted
  */
-function toCollector({ url, key }: CollectorSettings, { account: own, isTrial, signal }: CollectorOptions): Send {
+function toCollector(
+  { url, key }: CollectorSettings,
+  own: string | undefined,
+  isTrial: boolean,
+  signal: AbortSignal,
+): Send {
   const client = new MeterlineClient({ baseUrl: url.value, credential: key.value });
 
   async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {

@@ -1,12 +1,16 @@
 /** From a rejection's payload to what goes into the queue again, with fields changed on request. Pure. */
 import {
   countValues,
+  decimalOfNumber,
   isJobRejection,
   MAX_EVENTS_PER_JOB,
   MAX_JOB_VALUES,
+  parseDecimalText,
   parseJson,
   payloadOf,
   referencedPosition,
+  toScaled,
+  USAGE_SCALE,
 } from '@meterline/catalog';
 import type { OpenRejection } from '@meterline/warehouse';
 
@@ -30,8 +34,13 @@ export function parseEdit(text: string): { readonly field: string; readonly valu
   const [, field, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (field === undefined || value === undefined) return undefined;
   const parsed = parseJson(value);
-  const isExact = typeof parsed !== 'number' || String(parsed) === value;
-  return { field, value: parsed === undefined || !isExact ? value : parsed };
+  return { field, value: parsed === undefined || losesDigits(parsed, value) ? value : parsed };
+}
+
+function losesDigits(parsed: unknown, text: string): boolean {
+  const digits = parseDecimalText(text);
+  if (typeof parsed !== 'number' || !digits) return false;
+  return toScaled(digits, USAGE_SCALE) !== toScaled(decimalOfNumber(parsed), USAGE_SCALE);
 }
 
 export const OVERSIZED =

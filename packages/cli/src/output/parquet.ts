@@ -69,10 +69,9 @@ export function openParquet(draft: FileHandle): FocusSink & { finish(): Promise<
 
 /** A bigint is a decimal without its point, or milliseconds. */
 function cellOf(column: FocusColumn, charge: FocusCharge): string | bigint | null {
-  const value = column.value(charge);
-  if (value === null) return null;
-  if (typeof value === 'number') return BigInt(value);
-  return column.type === 'Decimal' ? scaled(value, column.scale) : value;
+  if (column.type === 'String') return charge[column.name];
+  if (column.type === 'Date/Time') return BigInt(charge[column.name]);
+  return scaled(charge[column.name], column.scale);
 }
 
 function scaled(text: string, scale: number): bigint {

@@ -24,7 +24,8 @@ const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const sati
 
 /** What all charges of an export have in common. */
 export interface FocusSetting {
-  readonly account: FocusCharge['account'];
+  readonly account: { readonly id: string; readonly name: string };
+  /** It publishes and invoices too. */
   readonly provider: string;
   /** A calendar month. */
   readonly month: Window;
@@ -45,22 +46,35 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
     const { resourceType, unit } = DIMENSIONS[billingDimension];
     const [typeName, serviceName, category, subcategory] = FOCUS_SERVICES[resourceType];
     const meter = meterOf(billingDimension);
+    const unitName = FOCUS_UNITS[unit];
     // Members may not see workspaces.
     const workspace = group.workspace ?? null;
     const place = workspace === null ? '' : ` in ${workspace}`;
     const common = {
-      ...{ account, provider, month, resourceName, workspace, meter, serviceName },
-      description: `${meter} of ${typeName.toLowerCase().replace('mcp', 'MCP')} ${resourceName}${place}`,
-      resourceId: resourceId([account.id, ...(workspace === null ? [] : [workspace]), resourceType, resourceName]),
-      resourceType: typeName,
-      serviceCategory: category,
-      serviceSubcategory: subcategory,
-      sku: billingDimension,
-      unit: FOCUS_UNITS[unit],
+      ...{ BillingAccountId: account.id, BillingAccountName: account.name, BillingCurrency: 'USD' },
+      ...{ BillingPeriodStart: month.startTime, BillingPeriodEnd: month.endTime },
+      // Meterline issues no invoices, so no charge corrects one: a late or corrected event changes the rows of its own month.
+      ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeFrequency: 'Usage-Based', InvoiceId: null },
+      ChargeDescription: `${meter} of ${typeName.toLowerCase().replace('mcp', 'MCP')} ${resourceName}${place}`,
+      ...{ ConsumedUnit: unitName, PricingUnit: unitName },
+      ...{ ProviderName: provider, PublisherName: provider, InvoiceIssuerName: provider },
+      ResourceId: resourceId([account.id, ...(workspace === null ? [] : [workspace]), resourceType, resourceName]),
+      ...{ ResourceName: resourceName, ResourceType: typeName },
+      ...{ ServiceCategory: category, ServiceName: serviceName, ServiceSubcategory: subcategory },
+      // A price list has one price for a dimension at a time.
+      ...{ SkuId: billingDimension, SkuMeter: meter, SkuPriceDetails: null, SkuPriceId: billingDimension },
+      ...{ SubAccountId: workspace, SubAccountName: workspace },
     };
     return group.timeseries
       .filter(({ cost, usage }) => cost !== ZERO || usage !== ZERO)
-      .map(({ timestamp, cost, usage }) => ({ ...common, cost, usage, period: periodFrom(timestamp, resolution) }));
+      .map(({ timestamp, cost, usage }) => ({
+        ...common,
+        ...chargePeriod(timestamp, resolution),
+        // Nothing is discounted after its price or paid in advance, so all four costs are what the events cost.
+        ...{ BilledCost: cost, ContractedCost: cost, EffectiveCost: cost, ListCost: cost },
+        // Prices are of the unit that usage is measured in, so both quantities are the usage.
+        ...{ ConsumedQuantity: usage, PricingQuantity: usage },
+      }));
   });
 }
 
@@ -69,10 +83,10 @@ function resourceId(parts: readonly string[]): string {
   return parts.map(encodeURIComponent).join('/');
 }
 
-function periodFrom(timestamp: string, resolution: FocusResolution): Window {
-  const startTime = parseTimestamp(timestamp);
-  if (startTime === undefined) throw new RangeError(`not a time: ${timestamp}`);
-  return { startTime, endTime: startTime + FOCUS_PERIOD_MS[resolution] };
+function chargePeriod(timestamp: string, resolution: FocusResolution) {
+  const start = parseTimestamp(timestamp);
+  if (start === undefined) throw new RangeError(`not a time: ${timestamp}`);
+  return { ChargePeriodStart: start, ChargePeriodEnd: start + FOCUS_PERIOD_MS[resolution] };
 }
 
 /** One service for each resource type: what the resource and the service are called, and the allowed values of its two categories. */

@@ -2,25 +2,20 @@ import { expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
 import { FOCUS_COLUMNS, type FocusCharge, focusCsvHeading, focusCsvLines } from './columns.js';
 
-const MONTH = { startTime: Date.UTC(2025, 9), endTime: Date.UTC(2025, 10) };
+const [COST, USAGE] = [decimalText('0.000000000001'), decimalText('999999999999999.999999999')];
+const [OCTOBER, NOVEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10)];
 const CHARGE: FocusCharge = {
-  account: { id: 'acme', name: 'Acme\r\n"West"\n' },
-  provider: 'Us, Inc',
-  month: MONTH,
-  period: { startTime: MONTH.startTime, endTime: Date.UTC(2025, 9, 2) },
-  description: ' blank at both ends ',
-  resourceId: 'acme/agent/x',
-  resourceName: '=1+1',
-  resourceType: 'Agent',
-  serviceName: 'Agents',
-  serviceCategory: 'AI and Machine Learning',
-  serviceSubcategory: 'AI Platforms',
-  sku: 'agent_compute_runtime_gbs',
-  meter: 'Compute Runtime',
-  usage: decimalText('999999999999999.999999999'),
-  unit: 'GB-Seconds',
-  cost: decimalText('0.000000000001'),
-  workspace: null,
+  ...{ BilledCost: COST, ContractedCost: COST, EffectiveCost: COST, ListCost: COST },
+  ...{ BillingAccountId: 'acme', BillingAccountName: 'Acme\r\n"West"\n', BillingCurrency: 'USD' },
+  ...{ BillingPeriodStart: OCTOBER, BillingPeriodEnd: NOVEMBER },
+  ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeDescription: ' blank at both ends ' },
+  ...{ ChargeFrequency: 'Usage-Based', ChargePeriodStart: OCTOBER, ChargePeriodEnd: Date.UTC(2025, 9, 2) },
+  ...{ ConsumedQuantity: USAGE, PricingQuantity: USAGE, ConsumedUnit: 'GB-Seconds', PricingUnit: 'GB-Seconds' },
+  ...{ InvoiceId: null, InvoiceIssuerName: 'Us, Inc', ProviderName: 'Us, Inc', PublisherName: 'Us, Inc' },
+  ...{ ResourceId: 'acme/agent/x', ResourceName: '=1+1', ResourceType: 'Agent' },
+  ...{ ServiceCategory: 'AI and Machine Learning', ServiceName: 'Agents', ServiceSubcategory: 'AI Platforms' },
+  ...{ SkuId: 'agent_compute_runtime_gbs', SkuPriceId: 'agent_compute_runtime_gbs', SkuPriceDetails: null },
+  ...{ SkuMeter: 'Compute Runtime', SubAccountId: null, SubAccountName: null },
 };
 
 it('a line quotes what would break it, changes no name, and leaves a null empty', () => {

@@ -136,8 +136,8 @@ async function writeMonth(
       await sink.write(charges);
       rows += charges.length;
       sums = {
-        cost: addDecimals(sums.cost, sumDecimals(charges.map(({ cost }) => cost))),
-        usage: addDecimals(sums.usage, sumDecimals(charges.map(({ usage }) => usage))),
+        cost: addDecimals(sums.cost, sumDecimals(charges.map(({ BilledCost }) => BilledCost))),
+        usage: addDecimals(sums.usage, sumDecimals(charges.map(({ ConsumedQuantity }) => ConsumedQuantity))),
       };
       totals = { cost: page.summary.totalCost, usage: page.summary.totalUsage };
     }

@@ -7,7 +7,6 @@ import {
   type Role,
   sumDecimals,
   upTo,
-  ZERO,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo } from 'react';
@@ -68,10 +67,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   );
 
   const first = source?.first;
-  // Without a breakdown there is always one entry, and usage may cost nothing.
-  const isZero = query.groupBy?.length === 0 && first?.data[0]?.summary.cost === ZERO;
-  const used = useMetrics(account, isZero ? { ...query, groupBy: ['billing_dimension'] } : undefined, isZero);
-  const isSameView = !isStale || writeView(of) === writeView(view);
+  const isSameView = !isStale || writeView({ ...of, account: view.account }) === writeView(view);
   const { sort, search, pageSize } = view;
   const needsAll = needsAllGroups(view);
   // A page of very many buckets has fewer groups.
@@ -163,7 +159,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     isForbidden,
     isStale,
     /** There was no usage at all. Not said of another view while its answer is on its way. */
-    isEmpty: isSameView && (isZero ? used.data : first)?.data.length === 0,
+    isEmpty: isSameView && source?.isUsed === false,
     result,
     breakdown,
     figures,

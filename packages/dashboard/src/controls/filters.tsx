@@ -120,7 +120,7 @@ function ValuePicker(props: ValuePickerProps) {
   const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
   const turn = (isOpen: boolean, isApplied: boolean) => {
     // The list stays open and says why; Escape closes it.
-    if (!isOpen && isApplied && tooMany) return;
+    if (!isOpen && isApplied && isChanged && tooMany) return;
     if (isOpen) {
       setValues(filter?.values ?? []);
       setExcluded(filter?.isExcluded ?? false);
@@ -179,7 +179,7 @@ function ValuePicker(props: ValuePickerProps) {
           <Quiet disabled={values.length === 0} onClick={() => setValues([])}>
             None
           </Quiet>
-          <Primary disabled={tooMany !== false} onClick={() => turn(false, true)}>
+          <Primary disabled={isChanged && tooMany !== false} onClick={() => turn(false, true)}>
             Apply{values.length > 0 && ` (${values.length})`}
           </Primary>
         </div>

@@ -24,6 +24,7 @@ const KINDS: readonly Choice<TableKind>[] = [
 
 export function ExportMenu({ now, ...source }: ExportMenuProps) {
   const { client, over } = useSession();
+  const { signal } = over;
   const { account, query } = source;
   const [read, setRead] = useState('');
   const { mutate, isPending, isError, error } = useMutation({
@@ -31,10 +32,15 @@ export function ExportMenu({ now, ...source }: ExportMenuProps) {
       setRead('');
       const file =
         typeof wanted === 'string'
-          ? await tableFile(client, source, wanted, (groups) => setRead(`, ${localized(counted(groups, 'group'))}`))
-          : await focusFile(client, wanted, (rows) => setRead(`, ${localized(counted(rows, 'row'))}`));
-      // Whoever is signed in by now may be somebody else.
-      if (!over.signal.aborted) download(file);
+          ? await tableFile(
+              client,
+              source,
+              wanted,
+              (groups) => setRead(`, ${localized(counted(groups, 'group'))}`),
+              signal,
+            )
+          : await focusFile(client, wanted, (rows) => setRead(`, ${localized(counted(rows, 'row'))}`), signal);
+      download(file);
     },
   });
   if (isPending) return <span className="control">Exporting{read}…</span>;

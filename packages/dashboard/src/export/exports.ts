@@ -1,12 +1,6 @@
 /** The files that the page can write. */
 import { csvHeading, csvRow, formatTimestamp, groupsCsvColumns, seriesCsvLines, ZERO } from '@meterline/catalog';
-import {
-  ALL_ACCOUNTS,
-  type MeterlineClient,
-  type MetricsAnswer,
-  type MetricsEntry,
-  type MetricsQuery,
-} from '@meterline/client';
+import { ALL_ACCOUNTS, type MeterlineClient, type MetricsQuery } from '@meterline/client';
 import { exportFocus, type FocusQuestion, focusCsvHeading, focusCsvLines } from '@meterline/client/focus';
 import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
@@ -32,18 +26,21 @@ const TYPE = 'text/csv;charset=utf-8';
 /**
  * Reads every page again, so that the file shows one moment, and writes the rows that the table shows.
  * @param onRead called with the number of groups so far
+ * @param signal ends the reading
  */
 export async function tableFile(
   client: MeterlineClient,
   { account, view, query, previousQuery }: TableSource,
   kind: TableKind,
   onRead: (groups: number) => void,
+  signal: AbortSignal,
 ): Promise<ExportedFile> {
-  const { answer, entries } = await readAll(client, account, query, onRead);
-  const before =
-    previousQuery && (await readAll(client, account, previousQuery, (groups) => onRead(entries.length + groups)));
-  const previousCost = previousCostIn(before && { entries: before.entries, isWhole: true }, view.groupBy);
-  const all = entries
+  const answer = await client.allMetrics(account, query, { onRead, signal });
+  const read = answer.data.length;
+  const further = { onRead: (groups: number) => onRead(read + groups), signal };
+  const before = previousQuery && (await client.allMetrics(account, previousQuery, further));
+  const previousCost = previousCostIn(before && { entries: before.data, isWhole: true }, view.groupBy);
+  const all = answer.data
     .map((entry) => rowOf(entry, view.groupBy))
     .map((row) => ({ ...row, previousCost: previousCost(row.key) }));
   const rows = searchRows(sortRows(all, view.sort), view.search);
@@ -73,32 +70,16 @@ export async function tableFile(
   return { name: fileName(parts), content: new Blob([...lines], { type: TYPE }) };
 }
 
-async function readAll(
-  client: MeterlineClient,
-  account: string,
-  query: MetricsQuery,
-  onRead: (groups: number) => void,
-) {
-  const entries: MetricsEntry[] = [];
-  const onRestart = () => void entries.splice(0);
-  let answer: MetricsAnswer | undefined;
-  for await (const page of client.metricsPages(account, query, { onRestart })) {
-    entries.push(...page.data);
-    answer = page;
-    onRead(entries.length);
-  }
-  if (!answer) throw new Error('There was no answer.');
-  return { answer, entries };
-}
-
 /**
  * A month as FOCUS 1.2, with the bytes that `meterline export focus` writes.
  * @param onRead called with the number of rows so far
+ * @param signal ends the reading
  */
 export async function focusFile(
   client: MeterlineClient,
   question: FocusQuestion,
   onRead: (rows: number) => void,
+  signal: AbortSignal,
 ): Promise<ExportedFile> {
   const open = () => {
     // A browser may keep the parts of a blob on disk.
@@ -111,7 +92,7 @@ export async function focusFile(
     };
     return { parts, write };
   };
-  const { sink } = await exportFocus(client, question, open);
+  const { sink } = await exportFocus(client, question, open, { signal });
   const month = formatTimestamp(question.month).slice(0, 7);
   return { name: fileName([question.account, month, 'focus']), content: new Blob(sink.parts, { type: TYPE }) };
 }

@@ -9,6 +9,7 @@ import {
   type Resolution,
   upTo,
   type Window,
+  ZERO,
 } from '@meterline/catalog';
 import type { FilterQuery, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
 import {
@@ -85,6 +86,22 @@ async function fetchBreakdown(
   }
 }
 
+/** Without a breakdown there is always one entry; it costs nothing where nothing was used, or where that is free. */
+async function hasUsage(
+  session: Session,
+  account: string,
+  query: MetricsQuery,
+  first: MetricsAnswer,
+  signal: AbortSignal,
+) {
+  const isAsked = query.groupBy?.length === 0 && first.summary.totalCost === ZERO;
+  const groupBy = ['billing_dimension'] as const;
+  const { data } = isAsked
+    ? await session.client.metrics(account, { ...query, groupBy }, fresh(session, signal))
+    : first;
+  return data.length > 0;
+}
+
 /** The first page of groups and the whole. The last answer stays on the page until the next one comes. */
 export function useBreakdown(account: string, asked: Snapshot, filters: FilterQuery, enabled: boolean) {
   const session = useSession();
@@ -93,11 +110,12 @@ export function useBreakdown(account: string, asked: Snapshot, filters: FilterQu
   const whole = wholeQuery(view, query);
   return useQuery({
     queryKey: ['metrics', account, 'breakdown', query, whole],
-    queryFn: async ({ signal }) => ({
-      ...(await fetchBreakdown(session, account, query, whole, signal)),
+    queryFn: async ({ signal }) => {
+      const source = await fetchBreakdown(session, account, query, whole, signal);
+      const isUsed = await hasUsage(session, account, query, source.first, signal);
       // The page may still show the answer to the question before.
-      asked: { ...asked, query },
-    }),
+      return { ...source, isUsed, asked: { ...asked, query } };
+    },
     placeholderData: keepPreviousData,
     enabled,
   });

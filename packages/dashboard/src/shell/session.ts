@@ -42,8 +42,10 @@ interface Ends {
 }
 
 export function createSession(client: MeterlineClient, { end, signOut = end }: Ends): Session {
+  const over = new AbortController();
   const onError = (error: Error) => {
-    if (error instanceof MeterlineError && error.status === 401) end(error.message);
+    // What it had asked for may fail after its end, when another one has begun.
+    if (!over.signal.aborted && error instanceof MeterlineError && error.status === 401) end(error.message);
   };
   const queries = new QueryClient({
     queryCache: new QueryCache({ onError }),
@@ -63,7 +65,7 @@ export function createSession(client: MeterlineClient, { end, signOut = end }: E
     queries,
     openedAt: currentSecond(),
     signOut,
-    over: new AbortController(),
+    over,
     maxAgeSeconds: SHARED_SECONDS,
   };
 }

@@ -41,7 +41,7 @@ export function startService(
   directory: DataDirectory,
 ): Promise<RunningServer> {
   const listen = { LISTEN_HOST: LOOPBACK, ADMIN_PORT: String(adminPort), ...(port && { PORT: String(port) }) };
-  return startServer(directory, async () => ({
+  return startServer(directory, {
     name: `The ${name} service`,
     label: name,
     args: [fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url))],
@@ -55,7 +55,7 @@ export function startService(
         if (status !== 200) throw new Error(`${url} answers ${status}`);
       }
     },
-  }));
+  });
 }
 
 export function urlAt(port: number): string {

@@ -53,11 +53,11 @@ export class AccountDirectory {
     for await (const keys of this.#redis.scanStream({ match: `${start}*`, count: SCANNED_AT_ONCE })) {
       for (const key of z.array(z.string()).parse(keys)) ids.add(key.slice(start.length));
     }
+    const all = [...ids];
     const accounts: Account[] = [];
     // Not all at once: others ask who they are over the same connection.
-    for (let start = 0; start < ids.size; start += READ_AT_ONCE) {
-      const some = [...ids].slice(start, start + READ_AT_ONCE);
-      accounts.push(...(await Promise.all(some.map((id) => this.find(id)))));
+    for (let at = 0; at < all.length; at += READ_AT_ONCE) {
+      accounts.push(...(await Promise.all(all.slice(at, at + READ_AT_ONCE).map((id) => this.find(id)))));
     }
     return accounts;
   }

@@ -207,13 +207,17 @@ export class StoredGroups {
    * @throws ApiError `too_many_groups`; `too_many_stored_groups`, which says when there is room
    */
   async take(principal: Principal, groups: number): Promise<() => Promise<void>> {
-    const keys = [callerKey(principal), principal.account] as const;
-    const windows = await Promise.all([this.#caller.penalty(keys[0], groups), this.#account.penalty(keys[1], groups)]);
+    const taken: [RateLimiterAbstract, string][] = [];
     const giveBack = async () => {
-      await Promise.all([this.#caller.reward(keys[0], groups), this.#account.reward(keys[1], groups)]);
+      for (const [limiter, key] of taken) await limiter.reward(key, groups);
     };
-    for (const [index, limiter] of [this.#caller, this.#account].entries()) {
-      const { consumedPoints = 0, msBeforeNext = 0 } = windows[index] ?? {};
+    // The account's only when the caller may: what is refused to one must not be in the way of another meanwhile.
+    for (const [limiter, key] of [
+      [this.#caller, callerKey(principal)],
+      [this.#account, principal.account],
+    ] as const) {
+      const { consumedPoints, msBeforeNext } = await limiter.penalty(key, groups);
+      taken.push([limiter, key]);
       if (consumedPoints <= limiter.points) continue;
       await giveBack();
       const seconds = Math.ceil(msBeforeNext / 1000);
