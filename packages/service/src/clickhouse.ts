@@ -1,6 +1,5 @@
 /** Reaching ClickHouse when a service starts, apart from what the collector needs too, which has no use for its libraries. */
 import {
-  type ClickHouseFailure,
   ClusterError,
   checkCluster,
   checkConnection,
@@ -18,7 +17,7 @@ const CLICKHOUSE_FAILURES = {
   refused: 'refuses',
   foreign: 'does not answer as ClickHouse does',
   away: 'does not answer',
-} as const satisfies Record<ClickHouseFailure, string>;
+} as const satisfies Record<ReturnType<typeof clickHouseFailureKind>, string>;
 
 /**
  * Checks that ClickHouse answers and brings its schema up to date: of a cluster the hosts that answer, because the others concern

@@ -14,12 +14,7 @@ export {
   type Warehouse,
   type WarehouseOptions,
 } from './clickhouse/connection.js';
-export {
-  type ClickHouseFailure,
-  clickHouseFailureKind,
-  isContentError,
-  isStatementLimit,
-} from './clickhouse/errors.js';
+export { clickHouseFailureKind, isContentError, isStatementLimit } from './clickhouse/errors.js';
 export { type Cluster, localDatabase } from './clickhouse/hosts.js';
 export { EventRows, Names, type PricedEvent } from './events/event-rows.js';
 export * from './events/price-books.js';

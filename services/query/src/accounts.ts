@@ -18,7 +18,7 @@ import {
   WORKSPACE_IGNORED,
 } from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySchema } from '@meterline/catalog';
-import { type Account, type AccountDirectory, type ApiKey, type Role, TooManyApiKeys } from '@meterline/service/access';
+import { type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { noSuchApiKey, tooManyApiKeys } from './http/errors.js';
@@ -35,19 +35,11 @@ export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
   };
 }
 
-interface AccountEntry extends Pick<Account, 'id' | 'name'> {
-  readonly role: Role;
-  readonly createdAt?: string;
-}
-
 /**
  * An operator's are those that are registered. A token is fresher than what was registered: the platform, which issues it, owns
  * accounts.
  */
-async function accountsOf(
-  { roles, accountNames, isOperator }: Caller,
-  accounts: AccountDirectory,
-): Promise<AccountEntry[]> {
+async function accountsOf({ roles, accountNames, isOperator }: Caller, accounts: AccountDirectory) {
   const found = isOperator
     ? await accounts.list()
     : await Promise.all([...roles.keys()].map((id) => accounts.find(id)));

@@ -52,10 +52,18 @@ afterEach(() => {
   jwks.server.close();
 });
 
-const token = (kid: string, key = keys.one) =>
-  new SignJWT(CLAIMS).setProtectedHeader({ alg: 'ES256', kid }).sign(key.privateKey);
+const token = (kid: string, key = keys.one, claims = {}) =>
+  new SignJWT({ ...CLAIMS, ...claims }).setProtectedHeader({ alg: 'ES256', kid }).sign(key.privateKey);
 const accepts = async (text: string) => (await verifier.verify(text)) !== undefined;
 const UNAVAILABLE = expect.objectContaining({ status: 503, code: 'auth_unavailable' });
+
+it.each([
+  [true, 'begins in 5 s, by the clock of an issuer that is ahead', { nbf: NOW.getTime() / 1000 + 5 }],
+  [false, 'begins in 10 s', { nbf: NOW.getTime() / 1000 + 10 }],
+  [false, 'ends now', { exp: NOW.getTime() / 1000 }],
+])('it is %s that a token is accepted that %s', async (isAccepted, _what, claims) => {
+  expect(await accepts(await token('one', keys.one, claims))).toBe(isAccepted);
+});
 
 it('while the published keys cannot be fetched, a token of a known key is accepted for as long as keys are kept, and not longer', async () => {
   expect(await accepts(await token('one'))).toBe(true);

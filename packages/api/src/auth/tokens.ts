@@ -12,7 +12,7 @@ import { z } from 'zod';
 import { authUnavailable, unauthorized } from '../http/errors.js';
 import type { Caller } from './permissions.js';
 
-/** The clock of the issuer, or ours, may be a little off. Source: RFC 7519, sections 4.1.4 and 4.1.5. */
+/** For the start of a token, of an issuer whose clock is a little ahead. Its end is exact. Source: RFC 7519, section 4.1.5. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 const FETCH_TIMEOUT_MS = 3_000;
 /** For tokens with unknown keys, of all callers together: a new key is known this much later at most. */
@@ -96,7 +96,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
           currentDate: clock(),
           clockTolerance: CLOCK_TOLERANCE_SECONDS,
         });
-        return callerOf(payload, accountClaims);
+        return Number(payload.exp) * 1000 > clock().getTime() ? callerOf(payload, accountClaims) : undefined;
       } catch (error) {
         if (error instanceof MalformedClaim) throw unauthorized(error.message, { presented: true });
         if (error instanceof errors.JOSEError && !KEYS_UNREADABLE.has(error.code)) return undefined;

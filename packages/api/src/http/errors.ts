@@ -222,16 +222,8 @@ export function internalError(cause?: unknown): ApiError {
   return new ApiError(500, 'internal_error', message, { cause });
 }
 
-interface ErrorBody {
-  readonly code: number;
-  readonly error: ErrorCode;
-  readonly message: string;
-  readonly details?: Details;
-  readonly requestId: string;
-}
-
 /** Only what the caller may know: never the cause. */
-export function errorBody({ status, code, message, details }: ApiError, requestId: string): ErrorBody {
+export function errorBody({ status, code, message, details }: ApiError, requestId: string) {
   return { code: status, error: code, message, ...(details && { details }), requestId };
 }
 
@@ -266,19 +258,14 @@ export function respondWithError(metadataUrl: (request: Request) => string | und
       request.socket.destroy();
       return;
     }
-    response
-      .status(error.status)
-      .set(error.headers)
-      .set(challengeOf(error, metadataUrl(request)))
-      .json(errorBody(error, requestIdOf(request)));
+    response.status(error.status).set(error.headers);
+    const challenge = error.headers['WWW-Authenticate'];
+    const url = metadataUrl(request);
+    if (challenge !== undefined && url !== undefined) {
+      response.set('WWW-Authenticate', `${challenge}, resource_metadata="${url}"`);
+    }
+    response.json(errorBody(error, requestIdOf(request)));
   };
-}
-
-function challengeOf({ headers }: ApiError, url: string | undefined): Readonly<Record<string, string>> {
-  const challenge = headers['WWW-Authenticate'];
-  return challenge === undefined || url === undefined
-    ? {}
-    : { 'WWW-Authenticate': `${challenge}, resource_metadata="${url}"` };
 }
 
 function toApiError(thrown: unknown): ApiError {

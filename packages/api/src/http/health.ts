@@ -36,7 +36,8 @@ export function readinessRoute(isStopping: () => boolean, checks: readonly Readi
       return outcome?.status === 'rejected' ? [{ server, cause: outcome.reason }] : [];
     });
     if (faults.length > 0) throw notReady(faults);
-    const degraded = await limitsOf(checks);
+    const limits = await Promise.all(checks.map(async ({ server, limit }) => ({ server, message: await limit?.() })));
+    const degraded = limits.filter(({ message }) => message !== undefined);
     response.json({ status: 'ready', ...(degraded.length > 0 && { degraded }) });
   };
 }
@@ -53,11 +54,6 @@ export function notReady(faults: readonly { readonly server: string; readonly ca
     details,
     cause: new AggregateError(faults.map(({ cause }) => cause)),
   });
-}
-
-async function limitsOf(checks: readonly ReadinessCheck[]): Promise<{ server: string; message: string }[]> {
-  const limits = await Promise.all(checks.map(async ({ server, limit }) => ({ server, message: await limit?.() })));
-  return limits.flatMap(({ server, message }) => (message === undefined ? [] : [{ server, message }]));
 }
 
 /** What a full Redis refuses this service. Answers need nothing of it but reading. */

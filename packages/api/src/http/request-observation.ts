@@ -1,17 +1,8 @@
 /** What the service records of each request: a log line, its duration as a metric, and a span. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { instruments } from '@meterline/service/metrics';
-import {
-  type Attributes,
-  context,
-  propagation,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api';
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
@@ -61,18 +52,15 @@ export function requestMetrics(registry: Registry): Watcher {
   return (request, response, next) => {
     const started = performance.now();
     response.once('close', () => {
-      durations.observe(metricLabels(request, response), (performance.now() - started) / 1000);
+      const { method } = request;
+      const labels = {
+        route: routeOf(request) ?? 'none',
+        method: METHODS.has(method) ? method : 'other',
+        status: response.writableFinished ? String(response.statusCode) : 'aborted',
+      };
+      durations.observe(labels, (performance.now() - started) / 1000);
     });
     next();
-  };
-}
-
-function metricLabels(request: IncomingMessage, response: ServerResponse) {
-  const { method = '' } = request;
-  return {
-    route: routeOf(request) ?? 'none',
-    method: METHODS.has(method) ? method : 'other',
-    status: response.writableFinished ? String(response.statusCode) : 'aborted',
   };
 }
 
@@ -88,20 +76,16 @@ export function requestSpans(tracer: Tracer): Watcher {
     response.once('close', () => {
       const route = routeOf(request);
       if (route) span.updateName(`${method} ${route}`);
-      span.setAttributes(spanAttributes(request, response, route));
+      span.setAttributes({
+        'http.request.method': method,
+        'http.response.status_code': response.statusCode,
+        'meterline.request_id': requestIdOf(request),
+        ...(route && { 'http.route': route }),
+      });
       if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     });
     context.with(trace.setSpan(caller, span), next);
-  };
-}
-
-function spanAttributes(request: IncomingMessage, response: ServerResponse, route: string | undefined): Attributes {
-  return {
-    'http.request.method': request.method ?? '',
-    'http.response.status_code': response.statusCode,
-    'meterline.request_id': requestIdOf(request),
-    ...(route && { 'http.route': route }),
   };
 }
 

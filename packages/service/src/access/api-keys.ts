@@ -36,11 +36,9 @@ export interface NewApiKey {
 /** The text is that of a key which has expired. */
 export class ApiKeyExpired extends Error {
   override readonly name = 'ApiKeyExpired';
-  readonly expiresAt: string;
 
-  constructor(expiresAt: string) {
+  constructor(readonly expiresAt: string) {
     super(`the API key has expired at ${expiresAt}`);
-    this.expiresAt = expiresAt;
   }
 }
 

@@ -31,14 +31,11 @@ export async function committed(transaction: ChainableCommander): Promise<unknow
   });
 }
 
-/** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */
-export type RedisFailure = 'refused' | 'foreign' | 'away';
-
 /** An answer that ioredis cannot read has no error code, but this text in its message. Source: ioredis, DataHandler. */
 const UNREADABLE = /Please report this\.$/;
 
-/** What kind of failure ioredis reports of a connection or a command. */
-export function redisFailureKind(error: unknown): RedisFailure {
+/** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */
+export function redisFailureKind(error: unknown): 'refused' | 'foreign' | 'away' {
   if (!(error instanceof Error)) return 'away';
   // A wrong password, a database that is not there, no memory left, read-only.
   if (error.name === 'ReplyError') return 'refused';

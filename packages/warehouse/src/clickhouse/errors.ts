@@ -69,10 +69,8 @@ export const isAccessDenied = hasCode('497' /* ACCESS_DENIED */);
 export const isMissing = hasCode('60' /* UNKNOWN_TABLE */, '81' /* UNKNOWN_DATABASE */);
 
 /** `refused`: ClickHouse responds, with an error. `foreign`: something else responds. `away`: nothing does. */
-export type ClickHouseFailure = 'refused' | 'foreign' | 'away';
-
 /** What kind of failure a statement of a warehouse ended with. */
-export function clickHouseFailureKind(error: unknown): ClickHouseFailure {
+export function clickHouseFailureKind(error: unknown): 'refused' | 'foreign' | 'away' {
   if (error instanceof ClickHouseError) return 'refused';
   // A failure to respond has a code; a response that ClickHouse would not give becomes an error that has none.
   return typeof error === 'object' && error !== null && 'code' in error ? 'away' : 'foreign';

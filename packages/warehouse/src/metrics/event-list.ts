@@ -165,21 +165,16 @@ ORDER BY event_hour, UUIDToNum(event_id), row_version DESC
 LIMIT {longest: UInt32} BY event_hour, event_id
 LIMIT {payloads: UInt32}`;
 
-export interface EventListPage {
-  readonly events: readonly ListedEvent[];
-  /** Where the next page begins; undefined: this is the last. */
-  readonly next: EventPlace | undefined;
-}
-
 /**
  * The events that are selected, by UTC hour and then by id: at most `limit`, and fewer, perhaps none, on a page that has come to
  * one of the limits. It looks through `examined` rows from its place on, in the table's own order, and stops there.
+ * @returns next: where the next page begins; undefined: this is the last
  */
 export async function readEventList(
   warehouse: Warehouse,
   wanted: EventListQuery,
   limits: EventListLimits = EVENT_LIST_LIMITS,
-): Promise<EventListPage> {
+): Promise<{ readonly events: readonly ListedEvent[]; readonly next: EventPlace | undefined }> {
   const [last] = await warehouse.read(lastPlaceStatement(wanted, limits.examined), storedPlace);
   const oneMore = { ...wanted, limit: wanted.limit + 1 };
   const found = await warehouse.read(eventListStatement(oneMore, last), storedPayload);

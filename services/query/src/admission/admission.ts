@@ -111,12 +111,6 @@ export class Admission {
   }
 }
 
-/** Statement time of the last moments, in which an older second counts for less. */
-interface StatementTime {
-  readonly ms: number;
-  readonly atMs: number;
-}
-
 const MAX_ACCOUNTS = 10_000;
 /** After so long a statement counts for a third (e). */
 const MEMORY_MS = 10_000;
@@ -128,7 +122,8 @@ const BUSY_FROM_MS = 2_000;
  * processor is short, and not with the last permits. An account that only loads its dashboard never gets there.
  */
 class BusyAccounts {
-  readonly #times = new LRUCache<string, StatementTime>({ max: MAX_ACCOUNTS });
+  /** Statement time of the last moments, in which an older second counts for less. */
+  readonly #times = new LRUCache<string, { readonly ms: number; readonly atMs: number }>({ max: MAX_ACCOUNTS });
 
   /** @param nowMs a clock that never goes back */
   isBusy(account: string, nowMs: number): boolean {

@@ -76,11 +76,7 @@ function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsag
 
 /** JSON text that is written as it is. */
 export class RawJson {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
+  constructor(readonly text: string) {}
 }
 
 export type ExactJson =
