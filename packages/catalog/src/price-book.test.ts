@@ -48,6 +48,7 @@ describe('a price book that cannot be used', () => {
     ['a number', [{ ...price('1'), amount: 0.0000115 }], {}, `prices.0.amount ${NUMBER}`],
     ['a number of units', [{ ...price('1'), per: 1 }], {}, `prices.0.per ${NUMBER}`],
     ['no date', [price('1', 'today')], {}, 'prices.0.effectiveFrom must be RFC 3339 in UTC'],
+    ['no date either', [price('1', '2025-10-01 00:00')], {}, 'prices.0.effectiveFrom must be RFC 3339 in UTC'],
     ['no units', [price('1', FROM, '0.000')], {}, `prices: ${DIMENSION}: per must be above 0`],
     ['a price too high', [price('1000000.000000000000000001')], {}, 'a unit may cost at most 1000000 USD'],
     ['a price too high for a part', [price('1', FROM, '0.000000999')], {}, 'a unit may cost at most 1000000 USD'],

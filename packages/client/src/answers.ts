@@ -133,6 +133,8 @@ export function readReceipt({ response, text }: RawAnswer, events: number, isTri
   const body = parseJson(text);
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfAnswer(response, text, new Date());
   const rejected = rejectedIn(body, events);
-  if (!rejected) throw unexpectedAnswer(response, 'not every event has a result');
+  if (!rejected) {
+    throw unexpectedAnswer(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
+  }
   return { accepted: events - rejected.length, rejected };
 }

@@ -34,7 +34,7 @@ const API_KEY_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc'] as const;
 const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), of the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
 const LOST_PLUS = 'has a space where its offset had a plus; write Z, or encode the plus as %2B';
 /** In a query string a bare plus means a space. */
-const SPACE_OFFSET = / \d\d:?\d\d$/;
+const SPACE_OFFSET = /T.* \d\d:?\d\d$/i;
 
 /** A name in the document. Lengths count code points, as in JSON Schema. */
 const NAME = { minLength: 1, maxLength: MAX_NAME_LENGTH };

@@ -1,5 +1,4 @@
 import { bucketStart, counted, type EpochMs, formatTimestamp, plusMonths } from '@meterline/catalog';
-import { setRetentionBound } from '@meterline/warehouse';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { withShards } from '../connections/servers.js';
@@ -8,6 +7,7 @@ import { type JsonFlag, monthOf, monthText, wholeNumber, withClickHouseFlags, wi
 import { requireAnswer } from '../input.js';
 import { operate } from '../operations/operation.js';
 import {
+  closeMonths,
   compareClosedMonths,
   dropClosedMonths,
   type Retention,
@@ -137,7 +137,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     if (flags.dryRun) return print(`Months before ${monthText(until)} would be closed. Nothing was changed.`);
     const question = `Reject events before ${monthText(until)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
-    await setRetentionBound(shards.all, 'closed', until);
+    await closeMonths(shards, until);
     print(`Months before ${monthText(until)} are closed. Every worker knows within seconds.`);
   });
 }

@@ -73,6 +73,8 @@ it.each([
   ['usage="5"', 'usage', '5'],
   ['usage=1234567890.123456789', 'usage', '1234567890.123456789'],
   ['usage=1e3', 'usage', 1_000],
+  ['usage=1.234567890123456789e9', 'usage', '1.234567890123456789e9'],
+  ['usage=1e400', 'usage', '1e400'],
   ['revision=1.0', 'revision', 1],
   ['void=true', 'void', true],
   ['workspace=production', 'workspace', 'production'],

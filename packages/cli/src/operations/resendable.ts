@@ -38,8 +38,10 @@ export function parseEdit(text: string): { readonly field: string; readonly valu
 }
 
 function losesDigits(parsed: unknown, text: string): boolean {
+  if (typeof parsed !== 'number') return false;
   const digits = parseDecimalText(text);
-  if (typeof parsed !== 'number' || !digits) return false;
+  // With an exponent: a double has 15 digits for sure.
+  if (!digits) return !Number.isFinite(parsed) || (text.split(/e/i)[0] ?? '').replace(/\D/g, '').length > 15;
   return toScaled(digits, USAGE_SCALE) !== toScaled(decimalOfNumber(parsed), USAGE_SCALE);
 }
 

@@ -19,7 +19,7 @@ import { LONG } from '../../../../test/harness/long.js';
 import { execute, recomputeAll, select, storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { auditRollups } from './audit.js';
-import { compareClosedMonths, type DropOptions, dropClosedMonths, reopenMonths, requireSealed } from './retention.js';
+import { closeMonths, compareClosedMonths, type DropOptions, dropClosedMonths, reopenMonths } from './retention.js';
 
 const [OCTOBER, NOVEMBER, DECEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10), Date.UTC(2025, 11)];
 const ALL_MONTHS = [OCTOBER, NOVEMBER, DECEMBER];
@@ -54,10 +54,7 @@ function options(changes: Partial<DropOptions> = {}): DropOptions {
   return { shards: oneServer(warehouse), signal, onProgress, onDropped, recheckMs: 1, ...changes };
 }
 
-const close = async (before: number) => {
-  await requireSealed(oneServer(warehouse), before);
-  await setRetentionBound([warehouse], 'closed', before);
-};
+const close = (before: number) => closeMonths(oneServer(warehouse), before);
 const drop = (changes?: Partial<DropOptions>) => dropClosedMonths(options(changes));
 /** Before which months are closed, about to be dropped, and dropped. */
 const bounds = async () => {

@@ -43,6 +43,16 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
   };
 }
 
+/**
+ * Events before are rejected from now on; workers know within seconds. Durable when the promise resolves.
+ * @param before the start of a month
+ * @throws CommandError when the months before it are not sealed
+ */
+export async function closeMonths(shards: Shards, before: EpochMs): Promise<void> {
+  await requireSealed(shards, before);
+  await setRetentionBound(shards.all, 'closed', before);
+}
+
 /** @throws CommandError when the months before are not sealed */
 export async function requireSealed({ all }: Shards, before: EpochMs): Promise<void> {
   const { hourly, daily } = await lowestWatermarks(all);

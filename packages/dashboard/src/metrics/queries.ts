@@ -112,7 +112,8 @@ export function useBreakdown(account: string, asked: Snapshot, filters: FilterQu
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => {
       const source = await fetchBreakdown(session, account, query, whole, signal);
-      const isUsed = await hasUsage(session, account, query, source.first, signal);
+      // What is known is shown also when this fails.
+      const isUsed = await hasUsage(session, account, query, source.first, signal).catch(() => true);
       // The page may still show the answer to the question before.
       return { ...source, isUsed, asked: { ...asked, query } };
     },
