@@ -1,9 +1,12 @@
 /** The command as its users meet it: its output and its exit code, and a few times the process itself. */
+import { spawnSync } from 'node:child_process';
+import { closeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import { Redis } from 'ioredis';
 import { listening } from '../harness/listening.js';
+import { openFull } from '../harness/programs.js';
 import {
   createTestDatabase,
   databaseVariables,
@@ -11,7 +14,7 @@ import {
   testRedisUrl,
   uniquePrefix,
 } from '../harness/stack.js';
-import { runCommand, runMeterline } from './run-command.js';
+import { BIN, runCommand, runMeterline } from './run-command.js';
 
 const REDIS = { REDIS_URL: testRedisUrl() };
 
@@ -21,6 +24,14 @@ it('the command is a process with its version on stdout, or its fault on stderr 
   expect(version).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
   expect(help).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('Exit codes: 0 done, 1 failed') });
   expect(fault).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown command 'bogus'") });
+});
+
+it('output that finds no room is a failure, and told', async () => {
+  const full = openFull();
+  const { status, stderr } = spawnSync(process.execPath, [BIN, '--version'], { stdio: ['ignore', full, 'pipe'] });
+  closeSync(full);
+  expect(status).toBe(1);
+  expect(String(stderr)).toMatch(/^meterline: cannot write the output: [^\n]+\n$/);
 });
 
 it('a server that cannot be reached, refuses, or is another one is named with where its address came from', async () => {

@@ -224,6 +224,18 @@ it('discard deletes what a producer whose clock is ahead has sent, but not what 
   expect(await ids()).toEqual([]);
 });
 
+it('discard leaves what is rejected while it asks, of a job that was queued before', async () => {
+  await product.send(event(1, { usage: -1 }));
+  const answer = async () => {
+    await enqueueData(product.queue, { events: [event(2, { usage: -1 })] }, { timestamp: Date.now() - 3_600_000 });
+    await drained(product.queue);
+    return 'yes\n';
+  };
+  const args = ['discard', '--all', '--account', accountId];
+  const { stdout } = await rejected(args, { stdin: { at: 'Type yes:', answer } });
+  expect([stdout, (await ids()).length]).toEqual(['Discarded 1.\n', 1]);
+});
+
 it('discard deletes those that are named, and with --dry-run none', async () => {
   await product.send(event(1, { usage: -1 }), event(2, { usage: -1 }));
   const [second = '', first = ''] = await ids();

@@ -6,7 +6,7 @@ import { runProgram } from '../../packages/cli/src/program.js';
 import { asRedisUser } from '../harness/services.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const BIN = fileURLToPath(new URL('../../packages/cli/bin/meterline.js', import.meta.url));
+export const BIN = fileURLToPath(new URL('../../packages/cli/bin/meterline.js', import.meta.url));
 
 export interface MeterlineRun {
   readonly code: number | null;
