@@ -33,11 +33,13 @@ export interface Receiver {
   readonly received: readonly ReceivedWebhook[];
   /** Set it to answer otherwise than with 204. */
   respond: (response: ServerResponse, webhook: ReceivedWebhook) => unknown;
+  /** @throws what `respond` threw */
   close(): Promise<void>;
 }
 
 export async function startReceiver(): Promise<Receiver> {
   const received: ReceivedWebhook[] = [];
+  const responses: unknown[] = [];
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;
@@ -45,7 +47,7 @@ export async function startReceiver(): Promise<Receiver> {
     const body = webhook.parse(JSON.parse(text));
     const one = { path: request.url ?? '', id: headers['webhook-id'] ?? '', headers, text, body };
     received.push(one);
-    receiver.respond(response, one);
+    responses.push(receiver.respond(response, one));
   });
   const receiver: Receiver = {
     url: await listening(server),
@@ -54,6 +56,7 @@ export async function startReceiver(): Promise<Receiver> {
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+      await Promise.all(responses);
     },
   };
   return receiver;

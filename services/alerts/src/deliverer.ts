@@ -87,20 +87,21 @@ export class Deliverer {
     await this.#queue.close();
   }
 
-  /** Gives a job to each webhook that is due; one that has a job keeps it, unless somebody wants it to be sent at once. */
+  /**
+   * Gives a job to each webhook that is due; one that has a job keeps it, unless somebody wants it to be sent at once. Its old job is removed
+   * then, and while that is in work the webhook stays due: it would be postponed and have no job as soon as the old one ends.
+   */
   async addJobs(now: Date): Promise<void> {
     const { deliveries } = this.#options.alerts;
     const due = await deliveries.due(now, DUE_AT_ONCE);
-    if (due.length === 0) return;
-    await Promise.all(due.map(({ id, atOnce }) => (atOnce ? this.#queue.remove(id) : 0)));
+    const isFree = await Promise.all(due.map(({ id, atOnce }) => !atOnce || this.#queue.remove(id)));
+    const ids = due.flatMap(({ id }, index) => (isFree[index] ? [id] : []));
+    if (ids.length === 0) return;
     const backoff = { type: 'exponential', delay: this.#options.retryMs };
     const opts = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true };
-    await this.#queue.addBulk(due.map(({ id }) => ({ name: 'webhook', data: {}, opts: { ...opts, jobId: id } })));
+    await this.#queue.addBulk(ids.map((id) => ({ name: 'webhook', data: {}, opts: { ...opts, jobId: id } })));
     // Only now: a process that dies before leaves them due.
-    await deliveries.postpone(
-      due.map(({ id }) => id),
-      now.getTime() + GRACE_MS,
-    );
+    await deliveries.postpone(ids, now.getTime() + GRACE_MS);
   }
 
   async #attempt(job: Job<object>, token: string | undefined): Promise<void> {
