@@ -22,7 +22,7 @@ const TWO_SHARDS = { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: '30' };
 const ON_TWO_SHARDS = [
   'oracle/oracle',
   'contract/(paging|metrics|accounts)',
-  'metrics/read-accounts',
+  'metrics/read.it',
   'e2e/ingest',
   'cli/(operators|rejected)',
 ];

@@ -6,12 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MS_PER_DAY } from '@meterline/catalog';
 import type { Product } from '../harness/product.js';
 import { select } from '../harness/stack.js';
-import { CORPUS_END, fillUsage, SANDBOX } from './corpus.js';
+import { CORPUS_END, fillUsage, metricsPath, QUERIES, SANDBOX } from './corpus.js';
 import { largeCorpus } from './dashboard.js';
 import { atMost, type Figure, figure, median, percentile } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
-import { HttpClient } from './http.js';
-import { metricsPath, QUERIES } from './queries.js';
+import { HttpClient } from './traffic.js';
 
 const CLIENTS = 64;
 /** Until code is compiled, and the greedy clients' account is known to keep the engine busy. */

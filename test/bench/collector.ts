@@ -8,8 +8,7 @@ import { findFreePort } from '@meterline/local-stack';
 import type { Queue } from 'bullmq';
 import { atLeast, type Figure, figure, measureInTurn, median, ProcessorTimes, percentile } from './figure.js';
 import type { Bench } from './fixture.js';
-import { postAll } from './http.js';
-import { jobOf, liveEvents } from './usage-queue.js';
+import { jobOf, liveEvents, postAll } from './traffic.js';
 
 const ACCOUNT = 'acme';
 const DATABASE = 'collector';

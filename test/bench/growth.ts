@@ -4,12 +4,11 @@
  */
 import { residentMiB } from '../harness/programs.js';
 import { select } from '../harness/stack.js';
-import { type Corpus, LARGE_ACCOUNT, loadCorpus } from './corpus.js';
+import { type Corpus, LARGE_ACCOUNT, loadCorpus, metricsPath, QUERIES } from './corpus.js';
 import { CORPUS, RUNS, withApi } from './dashboard.js';
 import { atLeast, atMost, type Figure, figure, measure, median, type Unit, WARM_UP_MS } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
-import { metricsPath, QUERIES } from './queries.js';
-import { drainRate } from './usage-queue.js';
+import { drainRate } from './traffic.js';
 
 /** And `--events`, if that is more. */
 const SIZES = [1_000_000, 20_000_000] as const;

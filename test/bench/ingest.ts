@@ -18,8 +18,7 @@ import {
   percentile,
 } from './figure.js';
 import type { Bench, Fixture } from './fixture.js';
-import { HttpClient } from './http.js';
-import { drainRate, jobOf, liveEvent } from './usage-queue.js';
+import { drainRate, HttpClient, jobOf, liveEvent } from './traffic.js';
 
 /**
  * Enough that the beginning and end of a run, when the worker waits, matter little, and that both are charged their merges: a bare

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { Queue, Worker } from 'bullmq';
 import express from 'express';
-import { liveEvents } from './usage-queue.js';
+import { liveEvents } from './traffic.js';
 
 const TICK_MS = 50;
 

@@ -12,9 +12,9 @@ import {
   type Page,
 } from 'playwright-core';
 import { NOW, startApi, type TestApi } from '../harness/api.js';
+import { PAGE_FOLDER } from '../harness/programs.js';
 import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { ACME } from './acme.js';
-import { PAGE_FOLDER } from './page-folder.js';
 
 /** For one thing to appear; generous, because the machine may be busy with other tests. */
 const PATIENCE_MS = 60_000;

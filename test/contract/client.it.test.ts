@@ -1,26 +1,15 @@
-/** The client against the real service. */
-import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+/** The client against the real service, and as a web page bundles it. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sumDecimals } from '@meterline/catalog';
 import { MeterlineClient, type MetricsAnswer } from '@meterline/client';
 import { DAY, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
-import { installPacked, type PackedPackage } from '../packages/packed-package.js';
 
 const ACCOUNT = 'acme & söhne';
-
-const WRONG = `import type { MeterlineClient } from '@meterline/client';
-declare const client: MeterlineClient;
-const window = { startTime: new Date(0), endTime: new Date() };
-const [group] = (await client.metrics('acme', { ...window, groupBy: ['resource_uuid', 'billing_dimension'] })).data;
-if (group) {
-  const filled: string[] = [group.resourceUuid, group.summary.usage, group.timeseries[0]?.usage ?? ''];
-  const enriched: string = group.resourceName;
-  console.log(filled, enriched);
-}
-const { summary, data } = await client.metrics('acme', window);
-console.log(summary.totalUsage, data[0]?.workspace);
-`;
 
 let api: TestApi;
 let key: string;
@@ -94,48 +83,6 @@ it('the client sends every parameter', async () => {
   const excluding = { ...several, excludeResourceName: ['nobody'], excludeWithoutResourceUuid: true };
   expect((await client.metrics(ACCOUNT, excluding)).data).toEqual(data);
   expect((await client.metrics(ACCOUNT, { ...several, excludeWorkspace: 'w1' })).data).toEqual([]);
-});
-
-describe('packed and installed alone', () => {
-  let packed: PackedPackage;
-  beforeAll(async () => {
-    const readme = await readFile(new URL('../../packages/client/README.md', import.meta.url), 'utf8');
-    const blocks = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code);
-    expect(blocks).toHaveLength(5);
-    packed = await installPacked('client', { readme: blocks.join(''), wrong: WRONG });
-  });
-  afterAll(() => packed.remove());
-
-  it('the packed client knows the members of a group that its groupBy fills, and no other', () => {
-    expect(packed.faults).toEqual([
-      "wrong.ts(7,9): error TS2322: Type 'string | undefined' is not assignable to type 'string'.",
-      "wrong.ts(11,21): error TS2339: Property 'totalUsage' does not exist on type '{ totalCost: DecimalText; }'.",
-      expect.stringMatching(
-        /^wrong\.ts\(11,42\): error TS2339: Property 'workspace' does not exist on type '\{ summary/,
-      ),
-    ]);
-  });
-
-  it('the packed client does what its description shows', async () => {
-    const agent = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' } as const;
-    await api.seed([
-      event({ ...agent, workspace: 'production', resourceName: 'crawler', usage: '12', cost: '131000.123456789012' }),
-      event({ workspace: 'staging', resourceName: 'crawler', cost: '2' }),
-    ]);
-    const settings = { METERLINE_URL: api.url, METERLINE_API_KEY: await api.key('acme'), METERLINE_ACCOUNT: 'acme' };
-    expect((await packed.run('readme', settings)).split('\n')).toEqual([
-      'production $131,000.12',
-      'staging $2.00',
-      'October $131,002.12',
-      'agent_compute_runtime_gbs 12',
-      'crawler several workspaces',
-      '1 false',
-      '1 resources',
-      '155897.43 155897.43 true',
-      expect.stringMatching(/^403 forbidden Access denied .{36}$/),
-      '',
-    ]);
-  });
 });
 
 it('the client lists enums', async () => {
@@ -224,4 +171,33 @@ it('refusals carry status, code, message, details and request id', async () => {
     requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
     retryAfter: undefined,
   });
+});
+
+const ONE_GET = `
+  import { MeterlineClient } from ${JSON.stringify(fileURLToPath(new URL('../../packages/client/src/index.ts', import.meta.url)))};
+  const client = new MeterlineClient({ baseUrl: location.origin, credential: 'mlk_…' });
+  const { summary } = await client.metrics('acme', { startTime: new Date(0), endTime: new Date() });
+  document.title = summary.totalCost;`;
+
+/** A program that bundles the module above as a web page does, and prints what becomes of it. */
+const BUNDLE = `
+  import { build } from 'vite';
+  const [one] = await build({
+    configFile: false,
+    logLevel: 'silent',
+    plugins: [{ name: 'entry', resolveId: (id) => (id.endsWith('/entry') ? id : null), load: (id) => (id.endsWith('/entry') ? process.argv[1] : null) }],
+    build: { write: false, minify: true, lib: { entry: 'entry', formats: ['es'] } },
+  });
+  const own = one.output.map(({ fileName }) => fileName);
+  const imports = one.output.flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports]).filter((name) => !own.includes(name));
+  console.log(JSON.stringify({ code: one.output.map(({ code }) => code).join(''), imports }));`;
+
+it('the client makes a bundle for one GET that asks for nothing of Node, has no eval and at most 16 kB, compressed', async () => {
+  const args = ['--input-type=module', '--eval', BUNDLE, ONE_GET];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 10_000_000 });
+  const { code, imports } = JSON.parse(stdout);
+  expect(imports).toEqual([]);
+  expect(gzipSync(code).length).toBeLessThan(16_000);
+  expect(code.length).toBeGreaterThan(1_000);
+  expect(code).not.toMatch(/browser-external|\brequire\(|process\.env|\bBuffer\.|\beval\(|\bFunction\(/);
 });

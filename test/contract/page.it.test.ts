@@ -2,8 +2,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { PAGE_FOLDER } from '../browser/page-folder.js';
 import { errorBody, errorOf, startApi, type TestApi } from '../harness/api.js';
+import { PAGE_FOLDER } from '../harness/programs.js';
 import { sendBytes } from './raw-http.js';
 
 /** Of the JavaScript together, compressed, in bytes. */

@@ -95,7 +95,7 @@ export const TABLE: readonly Row[] = [
   ['producer-cut-off-and-killed', 'producer', 'kill while nothing gets through', 'recording'],
   ['producer-frozen', 'producer', 'freeze', 'recording'],
   ['producer-terminated', 'producer', 'SIGTERM', 'recording'],
-  ['collector-killed', 'collector', 'kill', 'collecting', 'SIGTERM: collector/stop'],
+  ['collector-killed', 'collector', 'kill', 'collecting', 'SIGTERM: collector/collector'],
   ['collector-redis-killed', 'Redis of the collector', 'kill', 'collecting'],
   [
     'alerts-killed',

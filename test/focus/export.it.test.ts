@@ -12,8 +12,7 @@ import { event } from '../harness/events.js';
 import { withApiProxy } from '../harness/services.js';
 import { execute, select } from '../harness/stack.js';
 import { testFolder } from '../harness/test-folder.js';
-import { type DataSet, faultsOf, parseCsv, sumOf } from './check.js';
-import { SPECIFICATION } from './specification.js';
+import { type DataSet, faultsOf, parseCsv, SPECIFICATION, sumOf } from './check.js';
 
 const NAME = 'Acme "West", =1+1';
 const ODD = '"quoted", semi;colon\u2028=SUM(A1) ';

@@ -8,10 +8,9 @@ import type { Product } from '../harness/product.js';
 import { drained } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
 import { hourOf } from '../oracle/calendar.js';
-import { eventsOfJob, parsed } from '../oracle/event-rules.js';
+import { COST_DECIMALS, eventsOfJob, parsed, USAGE_DECIMALS } from '../oracle/event-rules.js';
 import { decimalOf, printDecimal, roundHalfEven } from '../oracle/exact.js';
 import { Oracle } from '../oracle/model.js';
-import { COST_DECIMALS, USAGE_DECIMALS } from '../oracle/prices.js';
 import { type Event, eventData, goodEvent } from './arbitraries.js';
 import { holds, SEED, throwAll, watchMemory } from './run.js';
 

@@ -1,4 +1,4 @@
-/** Programs and processes of the tests: where programs are built, how they print a table, what Linux says of a process, what tests do to one. */
+/** Programs and processes of the tests: what is built where, how they print a table, what Linux says of a process, what tests do to one. */
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,6 +14,9 @@ export function testProgram(program: string): string {
 
 /** What `npm start` runs when everything is made. */
 export const START = join(ROOT, 'packages/local-stack/dist/start/main.js');
+
+/** The build of the web page. */
+export const PAGE_FOLDER = join(ROOT, 'packages/dashboard/dist/page');
 
 /** A Markdown table, so that it can be pasted. Numbers are written with commas. */
 export function markdownTable(titles: readonly string[], rows: readonly (readonly (string | number)[])[]): string {

@@ -1,10 +1,19 @@
-/** What Prometheus reads on the admin ports of the services, each a process of its own. */
+/** What Prometheus reads on the admin ports of the services, each a process of its own; and that a full disk costs the log, not the service. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { findFreePort } from '@meterline/local-stack';
 import { usageEvent, usageEvents } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
+import { openFull } from '../harness/programs.js';
 import { enqueueData } from '../harness/queue.js';
 import type { HttpProcess } from '../harness/services.js';
+import { uniquePrefix } from '../harness/stack.js';
 import { adminUrl, scrape } from './scrape.js';
 
 jest.setTimeout(180_000);
@@ -35,8 +44,8 @@ const pageOf = async (url: string) => (await fetch(`${url}/metrics`)).text();
 it('metrics.md lists the metrics of the running services, and no others', async () => {
   const pages = await Promise.all(Object.values(urls).map(pageOf));
   const own = pages.flatMap((page) => [...page.matchAll(/^# TYPE (meterline_\S+) /gm)].map(([, name]) => name));
-  const text = await readFile(new URL('../../docs/observability/metrics.md', import.meta.url), 'utf8');
-  const listed = [...text.matchAll(/^\| `(meterline_\w+)` \|/gm)].map(([, name]) => name);
+  const document = await readFile(new URL('../../docs/observability/metrics.md', import.meta.url), 'utf8');
+  const listed = [...document.matchAll(/^\| `(meterline_\w+)` \|/gm)].map(([, name]) => name);
   expect(listed.sort()).toEqual([...new Set(own)].sort());
 });
 
@@ -133,4 +142,45 @@ it('the metrics of the query service stand on a port of their own, with a health
   expect((await fetch(`${query.url}/metrics`)).status).toBe(404);
   expect((await fetch(`${urls.query}/v0/accounts`)).status).toBe(404);
   expect(await (await fetch(`${urls.query}/healthz`)).json()).toEqual({ status: 'ok' });
+});
+
+/** A service as `node services/<name>/dist/main.js > /dev/full` starts it, with a queue of its own: the one above is paused, with jobs. */
+async function startWithFullLog(name: 'ingest' | 'query', variables: Record<string, string> = {}) {
+  const main = fileURLToPath(new URL(`../../services/${name}/dist/main.js`, import.meta.url));
+  const [apiPort, adminPort] = [await findFreePort(), await findFreePort()];
+  const ports = { PORT: String(apiPort), ADMIN_PORT: String(adminPort), CURSOR_SECRET: 'x'.repeat(32) };
+  const full = openFull();
+  const child = spawn(process.execPath, [main], {
+    stdio: ['ignore', full, 'pipe', 'ipc'],
+    env: { ...ports, LOG_LEVEL: 'debug', ...product.env, QUEUE_PREFIX: uniquePrefix(), ...variables },
+  });
+  closeSync(full);
+  const ended = Promise.all([once(child, 'exit'), child.stderr ? text(child.stderr) : '']);
+  return {
+    child,
+    url: `http://127.0.0.1:${name === 'query' ? apiPort : adminPort}`,
+    /** The exit code, and what it wrote to standard error. */
+    ended: ended.then(([[code], stderr]) => ({ code, stderr })),
+  };
+}
+
+it.each([
+  ['query', '/readyz'],
+  ['ingest', '/healthz'],
+] as const)('with its log on a full disk, %s starts, answers, and stops with code 0', async (name, path) => {
+  const { child, url, ended } = await startWithFullLog(name);
+  const get = () => fetch(`${url}${path}`, { headers: { connection: 'close' } });
+  while (!(await get().catch(() => undefined))) {
+    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
+    await sleep(20);
+  }
+  // Each has a line of its own.
+  for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
+  child.kill('SIGTERM');
+  expect(await ended).toEqual({ code: 0, stderr: '' });
+});
+
+it('with its log on a full disk, a service that cannot start ends with code 1 and says why', async () => {
+  const { ended } = await startWithFullLog('query', { CLICKHOUSE_URL: `http://127.0.0.1:${await findFreePort()}` });
+  expect(await ended).toEqual({ code: 1, stderr: expect.stringMatching(/^meterline-query: ClickHouse at .*\n$/) });
 });

@@ -1,8 +1,7 @@
 /** The exact text of the body that the specification requires, for a request and a list of events. */
 import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
-import type { Payload } from './event-rules.js';
+import { COST_DECIMALS, type Payload, RESOURCE_TYPES, USAGE_DECIMALS } from './event-rules.js';
 import { printDecimal } from './exact.js';
-import { COST_DECIMALS, RESOURCE_TYPES, USAGE_DECIMALS } from './prices.js';
 
 /** An event that counts. */
 export interface PricedPayload extends Payload {

@@ -1,6 +1,6 @@
 /** Random histories: what producers send for two accounts, in which jobs, in two rounds. */
 import fc from 'fast-check';
-import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
+import { DIMENSIONS, RESOURCE_TYPES } from './event-rules.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;

@@ -5,12 +5,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { answerPages, answerResourceTypes, type OracleQuery, type OracleRole, type PricedPayload } from './answer.js';
 import { hourOf } from './calendar.js';
-import { understand } from './event-rules.js';
+import {
+  COST_DECIMALS,
+  costUnder,
+  EXAMPLE_BOOK,
+  type OraclePriceBook,
+  USAGE_DECIMALS,
+  understand,
+} from './event-rules.js';
 import { printDecimal } from './exact.js';
-import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from './prices.js';
 
 export { maskCursor, type OracleQuery, type OracleRole } from './answer.js';
-export type { OraclePriceBook } from './prices.js';
+export type { OraclePriceBook } from './event-rules.js';
 
 /** The most outcomes of contested events that are tried. */
 const MAX_WORLDS = 4_096;

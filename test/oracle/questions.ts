@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import type { OracleQuery, OracleRole } from './answer.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
+import { DIMENSIONS, RESOURCE_TYPES } from './event-rules.js';
 import { distance, type History, nameNumber, nth, spell, spelling } from './histories.js';
-import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

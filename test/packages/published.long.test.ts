@@ -1,8 +1,15 @@
-/** What would be published is whole, and a release that is not is stopped. */
+/** What would be published is whole, works where nothing else of Meterline is, and a release that is not is stopped. */
 import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { TestCollector } from '../emitter/fixture.js';
+import { startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
@@ -22,5 +29,165 @@ it('a release of another version or repository is stopped', async () => {
   await expect(check(release)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^✗ the tag is v99\.0\.0, .*\n(✗ @meterline\/\w+: repository\.url is not .*\n){3}$/),
+  });
+});
+
+const MODULES = join(ROOT, 'node_modules');
+/** What the catalog and the emitter need of others, and the types of `process` and `fetch`: from here, because a test has no registry. */
+const FROM_HERE = ['zod', 'date-fns', '@date-fns/utc', 'big.js', '@types/big.js', 'uuid', '@types/node'].map((name) =>
+  join(MODULES, name),
+);
+const packOutput = z.tuple([z.object({ filename: z.string() })]);
+
+interface PackedPackage {
+  /** What the compiler finds in the programs, and in the types of all packages: `wrong.ts(3,7): error TS2322: …`. */
+  readonly faults: readonly string[];
+  /** What the program of its description prints. */
+  run(settings: Readonly<Record<string, string>>): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/**
+ * Packs the package and the catalog as `npm pack` does, installs both into an empty folder, without a registry, and compiles there the
+ * program that the blocks of its description make, and one that is wrong.
+ * @param name its folder in `packages`
+ */
+async function installPacked(name: string, blocks: number, wrong: string): Promise<PackedPackage> {
+  const text = await readFile(join(ROOT, 'packages', name, 'README.md'), 'utf8');
+  const shown = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code);
+  expect(shown).toHaveLength(blocks);
+  const folder = await mkdtemp(join(tmpdir(), `packed-${name}-`));
+  const settings = { HOME: folder, npm_config_offline: 'true', npm_config_cache: join(folder, 'cache') };
+  const env = { PATH: process.env['PATH'], ...settings };
+  const pack = async (packed: string) => {
+    const cwd = join(ROOT, 'packages', packed);
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd, env });
+    return packOutput.parse(JSON.parse(stdout))[0];
+  };
+  const [catalog, own] = await Promise.all([pack('catalog'), pack(name)]);
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
+  const packages = [`./${catalog.filename}`, `./${own.filename}`, ...FROM_HERE];
+  await run('npm', ['install', '--no-audit', '--no-fund', ...packages], { cwd: folder, env });
+  await writeFile(join(folder, 'readme.ts'), shown.join(''));
+  await writeFile(join(folder, 'wrong.ts'), wrong);
+  return {
+    faults: await compile(folder, ['readme.ts', 'wrong.ts']),
+    run: async (values) => {
+      const { stdout } = await run(process.execPath, ['readme.js'], { cwd: folder, env: { ...env, ...values } });
+      return stdout;
+    },
+    remove: () => rm(folder, { recursive: true }),
+  };
+}
+
+const STRICT = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes', '--pretty', 'false'];
+const PLATFORM = ['--target', 'es2023', '--lib', 'es2023,dom,dom.iterable', '--types', 'node', '--module', 'nodenext'];
+const COMPILER = join(MODULES, 'typescript', 'bin', 'tsc');
+
+/** Without `skipLibCheck`, as a program may be that uses the package. */
+async function compile(folder: string, programs: readonly string[]): Promise<string[]> {
+  const args = [COMPILER, ...STRICT, ...PLATFORM, ...programs];
+  const { stdout } = await run(process.execPath, args, { cwd: folder }).catch((error: { stdout: string }) => error);
+  return stdout.split('\n').filter((line) => /: error TS/.test(line));
+}
+
+const WRONG_EMITTER = `import { openEmitter } from '@meterline/emitter';
+const meter = await openEmitter({ url: 'http://127.0.0.1:1', apiKey: 'key' });
+const names = { accountId: 'a', workspace: 'w', resourceType: 'agent', resourceName: 'r' } as const;
+meter.record({ ...names, billingDimension: 'coffee', usage: 1 });
+meter.start({ ...names, billingDimension: 'agent_async_requests_count', gb: 1 });
+meter.add({ ...names, billingDimension: 'agent_async_requests_count', usage: 1, eventId: 'x' });
+`;
+
+const ALL_SENT = /^accepted string\n\{\n {2}recorded: [23],\n {2}sent: [23],\n {2}retried: 0,\n/;
+/** What the description records, once and a thousand times. */
+const SHOWN = ['12.5', '1000'].map((usage) => expect.objectContaining({ usage, resourceName: 'support' }));
+
+describe('the emitter, packed and installed alone', () => {
+  let packed: PackedPackage;
+  beforeAll(async () => {
+    packed = await installPacked('emitter', 4, WRONG_EMITTER);
+  });
+  afterAll(() => packed.remove());
+
+  it('the packed emitter brings the catalog and uuid, and nothing else', async () => {
+    const { dependencies } = JSON.parse(await readFile(join(ROOT, 'packages/emitter/package.json'), 'utf8'));
+    expect(Object.keys(dependencies)).toEqual(['@meterline/catalog', 'uuid']);
+  });
+
+  it('the packed emitter refuses what is not billed, and usage with an id in a sum, before the program runs', () => {
+    expect(packed.faults.map((fault) => fault.slice(0, 24))).toEqual([
+      'wrong.ts(4,26): error TS',
+      'wrong.ts(5,25): error TS',
+      'wrong.ts(6,81): error TS',
+    ]);
+  });
+
+  it('the packed emitter does what its description shows', async () => {
+    const collector = await TestCollector.start();
+    const output = await packed.run({ COLLECTOR_URL: collector.url, METERLINE_EMITTER_KEY: 'mlk_1' });
+    collector.stop();
+    expect(output).toMatch(ALL_SENT);
+    expect(new Set(collector.received.map(({ path, key }) => `${path} ${key}`))).toEqual(
+      new Set(['/v0/accounts/acme/events Bearer mlk_1']),
+    );
+    expect(collector.events).toEqual(expect.arrayContaining(SHOWN));
+  });
+});
+
+const WRONG_CLIENT = `import type { MeterlineClient } from '@meterline/client';
+declare const client: MeterlineClient;
+const window = { startTime: new Date(0), endTime: new Date() };
+const [group] = (await client.metrics('acme', { ...window, groupBy: ['resource_uuid', 'billing_dimension'] })).data;
+if (group) {
+  const filled: string[] = [group.resourceUuid, group.summary.usage, group.timeseries[0]?.usage ?? ''];
+  const enriched: string = group.resourceName;
+  console.log(filled, enriched);
+}
+const { summary, data } = await client.metrics('acme', window);
+console.log(summary.totalUsage, data[0]?.workspace);
+`;
+
+describe('the client, packed and installed alone', () => {
+  let api: TestApi;
+  let packed: PackedPackage;
+  beforeAll(async () => {
+    api = await startApi();
+    packed = await installPacked('client', 5, WRONG_CLIENT);
+  });
+  afterAll(async () => {
+    await api.stop();
+    await packed.remove();
+  });
+
+  it('the packed client knows the members of a group that its groupBy fills, and no other', () => {
+    expect(packed.faults).toEqual([
+      "wrong.ts(7,9): error TS2322: Type 'string | undefined' is not assignable to type 'string'.",
+      "wrong.ts(11,21): error TS2339: Property 'totalUsage' does not exist on type '{ totalCost: DecimalText; }'.",
+      expect.stringMatching(
+        /^wrong\.ts\(11,42\): error TS2339: Property 'workspace' does not exist on type '\{ summary/,
+      ),
+    ]);
+  });
+
+  it('the packed client does what its description shows', async () => {
+    const agent = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' } as const;
+    await api.seed([
+      event({ ...agent, workspace: 'production', resourceName: 'crawler', usage: '12', cost: '131000.123456789012' }),
+      event({ workspace: 'staging', resourceName: 'crawler', cost: '2' }),
+    ]);
+    const settings = { METERLINE_URL: api.url, METERLINE_API_KEY: await api.key('acme'), METERLINE_ACCOUNT: 'acme' };
+    expect((await packed.run(settings)).split('\n')).toEqual([
+      'production $131,000.12',
+      'staging $2.00',
+      'October $131,002.12',
+      'agent_compute_runtime_gbs 12',
+      'crawler several workspaces',
+      '1 false',
+      '1 resources',
+      '155897.43 155897.43 true',
+      expect.stringMatching(/^403 forbidden Access denied .{36}$/),
+      '',
+    ]);
   });
 });

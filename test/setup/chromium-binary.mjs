@@ -12,6 +12,15 @@ const ELSEWHERE = [
 const PACKAGE_NAMES = { 'apt-get': 'chromium', dnf: 'chromium', apk: 'chromium' };
 const WAY_OUT = 'install Chromium or Chrome so that it is on PATH, or set CHROMIUM_PATH to its executable';
 
+/**
+ * The absolute path of a Chromium or Chrome: from CHROMIUM_PATH, on PATH, in a usual place, or else installed now.
+ *
+ * @param {object} [options]
+ * @param {NodeJS.ProcessEnv} [options.env] provides PATH and CHROMIUM_PATH, and is passed to a package manager
+ * @param {(line: string) => void} [options.say] called with one line before the machine is changed
+ * @returns {Promise<string>}
+ * @throws Error whose message says in one line what to do
+ */
 export async function ensureChromium({ env = process.env, say = () => {} } = {}) {
   const present = await findChromium(env);
   if (present) return present;

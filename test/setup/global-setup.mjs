@@ -7,11 +7,13 @@
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
  * - TMPDIR: a folder for all temporary files, in memory if there is room
  */
-import { rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CLUSTER, startServers } from '@meterline/local-stack';
 import { migrate } from '@meterline/warehouse';
 import { startBalancer } from './balancer.mjs';
-import { createTestFolder } from './test-folder.mjs';
 
 const TEMPLATE = 'test_template';
 
@@ -43,4 +45,39 @@ export default async function globalSetup() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.once(signal, () => cleanUp().finally(() => process.exit(130)));
   }
+}
+
+const IN_MEMORY = '/dev/shm';
+const NEEDED_BYTES = 4 * 2 ** 30;
+
+/**
+ * A folder for all temporary files of a test run. In memory where Linux has room for it, because a run mostly waits for the
+ * servers to flush files to disk. What a killed process has written stays in memory as well.
+ * @returns its path; the caller removes it
+ */
+async function createTestFolder() {
+  return (await createInMemory()) ?? (await mkdtemp(join(tmpdir(), 'meterline-tests-')));
+}
+
+/** @returns undefined if there is no such file system, too little room, or it does not allow programs to run */
+async function createInMemory() {
+  try {
+    const { bavail, bsize } = await statfs(IN_MEMORY);
+    if (bavail * bsize < NEEDED_BYTES) return undefined;
+    const folder = await mkdtemp(join(IN_MEMORY, 'meterline-tests-'));
+    if (await runsPrograms(folder)) return folder;
+    await rm(folder, { recursive: true });
+    return undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function runsPrograms(folder) {
+  const program = join(folder, 'program');
+  await writeFile(program, '#!/bin/sh\nexit 0\n');
+  await chmod(program, 0o700);
+  const { status } = spawnSync(program);
+  await rm(program);
+  return status === 0;
 }

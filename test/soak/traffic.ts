@@ -7,8 +7,8 @@ import { BAD_EVENTS, content } from '../faults/stream.js';
 import { CAREFUL } from '../faults/stream-run.js';
 import { pause } from '../harness/queue.js';
 import type { ServiceEnvironment } from '../harness/services.js';
+import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from '../oracle/event-rules.js';
 import { decimalOf, printDecimal, roundHalfEven } from '../oracle/exact.js';
-import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from '../oracle/prices.js';
 import type { Deployment } from './deployment.js';
 
 const SENDERS = 8;

@@ -1,6 +1,5 @@
 export * from './admission/fair-permits.js';
 export * from './admission/rate-limits.js';
-export * from './application.js';
 export * from './auth/authenticate.js';
 export {
   type Caller,
@@ -40,7 +39,6 @@ export { fullRedis, UnfitServer } from './http/health.js';
 export * from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { noteInLog, requestIdOf, requestMetrics } from './http/request-observation.js';
-export { onResponseEnd, ResponseBudget } from './http/slow-readers.js';
 export { assetRoute, type PageSettings, pageRoute, pageSettingsRoute } from './http/web-page.js';
 export type {
   ErrorSketch,
@@ -56,4 +54,10 @@ export {
   LIMIT_HEADERS,
 } from './openapi/common.js';
 export * from './openapi/document.js';
-export * from './server.js';
+export {
+  onResponseEnd,
+  ResponseBudget,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from './server.js';

@@ -2,6 +2,8 @@
  * What a usage event is. Source: DESIGN section 3. The rules are written out instead of with zod, because producers and browsers load
  * them: zod is 94 kB of a bundle, these are 2, and take a third of its time (decision 0025).
  */
+
+import { type EpochMs, formatTimestamp, parseTimestamp } from './calendar.js';
 import {
   type DecimalDigits,
   decimalOfNumber,
@@ -21,7 +23,6 @@ import {
   type Unit,
 } from './dimensions.js';
 import { type Checked, type Rejected, type RejectionReason, rejected } from './rejection.js';
-import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
 export const MAX_NAME_LENGTH = 256;
 export const MAX_REVISION = 65_535;

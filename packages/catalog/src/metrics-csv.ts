@@ -2,8 +2,14 @@
 import { percentOf, subtractDecimals } from './amounts.js';
 import type { MetricsAnswer, MetricsEntry } from './api/responses.js';
 import type { DecimalText } from './decimal.js';
-import { DIMENSIONS } from './dimensions.js';
-import { canonicalGroupBy, ENTRY_FIELD, enrichedDimensions, type MetricsDimension, showsUsage } from './group-by.js';
+import {
+  canonicalGroupBy,
+  DIMENSIONS,
+  ENTRY_FIELD,
+  enrichedDimensions,
+  type MetricsDimension,
+  showsUsage,
+} from './dimensions.js';
 
 /** Text, which other people may have chosen, or a number of ours, which stays a number. */
 export type CsvCell = string | { readonly number: string };

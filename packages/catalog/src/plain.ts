@@ -9,8 +9,6 @@ export * from './calendar.js';
 export * from './decimal.js';
 export * from './dimensions.js';
 export * from './event.js';
-export * from './group-by.js';
 export * from './metrics-csv.js';
 export * from './queue.js';
 export * from './rejection.js';
-export * from './timestamp.js';

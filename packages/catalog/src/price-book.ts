@@ -3,11 +3,11 @@
  */
 import * as z from 'zod';
 import { instantText, nameText } from './api/parameters.js';
+import { type EpochMs, formatTimestamp } from './calendar.js';
 import { COST_SCALE, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
 import { parseUsageEvent, type UsageEvent } from './event.js';
 import { type Checked, rejected } from './rejection.js';
-import { type EpochMs, formatTimestamp } from './timestamp.js';
 
 const MAX_PRICE_BOOK_VERSION = 65_535;
 

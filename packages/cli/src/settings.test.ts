@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { testFolder } from '../../../test/harness/test-folder.js';
+import { reportsItsDisk } from './connections/servers.js';
 import { displayUrl, environment, Settings } from './settings.js';
 import { writeLogin } from './settings-files.js';
 
@@ -157,6 +158,18 @@ it('a setting names its flag, its variable or its file, and a local stack that i
 it('addresses of Redis and ClickHouse are shown without their passwords', () => {
   expect(displayUrl('redis://user:secret@host:6379')).toBe('redis://user:***@host:6379');
   expect(displayUrl('http://one:8123,http://ann:secret@two:8123/')).toBe('http://one:8123,http://ann:***@two:8123');
+});
+
+it.each([
+  ['7.0.15', 1, false],
+  ['7.1.9', 1, false],
+  ['7.2.0', 1, true],
+  ['7.4.1', 0, false],
+  ['8.0.0', 1, true],
+])('whether Redis %s with aof_enabled:%d can say what is on its disk: %s', (version, aof, reports) => {
+  const server = `# Server\r\nredis_version:${version}\r\nredis_git_sha1:00000000\r\n`;
+  const persistence = `# Persistence\r\nloading:0\r\naof_enabled:${aof}\r\naof_rewrite_in_progress:0\r\n`;
+  expect(reportsItsDisk(server, persistence)).toBe(reports);
 });
 
 describe('the file of a login', () => {

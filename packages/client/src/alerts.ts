@@ -14,7 +14,7 @@ import {
   type NewAlert,
 } from '@meterline/catalog';
 import type { RequestOptions, Transport } from './transport.js';
-import { accountPath } from './urls.js';
+import { accountPath } from './transport.js';
 
 /** A parameter, which may be constant. */
 type Constant<Type> = Type extends object ? { readonly [Name in keyof Type]: Constant<Type[Name]> } : Type;

@@ -39,8 +39,15 @@ import {
   type MetricsQueryBy,
   missingMember,
 } from './grouping.js';
-import { type MeterlineClientOptions, type RequestOptions, Transport } from './transport.js';
-import { accountPath, apiKeysPath, metricsPath, questionString } from './urls.js';
+import {
+  accountPath,
+  apiKeysPath,
+  type MeterlineClientOptions,
+  metricsPath,
+  questionString,
+  type RequestOptions,
+  Transport,
+} from './transport.js';
 
 export interface PagesOptions extends RequestOptions {
   /** Forgets the pages that came, because they come again: events have changed the result while it was read. */

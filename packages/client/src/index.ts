@@ -36,4 +36,4 @@ export type { AllMetricsOptions, NewApiKey, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';
 export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
 export type { MeterlineClientOptions, RequestOptions } from './transport.js';
-export { ALL_ACCOUNTS, metricsPath, questionString } from './urls.js';
+export { ALL_ACCOUNTS, metricsPath, questionString } from './transport.js';

@@ -4,18 +4,21 @@ import { MeterlineClient } from '@meterline/client';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import {
-  answerOtherTabs,
-  askOtherTabs,
-  forgetCredential,
-  keepCredential,
-  keptCredential,
-  tellEnded,
-} from './shell/credential.js';
 import { isEmbedded, ParentKey } from './shell/embedding.js';
 import { Explorer } from './shell/explorer.js';
 import { applyTheme } from './shell/header.js';
-import { createClient, createSession, type Session, SessionContext } from './shell/session.js';
+import {
+  answerOtherTabs,
+  askOtherTabs,
+  createClient,
+  createSession,
+  forgetCredential,
+  keepCredential,
+  keptCredential,
+  type Session,
+  SessionContext,
+  tellEnded,
+} from './shell/session.js';
 import { SignIn } from './shell/sign-in.js';
 import { MessagePanel } from './states/panels.js';
 import { readView } from './view/address.js';

@@ -2,14 +2,29 @@
 import { type Checked, type EpochMs, rejected, type UsageEventInput } from '@meterline/catalog/plain';
 import { openBacklog } from './backlog.js';
 import { type Collector, openCollector } from './collector.js';
-import { type Counters, type ExposeMetrics, loadMetrics, type Tally } from './counters.js';
 import { checkEvent, type EventToRecord } from './event.js';
 import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
-import { errorMessage, type Report, rejectedProblem, reporter } from './problems.js';
+import {
+  type Counters,
+  type ExposeMetrics,
+  errorMessage,
+  loadMetrics,
+  type Report,
+  rejectedProblem,
+  reporter,
+  type Tally,
+} from './problems.js';
 import { startSender } from './sender.js';
 import { Spool } from './spool.js';
-import { checkUsage, openSums, type UsageToSum } from './sums.js';
-import { checkWorkload, openTimers, type RunningTimer, type Workload } from './timers.js';
+import {
+  checkUsage,
+  checkWorkload,
+  openSums,
+  openTimers,
+  type RunningTimer,
+  type UsageToSum,
+  type Workload,
+} from './sums.js';
 
 const FLUSH_TIMEOUT_MS = 10_000;
 const NO_TIMER: RunningTimer = { stop: () => undefined };

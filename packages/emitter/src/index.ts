@@ -1,7 +1,6 @@
-export type { Counters } from './counters.js';
 export { type Emitter, openEmitter } from './emitter.js';
 export type { EventToRecord } from './event.js';
 export type { EmitterOptions, SpoolOptions } from './options.js';
+export type { Counters } from './problems.js';
 export { EmitterError, type Problem } from './problems.js';
-export type { UsageToSum } from './sums.js';
-export type { GbSecondsDimension, RunningTimer, Workload } from './timers.js';
+export type { GbSecondsDimension, RunningTimer, UsageToSum, Workload } from './sums.js';

@@ -8,8 +8,8 @@
 import type { RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
 import { accountOf, type Collector, NotTaken } from './collector.js';
-import type { Tally } from './counters.js';
 import { LONGEST_MS } from './options.js';
+import type { Tally } from './problems.js';
 import { errorMessage, type Report, rejectedProblem } from './problems.js';
 
 /** Requests that are on their way at once. */

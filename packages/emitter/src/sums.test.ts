@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { USAGE } from '../../../test/emitter/fixture.js';
+import { SANDBOX, USAGE } from '../../../test/emitter/fixture.js';
 import type { EventToRecord } from './event.js';
-import { checkUsage, openSums, type UsageToSum } from './sums.js';
+import { checkUsage, checkWorkload, hourSlices, openSums, openTimers, type UsageToSum, type Workload } from './sums.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
 const GBS = 'agent_compute_runtime_gbs';
@@ -87,3 +87,114 @@ it.each(['eventId', 'timestamp', 'revision', 'void'])(
     });
   },
 );
+
+const HOUR = 3_600_000;
+
+it.each([
+  [NOON + 1, NOON + 2, [[NOON + 1, 1]]],
+  [NOON - HOUR, NOON, [[NOON - HOUR, HOUR]]],
+  [NOON, NOON, []],
+  [
+    NOON - 5,
+    NOON + HOUR + 7,
+    [
+      [NOON - 5, 5],
+      [NOON, HOUR],
+      [NOON + HOUR, 7],
+    ],
+  ],
+])('a span of time from %d to %d is split at each full hour, which begins the next slice', (from, to, slices) => {
+  expect([...hourSlices(from, to)].map((slice) => [slice.from, slice.ms])).toEqual(slices);
+});
+
+/** Timers whose clock the test sets, and what they have reported: the time of the first of October, and the usage. */
+function timersAt(instant: number) {
+  const events: EventToRecord[] = [];
+  const time = { now: instant, elapsed: 0, hasRoom: true };
+  const pass = (ms: number) => {
+    time.now += ms;
+    time.elapsed += ms;
+  };
+  const offer = (event: EventToRecord) => {
+    if (time.hasRoom) events.push(event);
+    return time.hasRoom;
+  };
+  const timers = openTimers(HOUR, { now: () => time.now, elapsed: () => time.elapsed }, offer);
+  const reported = () => events.splice(0).map(({ timestamp, usage }) => `${timestamp?.slice(11, 19)} ${usage}`);
+  const start = (workload: Workload) => {
+    const checked = checkWorkload(workload, time.now);
+    if (!checked.ok) throw new Error(checked.message);
+    return timers.start(checked.value);
+  };
+  return { timers, start, time, pass, reported };
+}
+
+it('a running timer reports GB-seconds since its last report, and the rest when it stops', () => {
+  const { timers, start, pass, reported } = timersAt(NOON);
+  const timer = start({ ...SANDBOX, gb: '0.5' });
+  pass(60_000);
+  timers.reportAll();
+  pass(1_500);
+  timer.stop();
+  pass(5_000);
+  timer.stop();
+  timers.reportAll();
+  expect(reported()).toEqual(['12:00:00 30', '12:01:00 0.75']);
+});
+
+it('a running timer reports each UTC hour for itself', () => {
+  const { start, pass, reported } = timersAt(NOON - 1_000);
+  const timer = start(SANDBOX);
+  pass(4_000);
+  timer.stop();
+  expect(reported()).toEqual(['11:59:59 4', '12:00:00 12']);
+});
+
+it('a running timer adds up exactly, however often it reports', () => {
+  const { timers, start, pass, reported } = timersAt(NOON);
+  const timer = start({ ...SANDBOX, gb: '0.333333333' });
+  for (let second = 0; second < 1_000; second += 1) {
+    pass(1);
+    timers.reportAll();
+  }
+  timer.stop();
+  const usages = reported().map((text) => BigInt(Math.round(Number(text.split(' ')[1]) * 1e9)));
+  expect([usages.length, usages.reduce((sum, usage) => sum + usage, 0n)]).toEqual([1_000, 333_333_333n]);
+});
+
+it('a running timer measures what has passed, even if the wall clock is set', () => {
+  const { timers, start, time, pass, reported } = timersAt(NOON);
+  const timer = start(SANDBOX);
+  pass(10_000);
+  timers.reportAll();
+  time.now -= 60_000;
+  pass(10_000);
+  timer.stop();
+  expect(reported()).toEqual(['12:00:00 40', '11:59:10 40']);
+});
+
+it('a running timer keeps what finds no room for the next report, even when it has stopped', () => {
+  const { timers, start, time, pass, reported } = timersAt(NOON);
+  const timer = start(SANDBOX);
+  time.hasRoom = false;
+  pass(10_000);
+  timers.reportAll();
+  pass(10_000);
+  timer.stop();
+  expect(reported()).toEqual([]);
+  pass(HOUR);
+  time.hasRoom = true;
+  timers.reportAll();
+  timers.reportAll();
+  expect(reported()).toEqual(['12:00:00 80']);
+});
+
+it.each([
+  ['invalid_billing_dimension', { billingDimension: 'custom_domain_active_time_hours', resourceType: 'custom_domain' }],
+  ['invalid_billing_dimension', { billingDimension: 'coffee' }],
+  ['invalid_usage', { gb: -1 }],
+  ['missing_field', { gb: undefined }],
+  ['invalid_workspace', { workspace: '' }],
+])('a workload is rejected for %s: %j', (reason, changes) => {
+  expect(checkWorkload(Object.assign({ ...SANDBOX }, changes), NOON)).toMatchObject({ ok: false, reason });
+});

@@ -1,6 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { createLog, Outage, onceAMinute } from './log.js';
-import { limitLine, MAX_LINE_BYTES } from './log-destination.js';
+import { createLog, limitLine, MAX_LINE_BYTES, Outage, onceAMinute } from './log.js';
 
 /** A log and its lines, as they are written. */
 function openLog() {

@@ -1,5 +1,13 @@
+/**
+ * A service's log: a file descriptor, written in the background. It may stall, be full or be gone: lines are then kept up to a bound, later
+ * ones are lost and counted, and the service goes on. Each line has a maximum length.
+ *
+ * Not `pino.destination`: an error of it that nobody handles ends the process, and what it has not written it tries to write when the process
+ * exits, for ever if the disk is full.
+ */
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { LogDestination } from './log-destination.js';
+import sonicBoom from 'sonic-boom';
+import { inTime } from './waiting.js';
 
 /** How long the reader of the log has to take the last lines. */
 const LAST_LINES_MS = 1_000;
@@ -109,4 +117,102 @@ function errorFields(error: unknown): unknown {
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     ...(error instanceof AggregateError && { errors: error.errors.map(errorFields) }),
   };
+}
+
+/** How much may wait to be written. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+const RETRY_MS = 1_000;
+/**
+ * A line waits so long for others, or until there are so many bytes: a write of its own takes a thread and a call of the system, a tenth of
+ * what a short request costs.
+ */
+const GATHER_MS = 10;
+const MOST_GATHERED = 8 * 1024;
+
+export class LogDestination {
+  readonly #output: sonicBoom.SonicBoom;
+  readonly #retry: NodeJS.Timeout;
+  #gathering: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  /** @param onRecovery called when the descriptor takes lines again, with the number of those that were lost; it may write */
+  constructor(fd: number, onRecovery: (lostLines: number) => void) {
+    // With a least length `flush` also starts a write again that has failed.
+    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: MOST_GATHERED, maxLength: MAX_WAITING_BYTES });
+    // What could not be written stays, and is tried again with the next line or by the timer. Where would we report it?
+    this.#output.on('error', () => undefined);
+    let lostLines = 0;
+    this.#output.on('drop', (lines: string) => {
+      lostLines += lines.split('\n').length - 1;
+    });
+    this.#output.on('drain', () => {
+      const lost = lostLines;
+      lostLines = 0;
+      if (lost > 0) onRecovery(lost);
+    });
+    this.#retry = setInterval(() => this.#output.flush(), RETRY_MS).unref();
+  }
+
+  /** Never throws, and never waits. */
+  write(line: string): void {
+    if (this.#ended) return;
+    this.#output.write(limitLine(line));
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined;
+      this.#output.flush();
+    }, GATHER_MS).unref();
+  }
+
+  /** Writes what is left, if that is possible and takes no longer than the deadline. Later lines are lost. */
+  async end(deadlineMs: number): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearInterval(this.#retry);
+    clearTimeout(this.#gathering);
+    const over = new Promise((resolve) => this.#output.once('close', resolve).once('error', resolve));
+    this.#output.end();
+    await inTime('the reader of the log', over, deadlineMs).catch(() => undefined);
+  }
+}
+
+/** The newline included. Docker hands on longer lines in parts of this size. */
+export const MAX_LINE_BYTES = 16 * 1024;
+
+/** Characters of one text, and items of one list or object: tried in this order until the line is short enough. */
+const LIMITS = [
+  [4_096, 100],
+  [1_024, 50],
+  [256, 30],
+  [60, 15],
+] as const;
+/** Of a line that none of them makes short enough: what lies very deep, or has very long names. */
+const LEAST_CHARACTERS = 1_000;
+
+/**
+ * The line itself. If it is too long: the same fields with `truncated: true`, in which texts end in "…" where they were cut, and lists
+ * and objects miss their last items; or at least how it begins, as `text`.
+ * @param line one JSON object and a newline, as pino writes it
+ */
+export function limitLine(line: string): string {
+  if (Buffer.byteLength(line) <= MAX_LINE_BYTES) return line;
+  const fields: Record<string, unknown> = JSON.parse(line);
+  for (const limit of LIMITS) {
+    const shorter = `${JSON.stringify({ truncated: true, ...fields }, (_name, value) => shorten(value, limit))}\n`;
+    if (Buffer.byteLength(shorter) <= MAX_LINE_BYTES) return shorter;
+  }
+  const { level, time, name } = fields;
+  return `${JSON.stringify({ truncated: true, level, time, name, text: cut(line, LEAST_CHARACTERS) })}\n`;
+}
+
+function shorten(value: unknown, [characters, items]: (typeof LIMITS)[number]): unknown {
+  if (typeof value === 'string') return cut(value, characters);
+  if (Array.isArray(value)) return value.slice(0, items);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).slice(0, items));
+}
+
+/** Whole characters: half a surrogate pair would be no valid text. */
+function cut(text: string, characters: number): string {
+  if (text.length <= characters) return text;
+  return `${text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

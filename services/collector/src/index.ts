@@ -1,2 +1,2 @@
-export { eventIdOf, eventIdOfCloudEvent } from './events/cloud-events.js';
+export { eventIdOf, eventIdOfCloudEvent } from './events/check.js';
 export { createOpenApiDocument } from './openapi/document.js';

@@ -18,7 +18,7 @@ import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
 import { ByteBudget } from './byte-budget.js';
 import { type Env, readEnv } from './env.js';
-import { MAX_BODY_BYTES } from './events/body.js';
+import { MAX_BODY_BYTES } from './events/formats.js';
 import { eventsRoute } from './events/route.js';
 import { createEventMetrics } from './metrics.js';
 import { createOpenApiDocument } from './openapi/document.js';

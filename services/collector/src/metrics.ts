@@ -4,7 +4,7 @@ import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
 import type { ByteBudget } from './byte-budget.js';
 import type { CheckedEvents } from './events/check.js';
-import { CLOUD_EVENT_REASON } from './events/cloud-events.js';
+import { CLOUD_EVENT_REASON } from './events/check.js';
 
 const WRITE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const SIZE_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000];

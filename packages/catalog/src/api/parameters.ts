@@ -4,18 +4,18 @@
  * where a request is parsed. Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
  */
 import * as z from 'zod';
-import { RESOLUTIONS } from '../calendar.js';
-import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
-import { isName, MAX_NAME_LENGTH } from '../event.js';
+import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
 import {
+  BILLING_DIMENSIONS,
   canonicalGroupBy,
   type EntryField,
   GROUP_BY_DIMENSIONS,
   MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
-} from '../group-by.js';
-import { parseTimestamp, START_OF_CALENDAR } from '../timestamp.js';
+  RESOURCE_TYPES,
+} from '../dimensions.js';
+import { isName, MAX_NAME_LENGTH } from '../event.js';
 import {
   ACCOUNT_KEY_ROLES,
   DEFAULT_EVENTS_PAGE,

@@ -2,7 +2,7 @@
  * What a request comes with, and how much it may ask for: without the schemas that check it, which a page does not need. Source: DESIGN
  * section 7 (roles), and the API specification, section "Versioning".
  */
-import type { MetricsField } from '../group-by.js';
+import type { MetricsField } from '../dimensions.js';
 
 /** An admin sees workspaces one by one; a member sees the account as a whole. */
 export const ROLES = ['admin', 'member'] as const;

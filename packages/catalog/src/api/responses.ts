@@ -8,8 +8,7 @@
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
-import { BILLING_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
-import { GROUP_BY_DIMENSIONS } from '../group-by.js';
+import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
 import { KEY_ROLES, ROLES } from './request.js';
 
 export function amount(description: string) {

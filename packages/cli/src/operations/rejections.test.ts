@@ -1,6 +1,8 @@
 import { expect, it } from '@jest/globals';
+import { MAX_JOB_VALUES, payloadReference, type RejectionReason, tooManyValues } from '@meterline/catalog';
 import type { OpenRejection } from '@meterline/warehouse';
 import { formatRejectionId, parseRejectionId, settlementGroups } from './rejections.js';
+import { applyEdits, jobsOfEvents, parseEdit, resendable } from './resendable.js';
 
 function rejection(payloadBytes: number, reason: OpenRejection['reason'] = 'invalid_usage'): OpenRejection {
   const key = { receivedAt: 0, fingerprint: 0n, jobId: '1', position: 0 };
@@ -32,4 +34,106 @@ it.each([
 
 it.each(['', '1', '-', '1-', 'A-1', '1-3w5e11264sgsg', '1-1-1'])('"%s" is no id', (text) => {
   expect(parseRejectionId(text)).toBeUndefined();
+});
+
+const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+const DEEP_JOB = `{"events":[{"usage":0},{"usage":1,"extra":${DEEP}},{"usage":2,"extra":${DEEP}}]}`;
+const MANY = Array.from({ length: 5_001 }, (_, n) => ({ n }));
+
+interface Given {
+  readonly payload: string;
+  readonly reason?: RejectionReason;
+  readonly position?: number;
+  readonly referenced?: string;
+  readonly set?: object;
+  readonly unset?: string;
+}
+
+const event = (sent: unknown) => ({ kind: 'event', event: sent });
+const jobs = (...sent: unknown[]) => ({ kind: 'jobs', jobs: sent });
+const nothing = (why: string) => ({ kind: 'unsendable', why: expect.stringContaining(why) });
+const whole = (payload: string): Given => ({ payload, reason: 'job_invalid' });
+
+it.each<[string, Given, object]>([
+  ['the event as it was rejected', { payload: '{"usage":-1}' }, event({ usage: -1 })],
+  ['the event with its edits', { payload: '{"usage":-1,"x":{}}', set: { usage: 1 }, unset: 'x' }, event({ usage: 1 })],
+  ['a number beyond all doubles in words, not null', { payload: '{"usage":1e999}' }, event({ usage: 'Infinity' })],
+  ['an event that holds events, as one event', { payload: '{"events":[{},{}]}' }, event({ events: [{}, {}] })],
+  ['a text that was rejected whole', whole('"text"'), jobs('text')],
+  ['a list that was rejected whole', whole('[{"usage":1}]'), jobs([{ usage: 1 }])],
+  ['an empty job that was rejected whole', whole('{"events":[]}'), jobs({ events: [] })],
+  ['a job with more fields', whole('{"events":[{}],"x":1}'), jobs({ events: [{}], x: 1 })],
+  [
+    'a job without the field that it must not have',
+    { ...whole('{"events":[],"x":1}'), unset: 'x' },
+    jobs({ events: [] }),
+  ],
+  ['a null that was rejected whole', whole('null'), jobs(null)],
+  [
+    'two jobs for one that held too many events',
+    { payload: JSON.stringify({ events: MANY }), reason: 'job_too_large' },
+    jobs({ events: MANY.slice(0, 5_000) }, { events: MANY.slice(5_000) }),
+  ],
+  [
+    'an event too deep to be kept alone, from its job',
+    { payload: DEEP_JOB, position: 1, unset: 'extra' },
+    event({ usage: 1 }),
+  ],
+  [
+    'an event too deep to be kept alone, from the job that another rejection keeps',
+    { payload: payloadReference(1), position: 2, referenced: DEEP_JOB, unset: 'extra' },
+    event({ usage: 2 }),
+  ],
+  [
+    'an event too deep that was its job',
+    { payload: `{"usage":3,"extra":${DEEP}}`, unset: 'extra' },
+    event({ usage: 3 }),
+  ],
+  ['nothing while it is nested too deeply', { payload: DEEP_JOB, position: 1 }, nothing('nested too deeply')],
+  ['nothing of a reference that leads nowhere', { payload: payloadReference(1), position: 2 }, nothing('is gone')],
+  ['nothing of what is no JSON', { payload: '{"eventId": oops' }, nothing('not JSON')],
+  ['nothing of what has no fields to edit', { payload: '"text"', unset: 'x' }, nothing('no fields to edit')],
+])('what is sent again is %s', (_what, given, expected) => {
+  const { payload, reason = 'invalid_usage', position = 0, referenced, set = {}, unset } = given;
+  const edits = {
+    set: new Map<string, unknown>(Object.entries(set)),
+    unset: new Set(unset === undefined ? [] : [unset]),
+  };
+  expect(resendable({ reason, position }, payload, referenced, edits)).toEqual(expected);
+});
+
+it.each([
+  ['usage=5', 'usage', 5],
+  ['usage="5"', 'usage', '5'],
+  ['usage=1234567890.123456789', 'usage', '1234567890.123456789'],
+  ['usage=1e3', 'usage', 1_000],
+  ['usage=1.234567890123456789e9', 'usage', '1.234567890123456789e9'],
+  ['usage=1e400', 'usage', '1e400'],
+  ['revision=1.0', 'revision', 1],
+  ['void=true', 'void', true],
+  ['workspace=production', 'workspace', 'production'],
+  ['workspace=', 'workspace', ''],
+  ['resourceName=a=b', 'resourceName', 'a=b'],
+  ['resourceName=a\nb', 'resourceName', 'a\nb'],
+])('the edit %j sets %s to %j', (text, field, value) => expect(parseEdit(text)).toEqual({ field, value }));
+
+it.each(['', 'usage', '=5'])('%j is no edit', (text) => expect(parseEdit(text)).toBeUndefined());
+
+it('edits change, add and remove fields, of any name, and leave the others and the event itself alone', () => {
+  const text = '{"eventId":"e","usage":-1,"extra":1,"__proto__":1}';
+  const before = JSON.parse(text);
+  const set = new Map<string, unknown>(Object.entries({ usage: 5, workspace: 'w' }));
+  const edited = applyEdits(before, { set, unset: new Set(['extra', '__proto__', 'none']) });
+  expect(JSON.stringify(edited)).toBe('{"eventId":"e","usage":5,"workspace":"w"}');
+  expect(JSON.stringify(before)).toBe(text);
+});
+
+it('events that are sent again share no job with more values than one may have, and each is in one', () => {
+  const large = { samples: Array.from({ length: 2_600 }, (_, n) => n) };
+  const events = [...Array.from({ length: 400 }, (_, n) => ({ n })), ...Array.from({ length: 100 }, () => large)];
+  const jobs = jobsOfEvents(events);
+  expect(jobs.length).toBe(Math.ceil((100 * 2_602) / MAX_JOB_VALUES));
+  expect(jobs.map((job) => tooManyValues(JSON.stringify(job)))).toEqual(jobs.map(() => undefined));
+  expect(jobs.flatMap((job) => job.events)).toEqual(events);
+  expect(jobsOfEvents([])).toEqual([]);
 });

@@ -1,20 +1,25 @@
 /**
- * A page of metrics as charges, with what FOCUS calls the services, meters and units.
- * Source: FOCUS 1.2, columns ServiceCategory and ServiceSubcategory (allowed values), attribute Unit Format.
+ * The columns of the export, and a page of metrics as charges, with what FOCUS calls the services, meters and units.
+ * Source: FOCUS 1.2, https://focus.finops.org, "Columns"; ServiceCategory and ServiceSubcategory (allowed values); attribute Unit Format.
  */
 import {
   type BillingDimension,
+  COST_SCALE,
+  type DecimalText,
   DIMENSIONS,
+  type EpochMs,
+  formatTimestamp,
   MS_PER_DAY,
   MS_PER_HOUR,
   parseTimestamp,
+  plainCsvLine,
   type ResourceType,
   type Unit,
+  USAGE_SCALE,
   type Window,
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsAnswerBy } from '../grouping.js';
-import type { FocusCharge } from './columns.js';
 
 /** A row for each day, or for each hour. */
 export const FOCUS_RESOLUTIONS = ['daily', 'hourly'] as const;
@@ -118,3 +123,75 @@ const FOCUS_UNITS = {
   count: 'Requests',
   hours: 'Hours',
 } as const satisfies Record<Unit, string>;
+
+export const FOCUS_VERSION = '1.2';
+
+/** Of a cell. Strings and decimals as they are written; null: there is none. */
+interface CellOf {
+  readonly String: string | null;
+  readonly Decimal: DecimalText;
+  readonly 'Date/Time': EpochMs;
+}
+
+const string = { type: 'String' } as const;
+const time = { type: 'Date/Time' } as const;
+/** USD. `scale`: the most digits after the point. */
+const cost = { type: 'Decimal', scale: COST_SCALE } as const;
+const quantity = { type: 'Decimal', scale: USAGE_SCALE } as const;
+
+/** In the order of the specification, which is the alphabet's. */
+export const FOCUS_COLUMNS = [
+  { name: 'BilledCost', ...cost },
+  { name: 'BillingAccountId', ...string },
+  { name: 'BillingAccountName', ...string },
+  { name: 'BillingCurrency', ...string },
+  { name: 'BillingPeriodEnd', ...time },
+  { name: 'BillingPeriodStart', ...time },
+  { name: 'ChargeCategory', ...string },
+  { name: 'ChargeClass', ...string },
+  { name: 'ChargeDescription', ...string },
+  { name: 'ChargeFrequency', ...string },
+  { name: 'ChargePeriodEnd', ...time },
+  { name: 'ChargePeriodStart', ...time },
+  { name: 'ConsumedQuantity', ...quantity },
+  { name: 'ConsumedUnit', ...string },
+  { name: 'ContractedCost', ...cost },
+  { name: 'EffectiveCost', ...cost },
+  { name: 'InvoiceId', ...string },
+  { name: 'InvoiceIssuerName', ...string },
+  { name: 'ListCost', ...cost },
+  { name: 'PricingQuantity', ...quantity },
+  { name: 'PricingUnit', ...string },
+  { name: 'ProviderName', ...string },
+  { name: 'PublisherName', ...string },
+  { name: 'ResourceId', ...string },
+  { name: 'ResourceName', ...string },
+  { name: 'ResourceType', ...string },
+  { name: 'ServiceCategory', ...string },
+  { name: 'ServiceName', ...string },
+  { name: 'ServiceSubcategory', ...string },
+  { name: 'SkuId', ...string },
+  { name: 'SkuMeter', ...string },
+  { name: 'SkuPriceDetails', ...string },
+  { name: 'SkuPriceId', ...string },
+  { name: 'SubAccountId', ...string },
+  { name: 'SubAccountName', ...string },
+] as const;
+export type FocusColumn = (typeof FOCUS_COLUMNS)[number];
+
+/** One charge, a row: what one resource used of one dimension in one hour or day. */
+export type FocusCharge = { readonly [Column in FocusColumn as Column['name']]: CellOf[Column['type']] };
+
+/** RFC 4180, without the guard of `metrics --csv` against formulas: FOCUS wants every name as it is. No byte order mark. */
+export function focusCsvHeading(): string {
+  return plainCsvLine(FOCUS_COLUMNS.map(({ name }) => name));
+}
+
+/** The lines of some charges; a null is an empty cell. */
+export function focusCsvLines(charges: readonly FocusCharge[]): string {
+  return charges.map((charge) => plainCsvLine(FOCUS_COLUMNS.map(({ name }) => cellText(charge[name])))).join('');
+}
+
+function cellText(cell: FocusCharge[FocusColumn['name']]): string {
+  return typeof cell === 'number' ? formatTimestamp(cell) : (cell ?? '');
+}

@@ -15,6 +15,7 @@ import {
 import { MeterlineError } from '../answers.js';
 import type { MeterlineClient } from '../client.js';
 import type { RequestOptions } from '../transport.js';
+import type { FocusCharge } from './charges.js';
 import {
   ADMIN_GROUPS,
   chargesOf,
@@ -23,17 +24,17 @@ import {
   type FocusSetting,
   MEMBER_GROUPS,
 } from './charges.js';
-import type { FocusCharge } from './columns.js';
 
-export { FOCUS_RESOLUTIONS, type FocusResolution } from './charges.js';
 export {
   FOCUS_COLUMNS,
+  FOCUS_RESOLUTIONS,
   FOCUS_VERSION,
   type FocusCharge,
   type FocusColumn,
+  type FocusResolution,
   focusCsvHeading,
   focusCsvLines,
-} from './columns.js';
+} from './charges.js';
 
 export interface FocusQuestion {
   readonly account: string;

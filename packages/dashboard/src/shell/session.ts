@@ -1,8 +1,9 @@
-/** Who is signed in: the client that uses the tab's key or token, and the cache of its responses. */
+/** Who is signed in: the tab's key or token, the client that uses it, and the cache of its responses. */
 import type { EpochMs } from '@meterline/catalog';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
+import * as z from 'zod/mini';
 import { currentSecond } from '../period/period.js';
 import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
 
@@ -68,4 +69,86 @@ export function createSession(client: MeterlineClient, { end, signOut = end }: E
     over,
     maxAgeSeconds: SHARED_SECONDS,
   };
+}
+
+/** In session storage: a reload keeps it, and closing the tab removes it. */
+const STORAGE_KEY = 'meterline.credential';
+
+export function keptCredential(): string | undefined {
+  return sessionStorage.getItem(STORAGE_KEY) || undefined;
+}
+
+export function keepCredential(credential: string): void {
+  sessionStorage.setItem(STORAGE_KEY, credential);
+}
+
+export function forgetCredential(): void {
+  sessionStorage.removeItem(STORAGE_KEY);
+}
+
+/*
+ * A tab that was opened from a link asks the tabs that are signed in for their key or token, so that nobody signs in twice.
+ * The browser delivers these messages to tabs of the same origin only, and stores none. Why not a storage that all tabs
+ * share: docs/decisions/0008.
+ */
+
+const CHANNEL = 'meterline.session';
+/** A tab in the background may take a moment to answer; a person who must sign in should not wait for it. */
+const PATIENCE_MS = 250;
+
+const messageSchema = z.object({
+  /** A tab has no credential; another one gives its own; one has signed out, which ends the session in all that share it. */
+  type: z.enum(['wanted', 'given', 'ended']),
+  /** Of the link, which the answering tab must show; undefined: any. */
+  account: z.optional(z.string()),
+  /** Given or ended. */
+  credential: z.optional(z.string()),
+});
+type Message = z.output<typeof messageSchema>;
+
+/** The credential of a tab that shows the account; undefined when there is none. */
+export function askOtherTabs(account: string | undefined): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const channel = new BroadcastChannel(CHANNEL);
+    const end = (credential: string | undefined) => {
+      clearTimeout(timer);
+      channel.close();
+      resolve(credential);
+    };
+    const timer = setTimeout(() => end(undefined), PATIENCE_MS);
+    channel.addEventListener('message', ({ data }) => {
+      const message = messageSchema.safeParse(data);
+      if (message.success && message.data.type === 'given') end(message.data.credential);
+    });
+    channel.postMessage({ type: 'wanted', account } satisfies Message);
+  });
+}
+
+interface Holder {
+  readonly credential: string;
+  /** The account that the tab shows. */
+  readonly account: () => string | undefined;
+  /** Another tab with the same credential has signed out. */
+  readonly onEnded: () => void;
+}
+
+/** Answers other tabs until the returned function is called. */
+export function answerOtherTabs({ credential, account, onEnded }: Holder): () => void {
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.addEventListener('message', ({ data }) => {
+    const message = messageSchema.safeParse(data);
+    if (!message.success) return;
+    const { type } = message.data;
+    if (type === 'wanted' && (message.data.account === undefined || message.data.account === account())) {
+      channel.postMessage({ type: 'given', credential } satisfies Message);
+    }
+    if (type === 'ended' && message.data.credential === credential) onEnded();
+  });
+  return () => channel.close();
+}
+
+export function tellEnded(credential: string): void {
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.postMessage({ type: 'ended', credential } satisfies Message);
+  channel.close();
 }

@@ -1,8 +1,17 @@
 import { afterAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../../test/harness/stack.js';
-import { formatToken, generateToken, hashSecret, parseToken } from './api-key.js';
-import { ApiKeyExpired, ApiKeyStore, MAX_KEYS_OF_ACCOUNT, type NewApiKey, TooManyApiKeys } from './api-keys.js';
+import {
+  ApiKeyExpired,
+  ApiKeyStore,
+  formatToken,
+  generateToken,
+  hashSecret,
+  MAX_KEYS_OF_ACCOUNT,
+  type NewApiKey,
+  parseToken,
+  TooManyApiKeys,
+} from './api-keys.js';
 
 const NOW = new Date('2025-10-01T00:00:00.000Z');
 const LATER = new Date('2025-10-02T00:00:00.000Z');

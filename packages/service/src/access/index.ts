@@ -1,6 +1,15 @@
 /** Meterline's Redis: connections to it, and the API keys and accounts in it. */
 export { KEY_ROLES, type KeyRole, ROLES, type Role } from '@meterline/catalog';
 export * from './accounts.js';
-export { type ApiKey, parseToken } from './api-key.js';
-export * from './api-keys.js';
+export {
+  type ApiKey,
+  ApiKeyExpired,
+  ApiKeyStore,
+  type CreatedApiKey,
+  MAX_KEYS_OF_ACCOUNT,
+  type NewApiKey,
+  type OnMalformedKey,
+  parseToken,
+  TooManyApiKeys,
+} from './api-keys.js';
 export * from './redis.js';

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
 import { testFolder } from '../../../../test/harness/test-folder.js';
-import { inCluster } from './forms.js';
-import { MIGRATIONS_DIRECTORY, pendingMigrations, readMigrations } from './migrator.js';
+import { inCluster, MIGRATIONS_DIRECTORY, pendingMigrations, readMigrations } from './migrator.js';
 
 const CREATE = 'CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x\n';
 const SHARDS = { name: 'prod', insertQuorum: undefined };

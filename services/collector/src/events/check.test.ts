@@ -4,10 +4,8 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { usageEvent } from '../../../../test/harness/events.js';
-import { decoderOf } from './body.js';
-import { checkEvents } from './check.js';
-import { eventIdOf, eventIdOfCloudEvent } from './cloud-events.js';
-import { formatOf, readEvents } from './formats.js';
+import { checkEvents, eventIdOf, eventIdOfCloudEvent } from './check.js';
+import { decoderOf, formatOf, readEvents } from './formats.js';
 
 const LINES = 'application/x-ndjson';
 const CLOUD_EVENT = 'application/cloudevents+json';

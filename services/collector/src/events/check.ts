@@ -1,16 +1,138 @@
-/** What becomes of each event of a request: it is checked as the ingest worker will, and gets in place what is missing. */
+/**
+ * What becomes of each event of a request: it is checked as the ingest worker will, and gets in place what is missing. One in a CloudEvent is
+ * its `data`, and what the envelope says too may be left out there: `source` and `id` become its eventId, and `time` its timestamp.
+ * Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type EpochMs,
+  formatTimestamp,
   isName,
   isRecord,
   isUuid,
+  MAX_NAME_LENGTH,
   type PriceBook,
   parsePricedEvent,
+  parseTimestamp,
   REJECTION_REASONS,
+  type RejectionReason,
 } from '@meterline/catalog';
+import { v5 } from 'uuid';
 import { z } from 'zod';
-import { CLOUD_EVENT_REASON, eventIdOf, Unreadable } from './cloud-events.js';
+
+/** The worker's reasons, and one for what never reaches it. */
+export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
+type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+
+/** In place of an event that cannot be had from what was sent. */
+export class Unreadable {
+  /** @param message what is wrong with it */
+  constructor(
+    readonly reason: Reason,
+    readonly message: string,
+  ) {}
+}
+
+function attribute(
+  name: string,
+  description: string,
+  rule = `a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`,
+) {
+  const error = `${name} must be ${rule}`;
+  return z.string(error).refine(isName, error).meta({ minLength: 1, maxLength: MAX_NAME_LENGTH, description });
+}
+
+export const cloudEventSchema = z.object(
+  {
+    specversion: z.literal('1.0', 'specversion must be "1.0"'),
+    id: attribute('id', 'With the source it becomes the eventId, unless data has one.'),
+    source: attribute('source', 'Who has made the event.'),
+    type: attribute('type', 'Any; not looked at.', 'a string, such as "meterline.usage"'),
+    time: z
+      .string('time must be a string')
+      .optional()
+      .meta({ format: 'date-time', description: 'The timestamp, unless data has one. With any offset.' }),
+    data: z
+      .custom<Readonly<Record<string, unknown>>>(isRecord, 'data must be the usage event, a JSON object')
+      .meta({ type: 'object', additionalProperties: {}, description: 'The members of a UsageEvent.' }),
+  },
+  'a CloudEvent must be a JSON object',
+);
+
+/** @param envelope in the JSON event format @returns the event in it, or an {@link Unreadable} */
+export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | Unreadable {
+  const { data: opened, error } = cloudEventSchema.safeParse(envelope);
+  const isBase64 = isRecord(envelope) && 'data_base64' in envelope;
+  const faults = (error?.issues ?? []).flatMap(({ path, message }) => (isBase64 && path[0] === 'data' ? [] : message));
+  if (isBase64) faults.push('data_base64 is not taken; send the event as JSON in data');
+  if (!opened || faults.length > 0) return new Unreadable(CLOUD_EVENT_REASON, faults.join('; '));
+  const { data, id, source, time } = opened;
+  return {
+    ...data,
+    eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
+    ...(data['timestamp'] === undefined && time !== undefined && { timestamp: inUtc(time) }),
+  };
+}
+
+/** Whether a request is a CloudEvent in binary mode: its attributes are headers, and its body is the data. */
+export function isBinaryCloudEvent(headers: IncomingHttpHeaders): boolean {
+  return headers['ce-specversion'] !== undefined || headers['ce-id'] !== undefined;
+}
+
+/** The envelope of a request in binary mode, in the JSON event format. */
+export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Readonly<Record<string, unknown>> {
+  const attributes = ['specversion', 'id', 'source', 'type', 'time'].flatMap((name) => {
+    const value = headers[`ce-${name}`];
+    return typeof value === 'string' ? [[name, decoded(unquoted(value))] as const] : [];
+  });
+  return { ...Object.fromEntries(attributes), data };
+}
+
+const QUOTED = /^"((?:[^"\\]|\\.)*)"$/;
+
+/** Earlier releases of CloudEvents wrote values with spaces so. Source: the same section, and RFC 9110, section 5.6.4. */
+function unquoted(value: string): string {
+  return QUOTED.exec(value)?.[1]?.replace(/\\(.)/g, '$1') ?? value;
+}
+
+/** Headers are ASCII; everything else is percent-encoded UTF-8. Source: the HTTP protocol binding, section 3.1.3.2. */
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    // A percent sign of its own. decodeURIComponent throws nothing but URIError.
+    return value;
+  }
+}
+
+const MS_PER_MINUTE = 60_000;
+const WITH_OFFSET = /^(.+)([+-])([01]\d|2[0-3]):([0-5]\d)$/;
+
+/** A time of an envelope may have any offset, a timestamp has none. What is no time stays as it is, and is rejected as a timestamp. */
+function inUtc(time: string): string {
+  const [, local = '', sign, hours, minutes] = WITH_OFFSET.exec(time) ?? [];
+  const instant = parseTimestamp(`${local}Z`);
+  if (instant === undefined || parseTimestamp(time) !== undefined) return time;
+  const offset = (Number(hours) * 60 + Number(minutes)) * MS_PER_MINUTE;
+  return formatTimestamp(sign === '-' ? instant + offset : instant - offset);
+}
+
+/**
+ * Of event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and in every
+ * release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ */
+const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
+
+/** The account is part of the name, so that the same id in two accounts is two events everywhere. */
+export function eventIdOf(account: string, id: string): string {
+  return v5(JSON.stringify([account, id]), EVENT_ID_NAMESPACE);
+}
+
+/** A CloudEvent is identified by its source and its id together. Source: CloudEvents 1.0.2, section "id". */
+export function eventIdOfCloudEvent(account: string, source: string, id: string): string {
+  return v5(JSON.stringify([account, source, id]), EVENT_ID_NAMESPACE);
+}
 
 /** What is said of one event. */
 export const resultSchema = z.object({

@@ -23,9 +23,8 @@ import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { ByteBudget, Reservation } from '../byte-budget.js';
 import type { EventMetrics } from '../metrics.js';
-import { announcedBytes, decoderOf, readBody } from './body.js';
 import { type CheckedEvents, checkEvents } from './check.js';
-import { formatOf, readEvents } from './formats.js';
+import { announcedBytes, decoderOf, formatOf, readBody, readEvents } from './formats.js';
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;

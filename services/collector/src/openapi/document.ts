@@ -23,10 +23,8 @@ import {
   RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { tooManyEvents, unsupported } from '../events/body.js';
-import { resultSchema } from '../events/check.js';
-import { cloudEventSchema } from '../events/cloud-events.js';
-import { MEDIA_TYPES } from '../events/formats.js';
+import { cloudEventSchema, resultSchema } from '../events/check.js';
+import { MEDIA_TYPES, tooManyEvents, unsupported } from '../events/formats.js';
 import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
 
 const DESCRIPTION = `Takes usage events.

@@ -1,7 +1,7 @@
 /** The operations about accounts and API keys, with examples that the contract tests send and compare. */
 import type { OpenApiParameter, OperationSketch } from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS } from '@meterline/catalog';
-import { API_ERRORS } from './errors.js';
+import { API_ERRORS } from '../http/errors.js';
 
 const IGNORED_WORKSPACE: OpenApiParameter = {
   required: false,

@@ -1,7 +1,7 @@
 /** The operations about alerts, with examples that the contract tests send and compare. */
 import type { OperationSketch } from '@meterline/api';
 import { ALERT_LIST_PARAMETERS, DEFAULT_THRESHOLDS, DELIVERY_LIST_PARAMETERS, MAX_ALERTS } from '@meterline/catalog';
-import { API_ERRORS } from './errors.js';
+import { API_ERRORS } from '../http/errors.js';
 
 const ALERTS = '/v0/accounts/{accountId}/alerts';
 const ALERT = `${ALERTS}/{alertId}`;

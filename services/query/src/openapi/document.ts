@@ -4,9 +4,9 @@
  */
 import { COMMON_SCHEMAS, commonOperations, type OpenApiDocument, openApiDocument } from '@meterline/api';
 import * as api from '@meterline/catalog';
+import { ERRORS } from '../http/errors.js';
 import { ACCESS_OPERATIONS } from './access.js';
 import { ALERT_OPERATIONS } from './alerts.js';
-import { ERRORS } from './errors.js';
 import { USAGE_OPERATIONS } from './usage.js';
 
 const DESCRIPTION = `What accounts of a workload platform used, and what that cost.

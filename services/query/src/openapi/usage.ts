@@ -11,7 +11,7 @@ import {
   METRICS_PARAMETERS,
   RESOURCE_TYPES_PARAMETERS,
 } from '@meterline/catalog';
-import { API_ERRORS } from './errors.js';
+import { API_ERRORS } from '../http/errors.js';
 
 /** Source: RFC 9110, section 13.1.2. */
 const IF_NONE_MATCH: OpenApiParameter = {

@@ -1,0 +1,213 @@
+/** What of metrics is on the command line, in the report that is printed, and on the screen of a watch. */
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from '@jest/globals';
+import { decimalText } from '@meterline/catalog';
+import type { MetricsEntry } from '@meterline/client';
+import { Command } from 'commander';
+import { watch } from '../commands/metrics.js';
+import { CommandError, EXIT_CODES } from '../failure.js';
+import { displayWidth } from '../output/table.js';
+import { queryOf, windowOf, withQuery, withWindow } from './query.js';
+import { type Report, type ReportLayout, reportText, sparkline } from './report.js';
+
+const NOW = new Date('2026-11-21T12:34:56.789Z');
+
+function flagsOf(add: (command: Command) => Command, args: readonly string[]) {
+  const command = add(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
+  return command.parse(args, { from: 'user' }).opts();
+}
+const windowFor = (args: readonly string[]) => windowOf(flagsOf(withWindow, args), NOW);
+
+describe('the window', () => {
+  it.each([
+    [[], '2026-10-23T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--since', '30d'], '2026-10-23T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--since', '7d'], '2026-11-15T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--since', '24h'], '2026-11-20T13:00:00Z', '2026-11-21T12:34:56Z', 'hourly'],
+    [['--since', '90m'], '2026-11-21T11:04:56Z', '2026-11-21T12:34:56Z', 'hourly'],
+    [['--since', '2w', '--to', '2026-10-15'], '2026-10-01T00:00:00Z', '2026-10-15T00:00:00Z', 'daily'],
+    [['--since', '2d', '--to', '2026-10-15T06:00:00Z'], '2026-10-14T00:00:00Z', '2026-10-15T06:00:00Z', 'hourly'],
+    [['--month', '2026-10'], '2026-10-01T00:00:00Z', '2026-11-01T00:00:00Z', 'daily'],
+    [['--month', '2026-11'], '2026-11-01T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--month', '2027-01'], '2027-01-01T00:00:00Z', '2027-02-01T00:00:00Z', 'daily'],
+    [['--from', '2026-11-01'], '2026-11-01T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [
+      ['--from', '2026-10-01T06:00:00.5Z', '--to', '2027-01-01'],
+      '2026-10-01T06:00:00.5Z',
+      '2027-01-01T00:00:00Z',
+      'weekly',
+    ],
+    [['--from', '2100-12-31', '--to', '2101-01-01'], '2100-12-31T00:00:00Z', '2101-01-01T00:00:00Z', 'hourly'],
+  ])('%j is from %s to %s, %s', (args, startTime, endTime, resolution) => {
+    expect(windowFor(args)).toMatchObject({ sent: { startTime, endTime }, resolution });
+  });
+
+  it.each([
+    [[], undefined],
+    [['--since', '30d'], undefined],
+    [['--month', '2026-11'], 1],
+    [['--from', '2026-10-01', '--to', '2026-12-01'], 2],
+  ])('%j on the last day of a month of thirty days is meant as so many months: %s', (args, months) => {
+    const window = windowOf(flagsOf(withWindow, args), new Date('2026-11-30T12:00:00Z'));
+    expect(window.months).toBe(months);
+  });
+
+  it.each([
+    [['--since', '0d']],
+    [['--since', '30']],
+    [['--since', 'week']],
+    [['--month', '2026-13']],
+    [['--month', 'november']],
+    [['--month', '2026-10', '--to', '2026-10-15']],
+    [['--from', 'yesterday']],
+    [['--from', '2026-10-01T00:00:00+02:00']],
+  ])('%j is wrong usage', (args) => {
+    expect(() => windowFor(args)).toThrow(/invalid|cannot be used with/);
+  });
+
+  it.each([[['--from', '2026-11-22']], [['--from', '2026-11-02', '--to', '2026-11-02']], [['--since', '900000d']]])(
+    '%j contradicts itself',
+    (args) => {
+      expect(() => windowFor(args)).toThrow(CommandError);
+    },
+  );
+});
+
+it.each([
+  [['--filter', 'resourceName=box', '--resource-name', 'a=b'], { resourceName: ['box', 'a=b'] }],
+  [['--filter', 'resourceName!=box', '--filter', 'excludeResourceName=b'], { excludeResourceName: ['box', 'b'] }],
+  [['--without-resource-uuid'], { withoutResourceUuid: true }],
+  [['--filter', 'withoutResourceUuid=false'], { withoutResourceUuid: false }],
+  [['--filter', 'withoutResourceUuid!=true'], { excludeWithoutResourceUuid: true }],
+  [
+    ['--workspace', '東京', '--resource-type', 'agent', '--resource-type', 'job', '--resource-uuid', 'u'],
+    { workspace: ['東京'], resourceType: ['agent', 'job'], resourceUuid: ['u'] },
+  ],
+  [
+    ['--billing-dimension', 'volume_storage_gbs', '--filter', 'billingDimension!=job_compute_runtime_gbs'],
+    { billingDimension: ['volume_storage_gbs'], excludeBillingDimension: ['job_compute_runtime_gbs'] },
+  ],
+  [['--all-accounts', '--filter', 'account=a', '--filter', 'account!=b'], { account: ['a'], excludeAccount: ['b'] }],
+  [['--group-by', 'resource_type', '--group-by', 'workspace'], { groupBy: ['workspace', 'resource_type'] }],
+  [['--resolution', 'monthly', '--limit', '5'], { resolution: 'monthly', limit: 5 }],
+])('%j asks for %j', (args, sent) => {
+  const times = { startTime: '2026-10-23T00:00:00Z', endTime: '2026-11-21T12:34:56Z' };
+  const plain = { ...times, resolution: 'daily', groupBy: [], limit: undefined, cursor: undefined };
+  expect(queryOf(flagsOf(withQuery, args), NOW).sent).toEqual({ ...plain, ...sent });
+});
+
+const PLAIN = { strong: (text: string) => text, quiet: (text: string) => text };
+const WIDE: ReportLayout = { width: undefined, style: PLAIN, isExact: false };
+
+function entry(resourceName: string, cost: string, costs: readonly string[]): MetricsEntry {
+  return {
+    workspace: 'production',
+    resourceType: 'agent',
+    resourceName,
+    summary: { cost: decimalText(cost) },
+    timeseries: costs.map((amount, hour) => ({
+      timestamp: `2025-10-01T${String(hour).padStart(2, '0')}:00:00Z`,
+      cost: decimalText(amount),
+    })),
+  };
+}
+
+function report(entries: readonly MetricsEntry[], totalCost: string): Report {
+  const answer = {
+    startTime: '2025-10-01T00:00:00Z',
+    endTime: '2025-10-01T12:00:00Z',
+    resolution: 'hourly',
+    summary: { totalCost: decimalText(totalCost) },
+    meta: { hasMore: false, nextCursor: '' },
+  } as const;
+  return { account: 'acme', groupBy: ['resource_name'], hidesWorkspace: false, answer, entries, before: undefined };
+}
+
+const HALF_DAY = ['1', '2', '3', '4', '5', '6', '7', '8', '0', '0', '0', '0'];
+const ENTRIES = [
+  entry('support', '36', HALF_DAY),
+  entry('a-resource-with-quite-a-long-name', '0.004', ['0.004', ...HALF_DAY.slice(1).map(() => '0')]),
+];
+
+describe('a table on a narrow terminal', () => {
+  it('gives up first the fields that nobody asked for, then the ends of names', () => {
+    const lines = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 64 })
+      .split('\n')
+      .slice(2);
+    expect(lines).toEqual([
+      'RESOURCE                             COST   SHARE  TREND',
+      'support                            $36.00  >99.9%  ▁▂▃▄▅▆▇█····',
+      'a-resource-with-quite-a-long-name  $0.004   <0.1%  █···········',
+      'Total                              $36.00  100.0%',
+    ]);
+    const narrow = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 40 })
+      .split('\n')
+      .slice(2);
+    expect(Math.max(...narrow.map(displayWidth))).toBeLessThanOrEqual(40);
+    expect(narrow[2]).toMatch(/^a-resou\S*… +\$0\.004 +<0\.1% +█·+$/);
+  });
+});
+
+it.each<[number[], number, string]>([
+  [[0, 1, 2, 3, 4, 5, 6, 7, 8], 40, '·▁▂▃▄▅▆▇█'],
+  [[0.0000001, 1_000_000], 40, '▁█'],
+  [[0, 0], 40, '··'],
+  [[], 40, ''],
+  [[1, 1, 4, 4, 0, 0], 3, '▂█·'],
+  [[1, 2, 3], 0, '█'],
+])('%j in %d characters is %s', (values, width, expected) => {
+  expect(sparkline(values, width)).toBe(expected);
+});
+
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l';
+
+/** Results one after another, an error where there is none; the person ends it after the last. */
+async function watched(results: readonly (string | Error)[], rows?: number) {
+  const printed = { stdout: '', stderr: '' };
+  const streamOf = (name: keyof typeof printed) =>
+    Object.assign(new PassThrough({ encoding: 'utf8' }), { rows }).on('data', (chunk: string) => {
+      printed[name] += chunk;
+    });
+  const [stdout, stderr] = [streamOf('stdout'), streamOf('stderr')];
+  const interruption = new AbortController();
+  let turn = 0;
+  const read = async () => {
+    const result = results[turn] ?? '';
+    turn += 1;
+    if (turn === results.length) setImmediate(() => interruption.abort());
+    if (result instanceof Error) throw result;
+    return result;
+  };
+  const now = () => new Date('2026-11-22T10:02:47.123Z');
+  const options = { seconds: 0.001, signal: interruption.signal, isOnScreen: rows !== undefined, read };
+  await watch({ stdout, stderr, now }, options);
+  await new Promise<void>((resolve) => stdout.end(() => stderr.end(resolve)));
+  return printed;
+}
+
+const away = new CommandError('cannot reach the API\nhint', EXIT_CODES.unavailable);
+
+describe('a watch', () => {
+  it('prints one result after another where there is no terminal, and goes on when the service is away', async () => {
+    expect(await watched(['a\n', away, 'b\n'])).toEqual({
+      stdout: 'a\nb\n',
+      stderr: 'meterline: cannot reach the API\nhint; asking again in 0.001 s\n',
+    });
+  });
+
+  it('draws on another screen of a terminal, no more than fits, and leaves the last result behind', async () => {
+    const { stdout, stderr } = await watched(['1\n2\n3\n4\n\n', away], 5);
+    const [first, second] = ['as of 10:02:47 UTC', '10:02:47 UTC: cannot reach the API'].map(
+      (state) =>
+        `\u001b[HEvery 0.001 s, ${state}. Ctrl-C ends.\u001b[K\n\u001b[K\n1\u001b[K\n2\u001b[K\n… 2 more lines\u001b[K\u001b[J`,
+    );
+    expect(stdout).toBe(`${ENTER}${first}${second}${LEAVE}1\n2\n3\n4\n`);
+    expect(stderr).toBe('');
+  });
+
+  it('ends with any other error, and gives the terminal back', async () => {
+    const refused = new CommandError('not allowed', EXIT_CODES.notAllowed);
+    await expect(watched([refused])).rejects.toBe(refused);
+  });
+});

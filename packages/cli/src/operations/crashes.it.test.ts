@@ -1,0 +1,193 @@
+/** Erasing an account and re-pricing on a real ClickHouse and Redis, also when they end half way. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK_FILE, END_OF_TIME, PriceBook } from '@meterline/catalog';
+import { ApiKeyStore } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
+import { insertUsageEvents, readAccountPartitions, readMarkedHours, readMetrics, sealNext } from '@meterline/warehouse';
+import { Redis } from 'ioredis';
+import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
+import { event } from '../../../../test/harness/events.js';
+import { until } from '../../../../test/harness/queue.js';
+import {
+  execute,
+  recomputeAll,
+  select,
+  storeEvents,
+  testRedisUrl,
+  uniquePrefix,
+} from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
+import { auditRollups } from './audit.js';
+import { eraseAccount, findAccount } from './erasure.js';
+import { CostChanges, reprice, repricedEvent } from './repricing.js';
+
+const { signal } = new AbortController();
+
+const database = testDatabase();
+let redis: Redis;
+beforeAll(async () => {
+  redis = new Redis(testRedisUrl(), { maxRetriesPerRequest: null });
+});
+afterAll(async () => {
+  redis.disconnect();
+});
+
+/** Of a new account with events in two months, one of them sealed, a key and an alert. */
+async function optionsOfAccount() {
+  const account = uniquePrefix();
+  await insertUsageEvents(database.warehouse, [
+    event({ accountId: account }),
+    event({ accountId: account, at: '2025-11-01T00:00:00Z' }),
+  ]);
+  while (await sealNext(database.shards.all, Date.UTC(2025, 9, 2)));
+  const keys = new ApiKeyStore(redis);
+  const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
+  await new AlertStore(redis).create(account, ALERT_SETTINGS, new Date());
+  const withRedis = <T>(work: (connection: Redis) => Promise<T>) => work(redis);
+  return { options: { shards: database.shards, withRedis, account }, keys, key };
+}
+
+it('an erasure that dies after each of its steps leaves no key that reads, and is finished by the next one', async () => {
+  for (let dieAt = 0; ; dieAt += 1) {
+    const { options, keys, key } = await optionsOfAccount();
+    let steps = 0;
+    const die = () => {
+      if (steps === dieAt) throw new Error('died');
+      steps += 1;
+    };
+    const first = await eraseAccount(options, await findAccount(options), signal, die).catch((error: Error) => error);
+    expect(await keys.authenticate(key, new Date())).toBeUndefined();
+    if (!(first instanceof Error)) {
+      // It went through: every point where it could die was tried.
+      expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, alerts: 1, rowsLeft: 0 });
+      expect(dieAt).toBeGreaterThan(2);
+      return;
+    }
+    expect(first.message).toBe('died');
+    const second = await eraseAccount(options, await findAccount(options), signal, () => undefined);
+    expect(second).toMatchObject({ apiKeys: 0, rowsLeft: 0 });
+    expect((await findAccount(options)).holdings).toEqual({
+      usageEventRows: 0,
+      rejectedEventRows: 0,
+      apiKeys: 0,
+      alerts: 0,
+    });
+  }
+});
+
+it.each(['usage_daily', 'result_pages'])(
+  'an erasure leaves no row of %s that was being computed from the events when they were erased',
+  async (table) => {
+    const { options } = await optionsOfAccount();
+    const { account, shards } = options;
+    const seal = `INSERT INTO ${table} (account_id) SELECT {account: String} FROM numbers(3) WHERE sleepEachRow(1) = 0`;
+    const sealed = execute(database.warehouse, seal, { account });
+    await until('it runs', 10_000, async () => {
+      const running = `SELECT query_id FROM system.processes WHERE startsWith(query, '${seal.slice(0, 40)}')`;
+      return (await select(database.warehouse, running)).length > 0;
+    });
+    expect(await eraseAccount(options, await findAccount(options), signal, () => undefined)).toMatchObject({
+      rowsLeft: 0,
+    });
+    await sealed;
+    expect(await readAccountPartitions(shards.all, account)).toEqual([]);
+  },
+);
+
+it('an event that arrives during an erasure counts, also when what was computed from it and its mark were erased', async () => {
+  const { options } = await optionsOfAccount();
+  const found = await findAccount(options);
+  // As if the events had arrived just after their months had been erased.
+  const partitions = found.partitions.filter(({ table }) => table !== 'usage_events');
+  const erased = await eraseAccount(options, { ...found, partitions }, signal, () => undefined);
+  expect(erased.rowsLeft).toBe(2);
+  const window = { startTime: 0, endTime: Date.UTC(2026, 0) };
+  const marked = await readMarkedHours(database.warehouse, [options.account], window);
+  expect(marked).toEqual([{ accountId: options.account, bucket: expect.any(Number) }]);
+  expect(marked[0]?.bucket).toBeLessThan(Date.UTC(2025, 9, 2));
+});
+
+it('an interruption ends an erasure between two months, and says how much was erased', async () => {
+  const { options } = await optionsOfAccount();
+  const interruption = new AbortController();
+  const onProgress = (done: number) => {
+    if (done === 1) interruption.abort();
+  };
+  const erased = await eraseAccount(options, await findAccount(options), interruption.signal, onProgress);
+  expect(erased).toMatchObject({ apiKeys: 1, rowsLeft: undefined });
+  expect(erased.usageEventRows).toBeLessThan(2);
+});
+
+const WINDOW = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };
+const EVENTS = 6;
+const STEP = 2;
+
+/** One dollar for each unit of everything. */
+const BOOK = new PriceBook({
+  ...DEFAULT_PRICE_BOOK_FILE,
+  version: 1,
+  prices: DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1', per: '1' })),
+});
+
+async function costOfAll(accountId: string): Promise<string> {
+  const accounts = [accountId];
+  const question = { accounts, window: WINDOW, resolution: 'daily', groupBy: [], filters: {}, limit: 1 } as const;
+  return (await readMetrics(database.warehouse, question)).totals.cost;
+}
+
+function audited(accountId: string) {
+  return auditRollups({
+    ...{ shards: database.shards, accountId, signal, repair: false, recheckMs: 1 },
+    window: { startTime: 0, endTime: END_OF_TIME },
+    onProgress: () => undefined,
+  });
+}
+
+/** @returns what has changed */
+async function repriced(accountId: string, onProgress: () => void = () => undefined) {
+  const changes = new CostChanges();
+  const { shards } = database;
+  const scope = { accountId, window: WINDOW };
+  await reprice({ shards, scope, book: BOOK, dryRun: false, step: STEP, signal, onProgress }, changes);
+  return changes.total();
+}
+
+it('a re-pricing that dies after each of its steps is finished by the next one, with no rollup row left behind', async () => {
+  for (let dieAt = 0; ; dieAt += 1) {
+    const accountId = uniquePrefix();
+    const at = (n: number) => `2025-10-0${1 + (n % 2)}T0${n}:00:00Z`;
+    const events = Array.from({ length: EVENTS }, (_, n) => event({ accountId, at: at(n), usage: '2', cost: '7' }));
+    await storeEvents(database.warehouse, events);
+    await recomputeAll(database.warehouse);
+    while (await sealNext(database.shards.all, WINDOW.endTime));
+    let steps = 0;
+    const first = await repriced(accountId, () => {
+      if (steps === dieAt) throw new Error('died');
+      steps += 1;
+    }).catch((error: Error) => error);
+    const second = await repriced(accountId);
+    const left = first instanceof Error ? Math.max(0, EVENTS - STEP * dieAt) : 0;
+    expect(second).toMatchObject({ events: EVENTS, changed: left, after: '12' });
+    expect(await costOfAll(accountId)).toBe('12');
+    expect(await audited(accountId)).toMatchObject({ days: 2, differences: [] });
+    // Not begun, three steps, and the one that finds no more.
+    if (!(first instanceof Error)) return void expect(dieAt).toBe(2 + EVENTS / STEP);
+  }
+});
+
+it('a re-pricing that dies between a step and its marks is found by an audit, and the next one leaves the new prices alone', async () => {
+  const accountId = uniquePrefix();
+  const events = Array.from({ length: EVENTS }, () => event({ accountId, usage: '2', cost: '7' }));
+  await storeEvents(database.warehouse, events);
+  while (await sealNext(database.shards.all, WINDOW.endTime));
+  await recomputeAll(database.warehouse);
+  const step = events.slice(0, STEP).flatMap((one) => repricedEvent(one, BOOK) ?? []);
+  await insertUsageEvents(database.warehouse, step);
+  expect((await audited(accountId)).differences).not.toEqual([]);
+  expect(await costOfAll(accountId)).toBe('32');
+  await repriced(accountId);
+  expect(await costOfAll(accountId)).toBe('12');
+  await recomputeAll(database.warehouse);
+  expect((await audited(accountId)).differences).toEqual([]);
+  expect(await costOfAll(accountId)).toBe('12');
+});

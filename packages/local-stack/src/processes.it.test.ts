@@ -1,0 +1,170 @@
+/** What the local servers are made of: the data directory, the processes that live in it, and the programs that they run. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { testFolder } from '../../../test/harness/test-folder.js';
+import { findEngineLibrary } from './clickhouse.js';
+import { DataDirectory, readPrivateFile, writePrivateFile } from './data-directory.js';
+import { ensureRedisServer } from './redis.js';
+import { programFile, startServer } from './server-process.js';
+
+const folder = testFolder('each test');
+
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+
+it('the lock of a data directory is held by a child process that inherits it, until that is gone, when its owner was killed', async () => {
+  const code = `import { spawn } from 'node:child_process';
+    import { DataDirectory } from '${new URL('../dist/data-directory.js', import.meta.url)}';
+    const { lock } = await DataDirectory.open(process.argv[1]);
+    const { pid } = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', 'ignore', lock], detached: true });
+    console.log(pid);
+    process.kill(process.pid, 'SIGKILL');`;
+  const args = ['--input-type=module', '-e', code, folder()];
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const taking = DataDirectory.open(folder());
+  expect(await Promise.race([taking, sleep(200, 'waiting')])).toBe('waiting');
+  process.kill(Number(stdout), 'SIGKILL');
+  (await taking).close();
+});
+
+it('the lock of a data directory is taken by exactly one of many rivals, and by another one after it was given back', async () => {
+  const rivals = await Promise.allSettled(Array.from({ length: 8 }, () => DataDirectory.open(folder())));
+  const [winner, ...others] = rivals.flatMap((rival) => (rival.status === 'fulfilled' ? [rival.value] : []));
+  expect(others).toEqual([]);
+  winner?.close();
+  winner?.close();
+  const second = await DataDirectory.open(folder());
+  expect(second.secret).toBe(winner?.secret);
+  second.close();
+});
+
+it('a data directory is made with those above it, for its owner alone, and may be there already', async () => {
+  const path = folder('a', 'b');
+  for (let time = 0; time < 2; time += 1) (await DataDirectory.open(path)).close();
+  expect(await readdir(path)).toEqual(['secret.json', 'stack.lock']);
+  expect([await modeOf(path), await modeOf(`${path}/secret.json`)]).toEqual([0o700, 0o600]);
+});
+
+it.each([
+  ['a file', 'file', 'EEXIST'],
+  ['below a file', 'file/below', 'ENOTDIR'],
+  ['a name that is too long', 'x'.repeat(300), 'ENAMETOOLONG'],
+])('a data directory cannot be %s, and the message says why', async (_what, name, reason) => {
+  await writeFile(folder('file'), '');
+  const path = folder(name);
+  await expect(DataDirectory.open(path)).rejects.toThrow(
+    new RegExp(`^${path} cannot hold the data \\(${reason}.*METERLINE_DATA_DIR\\.$`),
+  );
+});
+
+const schema = z.object({ secret: z.string() });
+
+it('a file of the data directory reads as it was written, for its owner alone, and as undefined before', async () => {
+  const path = folder('whole.json');
+  expect(await readPrivateFile(path, schema)).toBeUndefined();
+  await writePrivateFile(path, { secret: 'x' });
+  expect(await readPrivateFile(path, schema)).toEqual({ secret: 'x' });
+  expect(await modeOf(path)).toBe(0o600);
+});
+
+it.each([
+  ['is empty', '', 'Unexpected end of JSON input'],
+  ['is cut off', '{"secret', 'Unterminated string in JSON'],
+  ['holds something else', '{"secret":7}', 'secret: Invalid input: expected string, received number'],
+])('a file of the data directory that %s is named, with the way to fix it', async (_what, content, reason) => {
+  const path = folder('damaged.json');
+  await writeFile(path, content);
+  await expect(readPrivateFile(path, schema)).rejects.toThrow(
+    new RegExp(`^${path} is damaged \\(${reason}.*Fix it, or delete it: the next start makes a new one\\.$`),
+  );
+});
+
+describe('a process in the data directory', () => {
+  let directory: DataDirectory;
+  beforeEach(async () => {
+    directory = await DataDirectory.open(folder());
+  });
+  afterEach(() => directory.close());
+
+  /** A program whose process is ready at once, or never. */
+  function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
+    return startServer(directory, {
+      ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], ends: 'channel', url: '' },
+      answers: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no answer'))),
+      ...limits,
+    });
+  }
+
+  it.each([
+    [
+      ['{"level":30}', 'meterline-ingest: LOG_LEVEL must be loud', 'meterline-ingest: PORT must be a port'],
+      'LOG_LEVEL must be loud; PORT must be a port',
+    ],
+    [['meterline-ingest: a thing', 'Error: a defect', '    at somewhere'], undefined],
+    [[], undefined],
+  ])('a process that ends before it is ready speaks for itself, or its log is quoted: %j', async (lines, own) => {
+    const text = lines.map((line) => `${line}\n`).join('');
+    const log = folder('ingest.log');
+    const quoted = `The ingest service ended before it was ready (exit code 1). The end of ${log}:\n${lines.join('\n')}`;
+    const failing = start(`process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`);
+    await expect(failing).rejects.toMatchObject({ name: 'LocalStackError', message: own ?? quoted });
+  });
+
+  it('a process that never answers is killed, and the message says so', async () => {
+    const hanging = start('setInterval(() => {}, 1000)', { readyTimeoutMs: 50 });
+    await expect(hanging).rejects.toThrow('The ingest service did not answer within 0.05 s');
+  });
+
+  it('a log that has grown too long is put aside at the next start', async () => {
+    const log = folder('ingest.log');
+    await writeFile(log, '');
+    await truncate(log, 30 * 1024 * 1024);
+    const server = await start('setInterval(() => console.log("new"), 10)', { isReady: true });
+    while (!(await readFile(log, 'utf8')).includes('new'));
+    await server.kill();
+    expect((await stat(`${log}.1`)).size).toBe(30 * 1024 * 1024);
+  });
+});
+
+const SHELL = '/bin/sh';
+
+const program = (name: string, script: string) => writeFile(folder(name), `#!${SHELL}\n${script}\n`, { mode: 0o755 });
+
+it('the engine is the library of this machine, or is said to be missing, with what to do', () => {
+  expect(existsSync(findEngineLibrary())).toBe(true);
+  const message = /^chdb: .*\. The embedded ClickHouse exists for macOS and for Linux.* set CLICKHOUSE_URL to .*\.$/;
+  expect(() => findEngineLibrary({ CHDB_LIBCHDB_PATH: '/nowhere' })).toThrow(message);
+});
+
+it('the engine ends before it opens the library when its disk has too little space left, and says so', () => {
+  const args = [programFile('engine'), 'no-library', '1e18'];
+  const { signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect(signal).toBe('SIGKILL');
+  expect(stderr).toMatch(
+    /^The disk of \/.* has \d+ MiB left\. The embedded ClickHouse needs 953674316406 MiB: it stops, so that nothing is lost\. Free some space\.\n$/,
+  );
+});
+
+it('the redis-server is the one on PATH, or is installed with the package manager, which is said', async () => {
+  const server = folder('redis-server');
+  const said: string[] = [];
+  const ensure = () => ensureRedisServer({ env: { PATH: folder() }, say: (line) => said.push(line) });
+  await program('brew', `printf '#!${SHELL}\\necho Redis server v=8.0.1\\n' > ${server}; /bin/chmod +x ${server}`);
+  expect(await ensure()).toBe(server);
+  expect(await ensure()).toBe(server);
+  expect(said).toEqual(['Installing redis-server with brew…']);
+});
+
+const TO_DO = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to a server of your own.';
+
+it.each([
+  ['is missing', '', '', 'redis-server is not on PATH'],
+  ['is too old', 'redis-server', 'echo "Redis server v=6.2.16 sha=0"', 'is version 6.2'],
+  ['cannot be installed', 'brew', 'echo "no network" >&2; exit 1', 'brew could not install redis-server (no network)'],
+])('a redis-server that %s is said to be so, with what to do', async (_, name, script, problem) => {
+  if (name !== '') await program(name, script);
+  await expect(ensureRedisServer({ env: { PATH: folder() } })).rejects.toThrow(`${problem}: ${TO_DO}`);
+});

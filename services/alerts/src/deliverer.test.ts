@@ -1,0 +1,155 @@
+import { createSocket } from 'node:dgram';
+import { getServers, setServers } from 'node:dns';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { LookupFunction } from 'node:net';
+import { afterEach, expect, it } from '@jest/globals';
+import { listening } from '../../../test/harness/listening.js';
+import { ATTEMPTS, post } from './deliverer.js';
+import { readEnv } from './env.js';
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** @returns its address; the requests that it gets are counted */
+async function receiver(respond: RequestListener) {
+  const received = { count: 0 };
+  const server = createServer((request, response) => {
+    received.count += 1;
+    respond(request, response);
+  });
+  servers.push(server);
+  const url = await listening(server);
+  return { port: new URL(url).port, received, url: `${url}/` };
+}
+
+const allowedHosts = new Set(['127.0.0.1']);
+
+it('a status of 2xx is a delivery, and every other none', async () => {
+  for (const [status, isDelivered] of [
+    [200, true],
+    [204, true],
+    [400, false],
+    [500, false],
+  ] as const) {
+    const { url } = await receiver((_request, response) => response.writeHead(status).end('ok'));
+    expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered, text: String(status) });
+  }
+});
+
+it('a redirect is not followed', async () => {
+  const elsewhere = await receiver((_request, response) => response.end());
+  const { url } = await receiver((_request, response) => response.writeHead(307, { location: elsewhere.url }).end());
+  expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered: false, text: '307' });
+  expect(elsewhere.received.count).toBe(0);
+});
+
+it('an answer without end is dropped, and its status counts', async () => {
+  let sent = 0;
+  const { url } = await receiver((_request, response) => {
+    const chunk = Buffer.alloc(64 * 1024);
+    const more = () => {
+      while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+    };
+    response.on('drain', more);
+    more();
+  });
+  expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered: true, text: '200' });
+  // What fits into the buffers of the connection.
+  expect(sent).toBeLessThan(64 * 1024 * 1024);
+});
+
+it('a receiver that does not answer, or is away, has a reason, which names no address', async () => {
+  const { url } = await receiver(() => undefined);
+  const hanging = await post(url, '{}', {}, { allowedHosts, timeoutMs: 50 });
+  expect(hanging).toEqual({ isDelivered: false, text: 'no answer within 0.05 s' });
+  const away = await post('http://127.0.0.1:1/', '{}', {}, { allowedHosts });
+  expect(away).toEqual({ isDelivered: false, text: 'ECONNREFUSED' });
+});
+
+/** A name that stands for these, one list after the other at each time that it is asked for. */
+function resolvingTo(...answers: readonly (readonly string[])[]): LookupFunction {
+  const left = [...answers];
+  return (_name, { all }, callback) => {
+    const addresses = (left.length > 1 ? left.shift() : left[0]) ?? [];
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    if (all) callback(null, found);
+    else callback(null, found[0]?.address ?? '', found[0]?.family);
+  };
+}
+
+it.each([
+  '127.0.0.1',
+  '10.0.0.1',
+  '169.254.169.254',
+  '0.0.0.0',
+  '::1',
+  '::ffff:127.0.0.1',
+  'fd00::1',
+  '64:ff9b::7f00:1',
+])('a name that resolves to %s is not connected to', async (address) => {
+  const { port, received } = await receiver((_request, response) => response.end());
+  for (const addresses of [[address], ['93.184.215.14', address]]) {
+    const options = { allowedHosts, lookup: resolvingTo(addresses) };
+    const outcome = await post(`https://hooks.example:${port}/`, '{}', {}, options);
+    expect(outcome).toEqual({ isDelivered: false, text: 'the host has an address that is not public' });
+  }
+  expect(received.count).toBe(0);
+});
+
+it('a name that stands for another address at each attempt is not connected to at the second', async () => {
+  const lookup = resolvingTo(['192.0.2.1'], ['127.0.0.1']);
+  const attempt = () => post('https://hooks.example/', '{}', {}, { allowedHosts, lookup, timeoutMs: 20 });
+  await attempt();
+  expect((await attempt()).text).toBe('the host has an address that is not public');
+});
+
+it('a name server that does not answer holds up no webhook to another name', async () => {
+  const asked: string[] = [];
+  const nameServer = createSocket('udp4', (query, { port, address }) => {
+    const name = query.toString('latin1', 12);
+    asked.push(name);
+    if (name.includes('slow')) return;
+    // The question again, with one answer: the name at byte 12, its type and class, for a minute, of 4 or 16 bytes.
+    const typeAndClass = query.subarray(query.indexOf(0, 12) + 1).subarray(0, 4);
+    const question = query.subarray(12, query.indexOf(0, 12) + 5);
+    const loopback = typeAndClass[1] === 1 ? [0, 4, 127, 0, 0, 1] : [0, 16, ...Array(15).fill(0), 1];
+    const flagsAndCounts = Buffer.from([0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+    const answer = [Buffer.from([0xc0, 12]), typeAndClass, Buffer.from([0, 0, 0, 60, ...loopback])];
+    nameServer.send(Buffer.concat([query.subarray(0, 2), flagsAndCounts, question, ...answer]), port, address);
+  });
+  nameServer.bind(0, '127.0.0.1');
+  await once(nameServer, 'listening');
+  const before = getServers();
+  setServers([`127.0.0.1:${nameServer.address().port}`]);
+  try {
+    const none = new Set<string>();
+    const slow = Array.from({ length: 8 }, (_, n) =>
+      post(`https://slow${n}.example/`, '{}', {}, { allowedHosts: none, timeoutMs: 2_000 }),
+    );
+    const other = await post('https://quick.example/', '{}', {}, { allowedHosts: none, timeoutMs: 1_900 });
+    expect(other.text).toBe('the host has an address that is not public');
+    expect(asked.filter((name) => name.includes('slow')).length).toBeGreaterThanOrEqual(16);
+    expect(await Promise.all(slow)).toEqual(slow.map(() => ({ isDelivered: false, text: 'no answer within 2 s' })));
+  } finally {
+    setServers(before);
+    nameServer.close();
+  }
+});
+
+it('a webhook is not posted where its url may not lead', async () => {
+  const outcome = await post('https://[::1]/', '{}', {}, { allowedHosts: new Set() });
+  expect(outcome).toEqual({ isDelivered: false, text: expect.stringContaining('private network') });
+});
+
+it('the attempts to deliver a webhook are spread over 24 hours', () => {
+  const { retryMs } = readEnv({}).METERLINE_CONSTANTS;
+  const waits = Array.from({ length: ATTEMPTS - 1 }, (_, attempt) => retryMs * 2 ** attempt);
+  const hours = waits.reduce((sum, wait) => sum + wait, 0) / 3_600_000;
+  expect(hours).toBeCloseTo(24, 1);
+});
