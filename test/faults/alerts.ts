@@ -67,7 +67,8 @@ export async function playAlerts(run: Run, inject: AlertInjection): Promise<Foun
       services.push(await startAlerts());
     };
     const sending = send(product.queue, accounts, signal);
-    await holdsWithin(SETTLED_WITHIN_MS, signal, () => receiver.received.length >= random.integer(1, 20));
+    const few = random.integer(1, 20);
+    await holdsWithin(SETTLED_WITHIN_MS, signal, () => receiver.received.length >= few);
     await inject({ ...run, receiver, restart });
     await sending;
     const overAt = Date.now();

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Warehouse } from '@meterline/warehouse';
 import type { JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import { usageEvents } from './events.js';
-import { select } from './stack.js';
+import { select, testRedisUrl, uniquePrefix } from './stack.js';
 
 /** Adds jobs of equal size; the events are numbered from `first`. */
 export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, first = 0): Promise<void> {
@@ -103,4 +104,21 @@ export function rejectedRows(warehouse: Warehouse, jobId: string): Promise<Rejec
      FROM rejected_events FINAL WHERE job_id = {jobId: String} ORDER BY position`,
     { jobId },
   );
+}
+
+/** A user of Redis who may touch none of our keys, and how often that was refused. */
+export async function strangerTo(redis: Redis) {
+  const user = uniquePrefix();
+  await redis.acl('SETUSER', user, 'on', '>secret', '+@all', '~another-queue:*');
+  const url = new URL(testRedisUrl());
+  [url.username, url.password] = [user, 'secret'];
+  return {
+    url: url.href,
+    refusals: async () => {
+      const entries = z.array(z.array(z.unknown())).parse(await redis.acl('LOG', '100'));
+      const own = entries.filter((entry) => entry[entry.indexOf('username') + 1] === user);
+      return own.reduce((sum, entry) => sum + Number(entry[entry.indexOf('count') + 1]), 0);
+    },
+    remove: () => redis.acl('DELUSER', user),
+  };
 }

@@ -46,8 +46,12 @@ const CONCURRENCY = 100;
 /** So that one customer's slow endpoint delays no other's; what is above it waits a little. */
 const AT_ONCE_OF_ACCOUNT = 4;
 const WAIT_MS = 1_000;
+/** Of those above it, one in so long is looked at, however many wait. */
+const LOOK_EVERY_MS = 50;
 /** An attempt that should have been made so long ago has no job any more, or one that waits. */
 const GRACE_MS = 5 * 60_000;
+/** BullMQ's own number of events that are kept of a queue. */
+const MAX_QUEUE_EVENTS = 10_000;
 /** The outbox is read in slices. */
 const DUE_AT_ONCE = 1_000;
 
@@ -55,7 +59,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #queue: Queue<object>;
   readonly #worker: Worker<object>;
-  readonly #inWork = new Map<string, number>();
+  readonly #inWork = new Map<string, { count: number; nextLook: EpochMs }>();
   readonly #logError: (err: unknown) => void;
   #outbox: NodeJS.Timeout | undefined;
   #adding: Promise<void> | undefined;
@@ -81,14 +85,22 @@ export class Deliverer {
   }
 
   run(): void {
-    this.#worker.run().catch(this.#logError);
     this.#outbox = setInterval(() => {
-      this.#adding ??= this.addJobs(new Date())
+      this.#adding ??= this.#turn()
         .catch(this.#logError)
         .finally(() => {
           this.#adding = undefined;
         });
     }, this.#options.outboxEveryMs);
+  }
+
+  async #turn(): Promise<void> {
+    // Not before Redis has accepted a command that writes: BullMQ asks a Redis that refuses again and again, without a pause.
+    if (!this.#worker.isRunning()) {
+      await this.#queue.trimEvents(MAX_QUEUE_EVENTS);
+      this.#worker.run().catch(this.#logError);
+    }
+    await this.addJobs(new Date());
   }
 
   /** Waits for the attempts in work, which take seconds. */
@@ -123,18 +135,19 @@ export class Deliverer {
     const alert = delivery && (await alerts.find(delivery.alertId));
     if (!delivery || !alert) return alerts.deliveries.drop(id);
     if (delivery.state !== 'pending') return;
-    const inWork = this.#inWork.get(alert.account) ?? 0;
-    if (inWork >= AT_ONCE_OF_ACCOUNT) {
-      await job.moveToDelayed(Date.now() + WAIT_MS, token);
+    const inWork = this.#inWork.get(alert.account) ?? { count: 0, nextLook: 0 };
+    if (inWork.count >= AT_ONCE_OF_ACCOUNT) {
+      inWork.nextLook = Math.max(Date.now() + WAIT_MS, inWork.nextLook + LOOK_EVERY_MS);
+      await job.moveToDelayed(inWork.nextLook, token);
       throw new DelayedError();
     }
-    this.#inWork.set(alert.account, inWork + 1);
+    inWork.count += 1;
+    this.#inWork.set(alert.account, inWork);
     try {
       await this.#deliver(delivery, alert, job.attemptsMade);
     } finally {
-      const left = (this.#inWork.get(alert.account) ?? 1) - 1;
-      if (left > 0) this.#inWork.set(alert.account, left);
-      else this.#inWork.delete(alert.account);
+      inWork.count -= 1;
+      if (inWork.count === 0) this.#inWork.delete(alert.account);
     }
   }
 
@@ -148,15 +161,14 @@ export class Deliverer {
     const isLast = attemptsMade + 1 >= ATTEMPTS || delivery.payload.startsWith('{"type":"alert.test"');
     const planned = isDelivered ? 'delivered' : isLast ? 'failed' : 'pending';
     const attempt = { at, outcome, state: planned, dueAt: dueAfter(at, attemptsMade, retryMs) } as const;
-    const isWantedAgain = await alerts.deliveries.noteAttempt(delivery, attempt);
-    const state = isWantedAgain && !isDelivered ? 'pending' : planned;
-    metrics.attempts.inc({ outcome: state === 'pending' ? 'retried' : state });
+    const state = await alerts.deliveries.noteAttempt(delivery, attempt);
+    metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'failed' ? 'failed' : 'retried' });
     const { account, id } = alert;
     const facts = { account, alert: id, delivery: delivery.id, outcome, attempt: delivery.attempts + 1 };
     if (isDelivered) log.info({ event: 'webhook_delivered', ...facts }, 'a webhook is delivered');
     else log.warn({ event: 'webhook_failed', ...facts, state }, 'an attempt to deliver a webhook has failed');
     // What is wanted again gets another job, with all attempts.
-    if (isDelivered || isWantedAgain) return;
+    if (isDelivered || state !== planned) return;
     throw isLast ? new UnrecoverableError(outcome) : new Error(outcome);
   }
 }

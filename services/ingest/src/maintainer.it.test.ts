@@ -8,10 +8,9 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { z } from 'zod';
 import { pricedEvent } from '../../../test/harness/events.js';
 import { type Pause, pausing } from '../../../test/harness/interleaving.js';
-import { until } from '../../../test/harness/queue.js';
+import { strangerTo, until } from '../../../test/harness/queue.js';
 import {
   createTestDatabase,
   execute,
@@ -190,23 +189,15 @@ it('the maintainer ends its turn when another process has taken its job, however
 });
 
 it('the maintainer says that Redis refuses its queue, and does not ask again and again', async () => {
-  const user = uniquePrefix();
-  await redis.acl('SETUSER', user, 'on', '>secret', '+@all', '~another-queue:*');
-  const url = new URL(testRedisUrl());
-  [url.username, url.password] = [user, 'secret'];
-  const refused = async () => {
-    const entries = z.array(z.array(z.unknown())).parse(await redis.acl('LOG', '100'));
-    const own = entries.filter((entry) => entry[entry.indexOf('username') + 1] === user);
-    return own.reduce((sum, entry) => sum + Number(entry[entry.indexOf('count') + 1]), 0);
-  };
-  const maintainer = openMaintainer({ url: url.href });
+  const stranger = await strangerTo(redis);
+  const maintainer = openMaintainer({ url: stranger.url });
   maintainer.run();
   await until('it has said so', WITHIN_MS, async () => lines.length > 0);
   await delay(500);
   await maintainer.close();
-  expect(await refused()).toBeLessThan(20);
+  expect(await stranger.refusals()).toBeLessThan(20);
   expect(lines).toMatchObject([
     { event: 'maintenance_queue_error', err: { message: expect.stringContaining('NOPERM') } },
   ]);
-  await redis.acl('DELUSER', user);
+  await stranger.remove();
 });

@@ -16,8 +16,9 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 
-/** A secret that was replaced signs as well for so long. */
+/** A secret that was replaced signs as well for so long: who did not get the new one makes another, and receivers still know the first. */
 const ROTATION_MS = MS_PER_DAY;
+const MAX_PREVIOUS_SECRETS = 9;
 const SECRET_BYTES = 32;
 
 const texts = z.array(z.string()).optional();
@@ -42,7 +43,7 @@ export const alertRecord = z.object({
   url: z.string(),
   /** `whsec_` and base64. Source: Standard Webhooks. */
   secret: z.string(),
-  previousSecret: z.object({ secret: z.string(), until: z.string() }).optional(),
+  previousSecrets: z.array(z.object({ secret: z.string(), until: z.string() })).optional(),
   createdAt: z.string(),
   updatedAt: z.string(),
 });
@@ -98,10 +99,11 @@ export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertCh
   const known = new Map(isSame ? alert.thresholds.map(({ percent, since }) => [percent, since]) : []);
   const percents = change.thresholds ?? alert.thresholds.map(({ percent }) => percent);
   const until = new Date(now.getTime() + ROTATION_MS).toISOString();
+  const previous = [{ secret: alert.secret, until }, ...validPrevious(alert, now)];
   return {
     ...changed,
     thresholds: percents.map((percent) => ({ percent, since: known.get(percent) ?? at })),
-    ...(rotateSecret && { secret: newSecret(), previousSecret: { secret: alert.secret, until } }),
+    ...(rotateSecret && { secret: newSecret(), previousSecrets: previous.slice(0, MAX_PREVIOUS_SECRETS) }),
   };
 }
 
@@ -133,9 +135,12 @@ export function definitionOf({
 }
 
 /** The secrets that sign, the present one first. */
-export function validSecrets({ secret, previousSecret }: Alert, now: Date): string[] {
-  const isValid = previousSecret !== undefined && Date.parse(previousSecret.until) > now.getTime();
-  return isValid ? [secret, previousSecret.secret] : [secret];
+export function validSecrets(alert: Alert, now: Date): string[] {
+  return [alert.secret, ...validPrevious(alert, now).map(({ secret }) => secret)];
+}
+
+function validPrevious({ previousSecrets = [] }: AlertRecord, now: Date) {
+  return previousSecrets.filter(({ until }) => Date.parse(until) > now.getTime());
 }
 
 /** The calendar day or month, in UTC, that an instant lies in. */

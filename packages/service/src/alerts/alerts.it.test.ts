@@ -3,7 +3,7 @@ import { MS_PER_DAY } from '@meterline/catalog';
 import { Redis } from 'ioredis';
 import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
 import { testRedisUrl, uniquePrefix } from '../../../../test/harness/stack.js';
-import type { Alert } from './alert.js';
+import { type Alert, validSecrets } from './alert.js';
 import { AlertStore } from './alerts.js';
 
 const NOW = new Date('2025-10-15T12:00:00.000Z');
@@ -125,15 +125,36 @@ it.each(['failed', 'delivered', 'pending'] as const)(
     const delivery = await deliveries.addTest(alert, NOW, '{}');
     await deliveries.sendAgain(delivery.id);
     const attempt = { at: NOW, outcome: '500', state, dueAt: LATER.getTime() };
-    expect(await deliveries.noteAttempt(delivery, attempt)).toBe(true);
+    expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
     const found = await deliveries.find(delivery.id);
     expect(found).toMatchObject({ state: 'pending', attempts: 1, lastOutcome: '500' });
     expect(await deliveries.due(NOW, 10)).toEqual([{ id: delivery.id, atOnce: true }]);
     const last = found && (await deliveries.noteAttempt(found, { ...attempt, at: LATER, state: 'failed' }));
-    expect(last).toBe(false);
+    expect(last).toBe('failed');
     expect(await deliveries.due(LATER, 10)).toEqual([]);
   },
 );
+
+it('an attempt that ends after another process has delivered the webhook changes nothing', async () => {
+  const { deliveries } = alerts;
+  const delivery = await deliveries.addTest(alert, NOW, '{}');
+  const attempt = { at: NOW, outcome: '204', dueAt: 0 };
+  await deliveries.noteAttempt(delivery, { ...attempt, state: 'delivered' });
+  for (const state of ['pending', 'failed'] as const)
+    expect(await deliveries.noteAttempt(delivery, { ...attempt, outcome: '500', state })).toBe('delivered');
+  expect(await deliveries.find(delivery.id)).toMatchObject({ state: 'delivered', attempts: 1, lastOutcome: '204' });
+  expect(await deliveries.due(LATER, 10)).toEqual([]);
+});
+
+it('each secret that was replaced within a day signs, also when it was replaced twice', async () => {
+  const first = await changed({ rotateSecret: true }, NOW);
+  const second = await changed({ rotateSecret: true }, new Date(NOW.getTime() + 1));
+  expect(validSecrets(second, NOW)).toEqual([second.secret, first.secret, alert.secret]);
+  expect(validSecrets(second, new Date(NOW.getTime() + MS_PER_DAY))).toEqual([second.secret, first.secret]);
+  expect(
+    validSecrets(await changed({ rotateSecret: true }, new Date(NOW.getTime() + 2 * MS_PER_DAY)), NOW),
+  ).toHaveLength(2);
+});
 
 it('an attempt at a delivery that is gone does not bring it back', async () => {
   const delivery = await alerts.deliveries.addTest(alert, NOW, '{}');
@@ -156,6 +177,10 @@ it('an erased account leaves nothing of its alerts, and the alerts of others as 
   const other = await alerts.create('zeta', ALERT_SETTINGS, NOW);
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   await alerts.deliveries.addTest(alert, NOW, '{}');
+  // A deletion that was cut off leaves these.
+  const cutOff = await alerts.create('acme', ALERT_SETTINGS, NOW);
+  await alerts.deliveries.addTest(cutOff, NOW, '{}');
+  await redis.multi().hdel(`${prefix}:alerts`, cutOff.id).srem(`${prefix}:alerts-of:acme`, cutOff.id).exec();
   expect(await alerts.eraseOf('acme')).toBe(1);
   const names = await redis.keys(`${prefix}:*`);
   expect(names.sort()).toEqual([`${prefix}:alerts`, `${prefix}:alerts-of:zeta`]);

@@ -78,20 +78,32 @@ redis.call('HINCRBY', KEYS[1], 'resends', 1)
 redis.call('HSET', KEYS[1], 'state', 'pending')
 redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1])
 return 1`;
+/** The outbox is emptied while Redis is full, too: what was delivered and is not noted is sent again. */
+const RUNS_WHEN_FULL = '#!lua flags=allow-oom';
 /**
  * KEYS: the delivery, pending; ARGV: id, resends when the attempt began, state, when it is due, other fields and values. One that is gone
- * does not come back, and one that somebody wants to be sent again since then stays pending: 1. It runs while Redis is full: what was delivered
- * and is not noted is sent again.
+ * does not come back, one that another process has delivered meanwhile stays so, and one that somebody wants to be sent again since then is
+ * pending.
  */
-const NOTE_ATTEMPT = `#!lua flags=allow-oom
-if redis.call('EXISTS', KEYS[1]) == 0 then return redis.call('ZREM', KEYS[2], ARGV[1]) and 0 end
-local fields = {}
-for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
+const NOTE_ATTEMPT = `${RUNS_WHEN_FULL}
+local state, resends = unpack(redis.call('HMGET', KEYS[1], 'state', 'resends'))
+if not state then redis.call('ZREM', KEYS[2], ARGV[1]) end
+if not state or state == 'delivered' then return state end
+local isWantedAgain = (resends or '0') ~= ARGV[2]
+if not isWantedAgain then state = ARGV[3] end
+local fields = { 'state', state }
+for at = 5, #ARGV do fields[at - 2] = ARGV[at] end
 redis.call('HSET', KEYS[1], unpack(fields))
-if (redis.call('HGET', KEYS[1], 'resends') or '0') ~= ARGV[2] then return redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1]) and 1 end
-redis.call('HSET', KEYS[1], 'state', ARGV[3])
-if ARGV[3] == 'pending' then redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1]) else redis.call('ZREM', KEYS[2], ARGV[1]) end
-return 0`;
+if state ~= 'pending' then redis.call('ZREM', KEYS[2], ARGV[1])
+else redis.call('ZADD', KEYS[2], isWantedAgain and ${AT_ONCE} or ARGV[4], ARGV[1]) end
+return state`;
+/** KEYS: pending; ARGV: when they are due, ids. */
+const POSTPONE = `${RUNS_WHEN_FULL}
+for at = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], ARGV[at]) end`;
+/** KEYS: the delivery, pending; ARGV: id. */
+const DROP = `${RUNS_WHEN_FULL}
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])`;
 
 export class DeliveryStore {
   readonly #redis: RedisClient;
@@ -144,12 +156,15 @@ export class DeliveryStore {
 
   /**
    * @param delivery as it was when the attempt began
-   * @returns whether somebody wants it to be sent again since then: then it is pending, and due at once
+   * @returns its state now, which is another one if somebody wants it to be sent again since then, or another process has delivered it;
+   * undefined: it is gone
    */
-  async noteAttempt({ id, attempts, resends }: Delivery, { at, outcome, state, dueAt }: Attempt): Promise<boolean> {
+  async noteAttempt(delivery: Delivery, { at, outcome, state, dueAt }: Attempt): Promise<DeliveryState | undefined> {
+    const { id, attempts, resends } = delivery;
     const fields = { attempts: attempts + 1, lastAttemptAt: at.toISOString(), lastOutcome: outcome };
     const args = [id, resends, state, dueAt, ...Object.entries(fields).flat()];
-    return (await this.#redis.eval(NOTE_ATTEMPT, 2, this.#key(id), this.#pending(), ...args)) === 1;
+    const now = await this.#redis.eval(NOTE_ATTEMPT, 2, this.#key(id), this.#pending(), ...args);
+    return deliveryRecord.shape.state.nullable().parse(now) ?? undefined;
   }
 
   /** Pending ones that nobody has tried by then, and whether each is wanted at once, with what was planned left out. */
@@ -170,24 +185,23 @@ export class DeliveryStore {
 
   /** Nobody need look at them before, unless a later time is known, or they are done meanwhile. */
   async postpone(ids: readonly string[], until: EpochMs): Promise<void> {
-    await this.#redis.zadd(this.#pending(), 'XX', 'GT', ...ids.flatMap((id) => [until, id]));
+    await this.#redis.eval(POSTPONE, 1, this.#pending(), until, ...ids);
   }
 
   /** One that is not kept any more, or of an alert that is gone: nobody need look at it again. */
   async drop(id: string): Promise<void> {
-    await committed(this.#redis.multi().del(this.#key(id)).zrem(this.#pending(), id));
+    await this.#redis.eval(DROP, 2, this.#key(id), this.#pending(), id);
   }
 
   async countPending(): Promise<number> {
     return this.#redis.zcard(this.#pending());
   }
 
-  async forgetAlert(account: string, alertId: string): Promise<void> {
+  /** @param alertId undefined: those of all alerts, also such as are gone */
+  async forgetAll(account: string, alertId?: string): Promise<void> {
     const names = await this.#redis.zrange(this.#indexOf(account), 0, '-1');
-    await this.#forget(
-      account,
-      names.filter((name) => name.startsWith(`${alertId} `)),
-    );
+    const isOne = (name: string) => alertId === undefined || name.startsWith(`${alertId} `);
+    await this.#forget(account, names.filter(isOne));
   }
 
   #addition(id: string, { id: alertId, account, filters }: Alert, at: Date, payload: string) {
