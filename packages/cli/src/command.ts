@@ -39,6 +39,15 @@ export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): v
   stderr.write(`${line}\n`);
 }
 
+/**
+ * How far a command has come: in a terminal on one line, which the next call writes over and '' removes; elsewhere on lines of their own,
+ * the milestones alone.
+ */
+export function sayProgress({ stderr }: Pick<CommandStreams, 'stderr'>, text: string, isMilestone = false): void {
+  if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
+  else if (isMilestone) stderr.write(`${text}\n`);
+}
+
 /** 1234567 as 1,234,567. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');

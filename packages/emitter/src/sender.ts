@@ -159,9 +159,9 @@ export function startSender(
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
-  function backOffOf(of: Map<string, BackOff>, account: string): BackOff {
-    const backOff = of.get(account) ?? newBackOff(resume);
-    of.set(account, backOff);
+  function backOffOf(backOffs: Map<string, BackOff>, account: string): BackOff {
+    const backOff = backOffs.get(account) ?? newBackOff(resume);
+    backOffs.set(account, backOff);
     return backOff;
   }
 
@@ -176,10 +176,10 @@ export function startSender(
 
   function settle(batch: AccountBatch, rejectedEvents: readonly RejectedEvent[]): void {
     outage.reset();
-    for (const of of batch.isRefused ? [accounts, refusals] : [accounts]) {
-      const backOff = of.get(batch.account);
+    for (const backOffs of batch.isRefused ? [accounts, refusals] : [accounts]) {
+      const backOff = backOffs.get(batch.account);
       backOff?.reset();
-      if (!backOff?.isWaiting()) of.delete(batch.account);
+      if (!backOff?.isWaiting()) backOffs.delete(batch.account);
     }
     tally.sent += batch.texts.length - rejectedEvents.length;
     tally.rejected += rejectedEvents.length;

@@ -159,7 +159,7 @@ const POLL_MS = 100;
 const HISTORY_EVENTS = 200;
 /** A stop of the stack does not wait longer for what the demo has not sent. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** How long the start waits for the history to be stored before it reports that this continues in the background. */
+/** How long the start waits for the history to be sent, and then to be stored, before both go on in the background. */
 const HISTORY_TIMEOUT_MS = 60_000;
 
 /** How far the history goes, so that the next start continues it. */
@@ -206,7 +206,7 @@ export class Demo {
     private state: DemoState,
   ) {}
 
-  /** Resolves when the history has been stored, or after a minute. */
+  /** Resolves when the history has been stored, or after two minutes. */
   static async start(options: DemoOptions): Promise<Demo> {
     const { collectorUrl, emitterKey, file, databaseId, say } = options;
     const state = await readDemoState(file, databaseId, Date.now());
@@ -245,7 +245,8 @@ export class Demo {
     for (const event of events) await this.meter.recordWhenRoom(event);
     const last = spans.at(-1);
     // After a stop the emitter holds nothing, whether or not it was sent.
-    if (!last || !(await this.meter.flush()) || this.options.stop.aborted) return last !== undefined;
+    if (!last || !(await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS })) || this.options.stop.aborted)
+      return last !== undefined;
     this.state = { ...this.state, next: last.to };
     await writePrivateFile(file, this.state);
     return true;

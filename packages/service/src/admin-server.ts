@@ -56,7 +56,7 @@ export async function openAdminServer(
   });
   const draining = new DrainingServer(server);
   return {
-    port: await draining.listen({ port, variable: 'ADMIN_PORT', host }),
+    port: await draining.listen(port, 'ADMIN_PORT', host),
     close: () => draining.drain(CLOSE_DEADLINE_MS),
   };
 }

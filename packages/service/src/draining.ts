@@ -11,14 +11,6 @@ import { startError } from './servers.js';
 /** How long a connection without a request is kept, for one that is on its way: more than a round trip. */
 const IDLE_MS = 250;
 
-export interface Listening {
-  readonly port: number;
-  /** The variable that the port came from. */
-  readonly variable: string;
-  /** The address in LISTEN_HOST; undefined: all of this machine. */
-  readonly host?: string | undefined;
-}
-
 interface Connection {
   readonly socket: Socket;
   /** In the order of their requests. */
@@ -40,8 +32,11 @@ export class DrainingServer {
     server.prependListener('request', (request, response) => this.#asked(request, response));
   }
 
-  /** @returns the port: the one that the system chose, if 0 was given. @throws StartError when it is in use */
-  async listen({ port, variable, host }: Listening): Promise<number> {
+  /**
+   * @param variable that the port came from @param host the address in LISTEN_HOST; undefined: all of this machine
+   * @returns the port: the one that the system chose, if 0 was given. @throws StartError when it is in use
+   */
+  async listen(port: number, variable: string, host: string | undefined): Promise<number> {
     this.#server.listen({ port, host });
     try {
       await once(this.#server, 'listening');

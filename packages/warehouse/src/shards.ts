@@ -119,8 +119,6 @@ FROM system.tables
 WHERE database = currentDatabase() AND name = 'usage_events'`,
 };
 
-const engineRow = z.object({ table_engine: z.string(), replicas: z.number() });
-
 /** By the days' rollup rows, which are few next to events. */
 const STRAY_ACCOUNT: Statement = {
   name: 'read_stray_account',
@@ -136,7 +134,7 @@ const strayRow = z.object({ account_id: z.string() });
 /** What a host says, whose schema is up to date. */
 async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): Promise<HostFacts> {
   const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replica);
-  const [table] = await warehouse.read(ENGINE, engineRow);
+  const [table] = await warehouse.read(ENGINE, z.object({ table_engine: z.string(), replicas: z.number() }));
   const own = replicas.find(({ isLocal }) => isLocal)?.shard;
   const shards = new Set(replicas.map(({ shard }) => shard)).size;
   const place = { shards, index: (own ?? 1) - 1 };

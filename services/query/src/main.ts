@@ -7,7 +7,7 @@ import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { observeStatements, outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
-import { createWarehouse, rollupStateReader, type WarehouseOptions } from '@meterline/warehouse';
+import { createWarehouse, rollupStateReader } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { Admission, type AdmissionLimits, permitGauges } from './admission/admission.js';
 import { createApp } from './app.js';
@@ -28,7 +28,13 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const observe = observeStatements(registry, tracing.tracer);
     const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
     await prepareClickHouse(storage, log);
-    const warehouse = createWarehouse({ ...storage, ...statementLimits(env) });
+    const warehouse = createWarehouse({
+      ...storage,
+      // A connection for each statement at once, and a bound on each of them.
+      maxConnections: constants.statements,
+      maxExecutionMs: constants.statementMs,
+      maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
+    });
     host.onClose(() => warehouse.close());
     outageGauge(registry, {
       // Not a statement, which would be counted and traced at every scrape.
@@ -70,15 +76,6 @@ function admissionLimits({ METERLINE_CONSTANTS: constants }: Env): AdmissionLimi
     maxWaitMs: constants.maxWaitMs,
     maxWaitingOfAccount: constants.maxWaiting,
     maxWaiting: ACCOUNTS_WAITING * constants.maxWaiting,
-  };
-}
-
-/** A connection for each statement at once, and a bound on each of them. */
-function statementLimits(env: Env): Pick<WarehouseOptions, 'maxConnections' | 'maxExecutionMs' | 'maxMemoryBytes'> {
-  return {
-    maxConnections: env.METERLINE_CONSTANTS.statements,
-    maxExecutionMs: env.METERLINE_CONSTANTS.statementMs,
-    maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
   };
 }
 

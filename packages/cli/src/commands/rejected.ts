@@ -2,7 +2,7 @@
 import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { type RejectionFilter, type RejectionId, readRetentionBounds } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
 import { withQueue, withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
 import {
@@ -180,6 +180,7 @@ async function withSelected(
   const kept: KeptRejection[] = [];
   const onKept = (one: KeptRejection) => {
     kept.push(one);
+    sayProgress(context, '');
     say(context, `${one.id} stays: ${one.why}`);
   };
   await withShards(context, flags, async (shards) => {

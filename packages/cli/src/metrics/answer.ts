@@ -41,12 +41,15 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
     progress?.restart();
     return onRestart();
   };
-  for await (const read of client.metricsPagesWithText(account, query.sent, { signal, onRestart: restarted })) {
-    progress?.page(read.page.data.length);
-    yield read;
-    if (!all) return;
+  try {
+    for await (const read of client.metricsPagesWithText(account, query.sent, { signal, onRestart: restarted })) {
+      progress?.page(read.page.data.length);
+      yield read;
+      if (!all) return;
+    }
+  } finally {
+    progress?.end();
   }
-  progress?.end();
 }
 
 /**

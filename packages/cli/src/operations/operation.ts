@@ -1,6 +1,5 @@
 /** What operators' commands have in common: they say what will change, ask, do it, show how far they are, and can be resumed. */
-import { SingleBar } from 'cli-progress';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
 import { CommandError } from '../failure.js';
 import { requireAnswer } from '../input.js';
 
@@ -28,18 +27,20 @@ export async function operate<Result>(
 ): Promise<Result> {
   if (confirm) await requireAnswer(context, confirm.question, confirm.answer);
   const signal = context.interruption();
-  let shown: Shown | undefined;
   let isUnderWay = false;
+  let tenths = 0;
   const onProgress: OnProgress = (done, total) => {
     // The first step may fail when it has written already.
     isUnderWay ||= total > 0;
-    if (done > 0) return shown?.update(done);
-    shown?.stop();
-    shown = (context.stderr.isTTY ? bar : lines)(context, label(total), total);
+    const before = tenths;
+    tenths = Math.floor((10 * done) / total);
+    if (done === 0) return sayProgress(context, `${label(total)} …`, true);
+    const percent = Math.min(100, Math.floor((100 * done) / total));
+    sayProgress(context, `${label(total)}: ${formatCount(done)} done (${percent}%)`, tenths > before && done < total);
   };
   let result: Result;
   try {
-    result = await work(onProgress, signal).finally(() => shown?.stop());
+    result = await work(onProgress, signal).finally(() => sayProgress(context, ''));
   } catch (error) {
     const canGoOn = isUnderWay && resume !== undefined && !(error instanceof CommandError);
     if (canGoOn) say(context, `Stopped on the way. ${resume}`);
@@ -49,29 +50,4 @@ export async function operate<Result>(
   printResult(context, json, described.json, described.text);
   if (!signal.aborted) return result;
   throw new CommandError(resume === undefined ? 'interrupted; nothing was changed' : `interrupted. ${resume}`);
-}
-
-interface Shown {
-  update(done: number): void;
-  stop(): void;
-}
-
-function bar({ stderr: stream }: Pick<CommandContext, 'stderr'>, label: string, total: number): Shown {
-  const format = `${label} {bar} {percentage}% {duration_formatted}`;
-  const shown = new SingleBar({ format, stream, barCompleteChar: '█', barIncompleteChar: '░', hideCursor: true });
-  shown.start(total, 0);
-  return shown;
-}
-
-/** A line for every tenth of the way. */
-function lines(context: Pick<CommandContext, 'stderr'>, label: string, total: number): Shown {
-  say(context, `${label} …`);
-  let shownTenths = 0;
-  const update = (done: number) => {
-    const tenths = Math.floor((10 * done) / total);
-    if (tenths <= shownTenths || done >= total) return;
-    shownTenths = tenths;
-    say(context, `${label}: ${formatCount(done)} done`);
-  };
-  return { update, stop: () => undefined };
 }

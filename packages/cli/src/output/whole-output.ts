@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { counted } from '@meterline/catalog';
-import { type CommandContext, type CommandStreams, say } from '../command.js';
+import { type CommandContext, type CommandStreams, say, sayProgress } from '../command.js';
 import { CommandError, systemErrorCode, usageError } from '../failure.js';
 
 /**
@@ -74,40 +74,35 @@ const PAGES_PER_LINE = 10;
 
 /** How many pages have been read: nobody knows how many there are. */
 export class PageProgress {
-  readonly #streams: Pick<CommandStreams, 'stderr'>;
-  readonly #noun: string;
   #pages = 0;
   #items = 0;
 
   /** @param noun what the pages have */
-  constructor(streams: Pick<CommandStreams, 'stderr'>, noun: string) {
-    this.#streams = streams;
-    this.#noun = noun;
-  }
+  constructor(
+    private readonly streams: Pick<CommandStreams, 'stderr'>,
+    private readonly noun: string,
+  ) {}
 
   page(items: number): void {
     this.#pages += 1;
     this.#items += items;
-    const { stderr } = this.#streams;
-    if (stderr.isTTY) stderr.write(`\r${this.#text()}`);
-    else if (this.#pages % PAGES_PER_LINE === 0) say(this.#streams, this.#text());
+    this.#say(this.#pages % PAGES_PER_LINE === 0);
   }
 
   /** The pages come again. */
   restart(): void {
     this.end();
-    if (this.#pages > 0) say(this.#streams, 'The answer changed while its pages were read; reading it again.');
+    if (this.#pages > 0) say(this.streams, 'The answer changed while its pages were read; reading it again.');
     [this.#pages, this.#items] = [0, 0];
   }
 
   end(): void {
-    const { stderr } = this.#streams;
-    if (this.#pages === 0) return;
-    if (stderr.isTTY) stderr.write('\r\u001b[K');
-    else say(this.#streams, this.#text());
+    if (this.#pages > 0) this.#say(true);
+    sayProgress(this.streams, '');
   }
 
-  #text(): string {
-    return `Read ${counted(this.#items, this.#noun)} on ${counted(this.#pages, 'page')}.`;
+  #say(isMilestone: boolean): void {
+    const text = `Read ${counted(this.#items, this.noun)} on ${counted(this.#pages, 'page')}.`;
+    sayProgress(this.streams, text, isMilestone);
   }
 }

@@ -9,8 +9,6 @@ SELECT DISTINCT checksum
 FROM price_books
 WHERE version = {version: UInt16}`;
 
-const registeredRow = z.object({ checksum: z.string() });
-
 /** The book's version is taken by a book with other prices. */
 export class PriceBookConflictError extends Error {
   override readonly name = 'PriceBookConflictError';
@@ -23,7 +21,7 @@ export class PriceBookConflictError extends Error {
  */
 export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
   const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
-  const known = await warehouse.read(read, registeredRow);
+  const known = await warehouse.read(read, z.object({ checksum: z.string() }));
   if (known.some(({ checksum }) => checksum !== checksumOf(book))) {
     throw new PriceBookConflictError(
       `price book version ${book.version} is already in use with other prices; raise "version" in the price book`,

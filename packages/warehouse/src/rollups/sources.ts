@@ -183,8 +183,6 @@ GROUP BY account_id, started`,
   return warehouse.read(statement, sourceRows);
 }
 
-const stepRow = z.object({ last_bucket: z.number() });
-
 /**
  * The end of a step that begins at `from` and reads about so many rows, the bucket included in which it reaches them; the
  * limit when there are fewer. Buckets that hold nothing cost nothing.
@@ -214,7 +212,7 @@ ORDER BY step_bucket
 LIMIT 1`,
     query_params: { ...query_params, step_rows: stepRows },
   };
-  const [last] = await warehouse.read(statement, stepRow);
+  const [last] = await warehouse.read(statement, z.object({ last_bucket: z.number() }));
   return last ? last.last_bucket * 1000 + GRAIN_MS[grain] : limit;
 }
 

@@ -199,7 +199,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert) {
   };
 }
 
-function deliveryEntry({ account: _a, alertId: _i, resends: _r, seenBy: _s, payload, ...delivery }: Delivery) {
+function deliveryEntry({ account, alertId, resends, seenBy, payload, ...delivery }: Delivery) {
   return { ...delivery, payload: new RawJson(payload) };
 }
 
