@@ -87,7 +87,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   });
 
   return {
-    port: await draining.listen({ port, variable: 'PORT', host }),
+    port: await draining.listen(port, 'PORT', host),
     close: (deadlineMs, acceptMs = 0) => draining.drain(deadlineMs, acceptMs),
   };
 }
