@@ -94,6 +94,11 @@ it('a file that is not there is named', async () => {
   expect(await runCommand(['emit', 'none.jsonl', '--check'])).toEqual({ code: 1, stdout: '', stderr });
 });
 
+it('a collector that is not there is named', async () => {
+  const stderr = expect.stringMatching(/cannot reach the collector at http:.*ECONNREFUSED/);
+  expect(await emit([line(1)], ['--url', 'http://127.0.0.1:2'])).toMatchObject({ code: 4, stderr });
+});
+
 it.each([
   ['200 with no word for any event', answer(200), [], 1],
   ['404 with no word for any event', answer(404), [], 1],

@@ -177,11 +177,6 @@ it('a Redis that is away is not needed to limit those who need no key: each proc
   expect(await isReady()).toBe(false);
   const answers = await Promise.all(Array.from({ length: 60 }, sendByToken));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429, 503]));
-  for (const answer of answers) {
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-    // What the caller is refused is not counted for its account.
-    expect(answer.headers.get('ratelimit')).toMatch(/^("account";r=\d+;t=\d+, )?"caller";r=\d+;t=\d+$/);
-  }
   server = await server.restart();
   await until('events are taken again', PATIENCE_MS, async () => (await sendByToken()).status === 202);
   expect(await limited.stop()).toBe(0);

@@ -2,19 +2,10 @@
  * What services say of a server that is away, in log, health and metrics, that they go on by themselves when it is back, and that workers end in
  * order meanwhile. That nothing is lost or doubled is shown by test/faults; here it is that of masters which Sentinels replace.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { openEmitter } from '@meterline/emitter';
-import {
-  DataDirectory,
-  type RunningClickHouse,
-  type RunningRedis,
-  startClickHouse,
-  startRedis,
-} from '@meterline/local-stack';
+import { type RunningServer, type Servers, startServers } from '@meterline/local-stack';
 import { createRedisClient } from '@meterline/service/access';
 import { Queue, Worker } from 'bullmq';
 import { TcpProxy } from '../faults/tcp-proxy.js';
@@ -64,27 +55,23 @@ function saidOnce(worker: ServiceProcess): unknown[] {
 const ONE_OUTAGE = ['migrated', 'started', 'outage', 'outage_over'];
 
 describe('with servers of its own', () => {
-  let directory: DataDirectory;
-  let clickhouse: RunningClickHouse;
-  let redis: RunningRedis;
+  let servers: Servers;
+  let clickhouse: RunningServer;
+  let redis: RunningServer;
   let product: Product;
   beforeEach(async () => {
-    directory = await DataDirectory.open(await mkdtemp(join(tmpdir(), 'meterline-outages-')));
-    const own = { dataDir: directory };
-    [clickhouse, redis] = await Promise.all([startClickHouse(own), startRedis(own)]);
-    product = await startProduct({ clickhouse, redisUrl: redis.url });
+    servers = await startServers();
+    ({ clickhouse, redis } = servers);
+    product = await startProduct({ clickhouse: servers.clickhouse, redisUrl: redis.url });
   });
   afterEach(async () => {
     await product.close();
     await Promise.all([redis.kill(), clickhouse.kill()]);
-    await rm(directory.path, { recursive: true, maxRetries: 20 });
+    await servers.stop();
   });
 
-  async function restartClickHouse(): Promise<void> {
-    clickhouse = await startClickHouse({ dataDir: directory, httpPort: clickhouse.httpPort });
-  }
   async function restartRedis(): Promise<void> {
-    redis = await startRedis({ dataDir: directory, port: redis.port });
+    redis = await redis.restart();
   }
   const inWork = (jobs: number) =>
     until(`${jobs} jobs are in work`, 10 * SECONDS, async () => (await product.queue.getActiveCount()) === jobs);
@@ -116,7 +103,7 @@ describe('with servers of its own', () => {
     await reports(url, '1,0');
     expect(await healthOf(url)).toMatchObject([200, { outage: true }]);
 
-    await restartClickHouse();
+    clickhouse = await clickhouse.restart();
     await allAreStored(25_000);
     await reports(url, '0,0');
     expect(saidOnce(worker)).toEqual(ONE_OUTAGE);
@@ -157,7 +144,7 @@ describe('with servers of its own', () => {
     await reports(url, '1,0');
     await redis.kill();
     await reports(url, '1,1');
-    await Promise.all([restartClickHouse(), restartRedis()]);
+    [clickhouse, redis] = await Promise.all([clickhouse.restart(), redis.restart()]);
     await reports(url, '0,0');
     await whileFrozen(redis.pid, () => reports(url, '0,1'));
     await reports(url, '0,0');
@@ -199,7 +186,7 @@ describe('with servers of its own', () => {
     expect(worker.entries().at(-1)).toMatchObject({ event: 'stopped' });
 
     await clickhouse.kill();
-    await restartClickHouse();
+    clickhouse = await clickhouse.restart();
     await product.startIngest();
     await allAreStored(3_000);
   });

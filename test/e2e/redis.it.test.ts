@@ -3,9 +3,8 @@
  * when it is started again: on the server of PATH; METERLINE_TEST_REDIS_SERVERS names more, separated by colons (test/containers/redis-servers.sh
  * has two). One that is full is emptied by the workers. One that Sentinels replace has what was promised with `replicas=1`.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -13,13 +12,12 @@ import { QUEUE_NAME } from '@meterline/catalog';
 import { findFreePort, type RedisUser, startServers } from '@meterline/local-stack';
 import { AlertStore } from '@meterline/service/alerts';
 import { Queue } from 'bullmq';
-import { Redis } from 'ioredis';
 import { runCommand } from '../cli/run-command.js';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { usageEvent, usageEvents } from '../harness/events.js';
 import { startProduct } from '../harness/product.js';
 import { drained, enqueue, enqueueData, stored, until } from '../harness/queue.js';
-import { fillRedis, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
+import { fillRedis, RedisProcess, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
 import { killServices, startCollector, startIngest, withConstants } from '../harness/services.js';
 import { createTestDatabase, databaseVariables, type TestDatabase, uniquePrefix } from '../harness/stack.js';
 import { testFolder } from '../harness/test-folder.js';
@@ -40,48 +38,20 @@ const becomes = (url: string, text: string) =>
   until(`the collector says ${text}`, 30_000, async () => (await readiness(url)).includes(text));
 
 describe.each(SERVERS)('%s', (binary) => {
-  let server: ChildProcess;
-  let log: string;
-  let port: number;
-  afterEach(async () => {
-    if (server.exitCode === null && server.signalCode === null) await stop('SIGKILL');
-  });
+  let server: RedisProcess;
+  afterEach(() => server.kill());
   const folder = testFolder('each test');
   beforeEach(async () => {
-    port = await findFreePort();
-    log = '';
-    await start();
+    const admin = { username: 'admin', password: 'ADMIN_PASSWORD' };
+    server = new RedisProcess(await findFreePort(), folder(), admin, binary);
+    await server.start(USERS, ...DURABLE);
   });
 
-  const urlOf = (user: RedisUser) => `redis://${user}:${user.toUpperCase()}_PASSWORD@127.0.0.1:${port}`;
-
-  async function start(users = USERS): Promise<void> {
-    server = spawn(binary, [users, '--port', String(port), '--bind', '127.0.0.1', '--dir', folder(), ...DURABLE]);
-    for (const output of [server.stdout, server.stderr]) output?.on('data', (text) => (log += String(text)));
-    const answers = () => asAdmin((redis) => redis.ping()).then(Boolean, () => false);
-    await until('Redis has loaded its data', 30_000, answers);
-  }
-
-  async function stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    const ended = once(server, 'exit');
-    server.kill(signal);
-    await ended;
-  }
-
-  async function asAdmin<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
-    const redis = new Redis(urlOf('admin'), { lazyConnect: true, retryStrategy: () => null, disconnectTimeout: 1 });
-    redis.on('error', () => undefined);
-    try {
-      await redis.connect();
-      return await work(redis);
-    } finally {
-      redis.disconnect();
-    }
-  }
+  const urlOf = (user: RedisUser) => `redis://${user}:${user.toUpperCase()}_PASSWORD@127.0.0.1:${server.port}`;
 
   /** Every key with all that it holds, by name. */
   const contents = () =>
-    asAdmin(async (redis) => {
+    server.command(async (redis) => {
       const value = async (name: string) => {
         const type = await redis.type(name);
         if (type === 'hash') return redis.hgetall(name);
@@ -111,17 +81,17 @@ describe.each(SERVERS)('%s', (binary) => {
     'a Redis that %s ended has all jobs, keys and its paused queue when it is started again, also after its file was rewritten',
     async (signal) => {
       await fill();
-      await asAdmin((redis) => redis.bgrewriteaof());
+      await server.command((redis) => redis.bgrewriteaof());
       await until('the append-only file is rewritten', 30_000, async () =>
-        (await asAdmin((redis) => redis.info('persistence'))).includes('aof_rewrite_in_progress:0'),
+        (await server.command((redis) => redis.info('persistence'))).includes('aof_rewrite_in_progress:0'),
       );
       await fill();
       const before = await contents();
       expect(Object.keys(before).length).toBeGreaterThan(10);
-      await stop(signal);
-      await start();
+      await server.kill(signal);
+      await server.start(USERS, ...DURABLE);
       expect(await contents()).toEqual(before);
-      expect(log).not.toContain('CRITICAL');
+      expect(server.log).not.toContain('CRITICAL');
     },
   );
 
@@ -131,14 +101,14 @@ describe.each(SERVERS)('%s', (binary) => {
     const before = await contents();
     const lacking = folder('users.conf');
     await writeFile(lacking, (await readFile(USERS, 'utf8')).replace(/^user default off .*$/m, 'user default off'));
-    await stop('SIGKILL');
-    await start(lacking);
+    await server.kill();
+    await server.start(lacking, ...DURABLE);
     await becomes(collector.url, 'give its user default all rights');
     expect(await readiness(collector.url)).toMatch(/^503 /);
     await expect(startCollector({ REDIS_URL: urlOf('collector') })).rejects.toThrow('collector was not ready');
 
-    await stop('SIGTERM');
-    await start();
+    await server.kill('SIGTERM');
+    await server.start(USERS, ...DURABLE);
     await becomes(collector.url, '"status":"ready"');
     expect(Object.keys(await contents())).toEqual(Object.keys(before));
     expect(await collector.stop()).toBe(0);
@@ -146,10 +116,9 @@ describe.each(SERVERS)('%s', (binary) => {
 
   it('a collector takes nothing, and says why, when Redis comes back empty', async () => {
     const collector = await startCollector({ REDIS_URL: urlOf('collector') });
-    await stop('SIGKILL');
-    await rm(folder(), { recursive: true });
-    await mkdir(folder());
-    await start();
+    await server.kill();
+    await rm(folder(String(server.port)), { recursive: true });
+    await server.start(USERS, ...DURABLE);
     await becomes(collector.url, 'has lost its data since this collector started');
     expect(await readiness(collector.url)).toMatch(/^503 /);
     expect(await collector.stop()).toBe(0);
@@ -160,7 +129,7 @@ describe.each(SERVERS)('%s', (binary) => {
   });
 
   it('nobody can log in as the user default, with or without a password', async () => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(server.port, '127.0.0.1');
     const said = [];
     for (const line of ['GET x', 'AUTH x', 'AUTH default x', 'AUTH default ""']) {
       socket.write(`${line}\r\n`);

@@ -4,7 +4,7 @@ import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
 import { pause } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
-import { maskCursor, Oracle, type OracleQuery } from '../oracle/model.js';
+import { maskedPages, Oracle, type OracleQuery } from '../oracle/model.js';
 import type { UsageStream } from './stream.js';
 
 const RETRY_MS = 250;
@@ -18,8 +18,6 @@ type UnfilteredQuery = Pick<OracleQuery, 'startTime' | 'endTime' | 'resolution' 
 export function eventByEvent(window: UsageStream['window']): UnfilteredQuery {
   return { ...window, resolution: 'monthly', groupBy: 'resource_uuid,billing_dimension' };
 }
-
-export const pageMeta = z.object({ meta: z.object({ hasMore: z.boolean(), nextCursor: z.string() }) });
 
 /** The query API, and a key of the stream's account. */
 export interface Asker {
@@ -39,30 +37,17 @@ export async function compareAccepted(
   }
   const perEvent = eventByEvent(window);
   const altogether: UnfilteredQuery = { ...window, resolution: 'hourly' };
-  const pages = await readPages(asker, accountId, perEvent, signal);
+  const readPages = (query: UnfilteredQuery) =>
+    maskedPages((cursor) => {
+      const parameters = new URLSearchParams({ ...query, limit: '100', cursor });
+      return read(asker, `/v0/accounts/${accountId}/metrics?${parameters}`, signal);
+    });
+  const pages = await readPages(perEvent);
   const expectedPages = oracle.pages(accountId, perEvent);
-  const [sum] = await readPages(asker, accountId, altogether, signal);
+  const [sum] = await readPages(altogether);
   const differences = differentEvents(pages, expectedPages, good);
   const isExact = pages.join('\n') === expectedPages.join('\n') && sum === oracle.pages(accountId, altogether)[0];
   return isExact || differences.length > 0 ? differences : ['the response differs from the oracle’s text'];
-}
-
-/** The bodies of all pages, their cursors masked. */
-async function readPages(
-  asker: Asker,
-  account: string,
-  query: UnfilteredQuery,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const pages: string[] = [];
-  for (let cursor = ''; ; ) {
-    const parameters = new URLSearchParams({ ...query, limit: '100', cursor });
-    const body = await read(asker, `/v0/accounts/${account}/metrics?${parameters}`, signal);
-    pages.push(maskCursor(body));
-    const { meta } = pageMeta.parse(JSON.parse(body));
-    if (!meta.hasMore) return pages;
-    cursor = meta.nextCursor;
-  }
 }
 
 /** Retries for a while, because the API may not have reconnected yet to a server that was restarted. */

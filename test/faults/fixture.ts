@@ -4,20 +4,11 @@ import { mkdtempSync, rmdirSync } from 'node:fs';
 import { mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { types } from 'node:util';
-import {
-  PortInUseError,
-  type RunningClickHouse,
-  type RunningRedis,
-  type RunningServer,
-  type Servers,
-  startClickHouse,
-  startRedis,
-  startServers,
-} from '@meterline/local-stack';
+import { isPortFree, type RunningServer, type Servers, startServers } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
 import { type Product, startProduct } from '../harness/product.js';
+import { until } from '../harness/queue.js';
 import type { HttpProcess, ServiceEnvironment } from '../harness/services.js';
 import { TcpProxy } from './tcp-proxy.js';
 
@@ -31,8 +22,8 @@ const STATEMENT_TIMEOUT_MS = 600_000;
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
 export class Fixture {
-  readonly clickhouse: RestartableServer<RunningClickHouse>;
-  readonly redis: RestartableServer<RunningRedis>;
+  readonly clickhouse: RestartableServer;
+  readonly redis: RestartableServer;
   #query: HttpProcess | undefined;
   #runs = 0;
 
@@ -40,12 +31,12 @@ export class Fixture {
     readonly product: Product,
     /** Where the servers' data lies. */
     readonly directory: string,
-    { clickhouse, redis, directory: dataDir }: Servers,
+    { clickhouse, redis }: Servers,
     readonly clickhouseLink: TcpProxy,
     readonly redisLink: TcpProxy,
   ) {
-    this.clickhouse = new RestartableServer(clickhouse, ({ httpPort }) => startClickHouse({ dataDir, httpPort }));
-    this.redis = new RestartableServer(redis, ({ port }) => startRedis({ dataDir, port }));
+    this.clickhouse = new RestartableServer(clickhouse);
+    this.redis = new RestartableServer(redis);
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
@@ -127,36 +118,25 @@ export class Fixture {
   }
 }
 
-const PORT_PATIENCE_MS = 20_000;
+const PORT_PATIENCE_MS = 2_000;
 
 /** A server that can be killed or stopped and started again with the same data, on the same ports. */
-export class RestartableServer<Server extends RunningServer = RunningServer> {
-  readonly #launch: (before: Server) => Promise<Server>;
-  #running: Server;
+export class RestartableServer {
+  #running: RunningServer;
 
-  /** @param launch starts the server again, on the same ports */
-  constructor(first: Server, launch: (before: Server) => Promise<Server>) {
+  constructor(first: RunningServer) {
     this.#running = first;
-    this.#launch = launch;
   }
 
-  get running(): Server {
+  get running(): RunningServer {
     return this.#running;
   }
 
-  /** Retries, because a client may have taken the port for a moment while the server was down. @throws LocalStackError */
+  /** Waits for the port, because a client may have taken it for a moment while the server was down. @throws LocalStackError */
   async start(): Promise<void> {
-    const patienceEnds = Date.now() + PORT_PATIENCE_MS;
-    for (;;) {
-      try {
-        this.#running = await this.#launch(this.#running);
-        return;
-      } catch (error) {
-        const isTaken = error instanceof PortInUseError;
-        if (!isTaken || Date.now() > patienceEnds) throw error;
-        await sleep(100);
-      }
-    }
+    const port = Number(new URL(this.#running.url).port);
+    await until(`port ${port} is free`, PORT_PATIENCE_MS, () => isPortFree(port));
+    this.#running = await this.#running.restart();
   }
 
   /** Sends SIGKILL and waits for the end. */

@@ -1,12 +1,18 @@
 /** What befalls servers and services while a stream of events passes through them. An injection is over when everything that it stopped runs again. */
 import { fileURLToPath } from 'node:url';
+import {
+  amount,
+  MeterlineClient,
+  MeterlineConnectionError,
+  MeterlineError,
+  type MetricsAnswerBy,
+} from '@meterline/client';
 import { FREE_SPACE } from '@meterline/local-stack';
 import { sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { whileFrozen } from '../harness/programs.js';
 import { holdsWithin, pause } from '../harness/queue.js';
 import type { ServiceEnvironment, ServiceProcess } from '../harness/services.js';
-import { eventByEvent, pageMeta } from './compare.js';
 import { type Fixture, fillDisk, freeDisk, type RestartableServer } from './fixture.js';
 import { type Injection, LOCK_MS, type StreamRun } from './stream-run.js';
 import type { Run } from './suite.js';
@@ -234,21 +240,20 @@ const PAGE_RETRY_MS = 100;
 /** In the middle of paging. The pages go on with the next process, by the same cursor. */
 export const queryKilled: Injection = async (run) => {
   const { fixture, random, signal, complain } = run;
-  const isLong = async () => metaOf(await readPage(run, '', GROUPS_A_PAGE * LEAST_PAGES)).hasMore;
+  const isLong = async () => (await readPage(run, '', GROUPS_A_PAGE * LEAST_PAGES))?.meta.hasMore === true;
   if (!(await holdsWithin(ENOUGH_WITHIN_MS, signal, isLong))) complain('there were not enough groups for pages');
   const killAfter = new Set(Array.from({ length: random.integer(1, 3) }, () => random.integer(1, LEAST_PAGES - 1)));
-  const pages: string[] = [];
+  const pages: Page[] = [];
   for (let cursor = ''; ; ) {
-    const text = await readPage(run, cursor, GROUPS_A_PAGE, pages.length === 1);
-    pages.push(text);
-    if (text === EXPIRED) {
+    const page = await readPage(run, cursor, GROUPS_A_PAGE, pages.length === 1);
+    if (!page) {
       pages.length = 0;
       cursor = '';
       continue;
     }
-    const { hasMore, nextCursor } = metaOf(text);
-    if (!hasMore) break;
-    cursor = nextCursor;
+    pages.push(page);
+    if (!page.meta.hasMore) break;
+    cursor = page.meta.nextCursor;
     if (!killAfter.has(pages.length)) continue;
     await fixture.query.kill();
     await fixture.startQuery();
@@ -256,52 +261,43 @@ export const queryKilled: Injection = async (run) => {
   for (const fault of faultsOf(pages)) complain(fault);
 };
 
-function metaOf(text: string) {
-  return pageMeta.parse(JSON.parse(text)).meta;
-}
-
-/** In place of a page. */
-const EXPIRED = 'cursor_expired';
+/** One group for each event. */
+const BY_EVENT = { resolution: 'monthly', groupBy: ['resource_uuid', 'billing_dimension'] } as const;
+type Page = MetricsAnswerBy<typeof BY_EVENT.groupBy>;
 
 /**
  * Tries again while a server is away.
  * @param mayExpire until the second page is there, a revision or a late event may end the pages, as any client can see
+ * @returns undefined when that has happened
  * @throws AbortError, or Error with an answer that is no outage
  */
-async function readPage(run: StreamRun, cursor: string, limit: number, mayExpire = false): Promise<string> {
+async function readPage(run: StreamRun, cursor: string, limit: number, mayExpire = false): Promise<Page | undefined> {
   const { asker, stream, signal } = run;
-  const query = new URLSearchParams({ ...eventByEvent(stream.window), limit: String(limit), cursor });
   for (;;) {
     const { url, key } = asker();
-    const headers = { authorization: `Bearer ${key}` };
-    // Undefined when nobody listens.
-    const answer = await fetch(`${url}/v0/accounts/${stream.accountId}/metrics?${query}`, { headers, signal })
-      .then(async (response) => ({ status: response.status, text: await response.text() }))
-      .catch(() => signal.throwIfAborted());
-    if (answer?.status === 200) return answer.text;
-    if (mayExpire && answer?.status === 400 && answer.text.includes(`"error":"${EXPIRED}"`)) return EXPIRED;
-    if (answer && answer.status !== 503) throw new Error(`a page was ${answer.status}: ${answer.text}`);
+    const client = new MeterlineClient({ baseUrl: url, credential: key, retries: 0 });
+    try {
+      return await client.metrics(stream.accountId, { ...stream.window, ...BY_EVENT, limit, cursor }, { signal });
+    } catch (error) {
+      const isAnswer = error instanceof MeterlineError;
+      if (mayExpire && isAnswer && error.code === 'cursor_expired') return undefined;
+      if (isAnswer ? error.status !== 503 : !(error instanceof MeterlineConnectionError)) throw error;
+    }
     await pause(PAGE_RETRY_MS, signal);
   }
 }
 
 /** Every group once, the same total on every page, and all costs together are the total. */
-function faultsOf(pages: readonly string[]): string[] {
-  const totals = new Set(pages.map((page) => /"totalCost":([\d.]+)/.exec(page)?.[1] ?? 'none'));
+function faultsOf(pages: readonly Page[]): string[] {
+  const totals = new Set(pages.map(({ summary }) => summary.totalCost));
   if (totals.size !== 1) return [`the pages have ${totals.size} totals: ${[...totals].join(', ')}`];
-  const group = /"resourceUuid":"([^"]+)","billingDimension":"([a-z_]+)","summary":\{"cost":([\d.]+)/g;
-  const groups = pages.flatMap((page) => [...page.matchAll(group)]);
-  const twice = groups.length - new Set(groups.map(([, mark, dimension]) => `${mark} ${dimension}`)).size;
-  const sum = groups.reduce((total, [, , , cost = '']) => total + scaled(cost), 0n);
+  const groups = pages.flatMap(({ data }) => data);
+  const shown = new Set(groups.map(({ resourceUuid, billingDimension }) => `${resourceUuid} ${billingDimension}`));
+  const twice = groups.length - shown.size;
+  const sum = groups.reduce((total, { summary }) => total.plus(summary.cost), amount(0));
   const [total = ''] = totals;
   return [
     ...(twice > 0 ? [`the pages showed ${twice} groups twice`] : []),
-    ...(sum === scaled(total) ? [] : [`the groups of all pages add up to ${sum}, and the total is ${total}`]),
+    ...(sum.eq(total) ? [] : [`the groups of all pages add up to ${sum}, and the total is ${total}`]),
   ];
-}
-
-/** USD × 10^12 */
-function scaled(text: string): bigint {
-  const [whole = '', fraction = ''] = text.split('.');
-  return BigInt(whole + fraction.padEnd(12, '0'));
 }

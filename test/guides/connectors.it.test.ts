@@ -6,59 +6,17 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { eventIdOf } from '@meterline/collector';
 import { parse as parseYaml } from 'yaml';
-import { z } from 'zod';
 import { type CollectorFixture, event, eventsAnswer, startCollectorFixture } from '../harness/collector.js';
 
 const GUIDE = readFileSync(new URL('../../docs/guides/connectors.md', import.meta.url), 'utf8');
-const blocks = [...GUIDE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']): unknown => parseYaml(text));
+const blocks = [...GUIDE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => parseYaml(text));
 
-const mapping = z.strictObject({ mapping: z.string() });
-const http = z.strictObject({
-  url: z.string(),
-  verb: z.literal('POST'),
-  headers: z.record(z.string(), z.string()),
-  timeout: z.string(),
-  max_retry_backoff: z.string(),
-  backoff_on: z.array(z.number()),
-  successful_on: z.array(z.number()),
-});
-const pipeline = z.strictObject({
-  input: z.strictObject({
-    broker: z.strictObject({
-      inputs: z.tuple([z.strictObject({ redpanda: z.unknown(), processors: z.tuple([mapping]) })]),
-      batching: z.strictObject({ count: z.number(), byte_size: z.number(), period: z.string() }),
-    }),
-  }),
-  pipeline: z.strictObject({
-    processors: z.tuple([
-      z.strictObject({ split: z.strictObject({ size: z.number() }) }),
-      z.strictObject({ archive: z.strictObject({ format: z.literal('json_array') }) }),
-      z.strictObject({ mapping: z.literal('root.events = this') }),
-      z.strictObject({
-        branch: z.strictObject({ processors: z.tuple([z.strictObject({ http })]), result_map: z.string() }),
-      }),
-      mapping,
-    ]),
-  }),
-  output: z.strictObject({
-    reject_errored: z.strictObject({ file: z.strictObject({ path: z.literal('rejected.jsonl') }) }),
-  }),
-});
-const vector = z.object({
-  sinks: z.object({
-    meterline: z.object({
-      uri: z.string(),
-      auth: z.strictObject({ strategy: z.literal('bearer'), token: z.string() }),
-      encoding: z.strictObject({ codec: z.literal('json') }),
-      batch: z.strictObject({ max_events: z.number().max(5_000), max_bytes: z.number().max(5_000_000) }),
-    }),
-  }),
-});
-
-const { input, pipeline: work } = pipeline.parse(blocks[0]);
-const [idMapping] = input.broker.inputs[0].processors;
-const [, , , { branch }] = work.processors;
+const [{ input, pipeline }] = blocks;
+const { batching, inputs } = input.broker;
+const [idMapping] = inputs[0].processors;
+const [{ split }, , , { branch }] = pipeline.processors;
 const request = branch.processors[0].http;
+const { meterline: vector } = blocks.at(-1).sinks;
 
 let site: CollectorFixture;
 let account: string;
@@ -101,6 +59,33 @@ const send = (events: readonly unknown[]) => post(request.url, request.headers, 
 
 const { eventId: _, ...record } = event();
 
+it('the configurations have the steps that are played here, and no others', () => {
+  const [text, number, object] = [expect.any(String), expect.any(Number), expect.any(Object)];
+  const http = { url: text, verb: 'POST', headers: object, timeout: text, max_retry_backoff: text };
+  const answers = { backoff_on: [429, 503], successful_on: [400] };
+  const result_map = 'root.rejections = this.results.filter(result -> result.status == "rejected")';
+  expect(blocks[0]).toEqual({
+    input: {
+      broker: {
+        inputs: [{ redpanda: object, processors: [{ mapping: text }] }],
+        batching: { count: number, byte_size: number, period: text },
+      },
+    },
+    pipeline: {
+      processors: [
+        { split: { size: number } },
+        { archive: { format: 'json_array' } },
+        { mapping: 'root.events = this' },
+        { branch: { processors: [{ http: { ...http, ...answers } }], result_map } },
+        { mapping: text },
+      ],
+    },
+    output: { reject_errored: { file: { path: 'rejected.jsonl' } } },
+  });
+  expect(vector).toMatchObject({ auth: { strategy: 'bearer', token: text }, encoding: { codec: 'json' } });
+  expect(vector.batch).toEqual({ max_events: number, max_bytes: number });
+});
+
 it('a batch of Kafka is accepted, and has the same ids when it is replayed', async () => {
   const batch = [withId(record, 41), withId(record, 42)];
   for (let replay = 0; replay < 2; replay += 1) {
@@ -112,7 +97,6 @@ it('a batch of Kafka is accepted, and has the same ids when it is replayed', asy
 });
 
 it('a record that breaks a rule is found by its place in the answer, and the others are accepted', async () => {
-  expect(branch.result_map).toBe('root.rejections = this.results.filter(result -> result.status == "rejected")');
   const { status, body } = await send([withId(record, 1), withId({ malformed: '{' }, 2)]);
   const rejected = body.results.filter(({ status: each }) => each === 'rejected');
   expect([status, body.accepted, rejected]).toMatchObject([202, 1, [{ index: 1, reason: 'missing_field' }]]);
@@ -125,14 +109,14 @@ it('a batch of which no record is accepted is 400 with results, which counts as 
 });
 
 it('a batch is no larger than the collector takes', () => {
-  const [{ split }] = work.processors;
   // A batch may grow by another before it is sent.
-  expect(input.broker.batching.count + split.size).toBeLessThanOrEqual(5_000);
-  expect(2 * input.broker.batching.byte_size).toBeLessThanOrEqual(5 * 1024 * 1024);
+  expect(batching.count + split.size).toBeLessThanOrEqual(5_000);
+  expect(2 * batching.byte_size).toBeLessThanOrEqual(5 * 1024 * 1024);
+  expect(vector.batch.max_events).toBeLessThanOrEqual(5_000);
+  expect(vector.batch.max_bytes).toBeLessThanOrEqual(5_000_000);
 });
 
 it('a batch of Vector is an array, which is accepted', async () => {
-  const { uri, auth } = vector.parse(blocks.at(-1)).sinks.meterline;
-  const headers = { Authorization: `Bearer ${auth.token}`, 'Content-Type': 'application/json' };
-  expect(await post(uri, headers, [withId(record, 4)])).toMatchObject({ status: 202, body: { accepted: 1 } });
+  const headers = { Authorization: `Bearer ${vector.auth.token}`, 'Content-Type': 'application/json' };
+  expect(await post(vector.uri, headers, [withId(record, 4)])).toMatchObject({ status: 202, body: { accepted: 1 } });
 });

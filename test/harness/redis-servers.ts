@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort, programFile } from '@meterline/local-stack';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { PATIENCE } from './queue.js';
 
 const LIFELINE = programFile('lifeline');
@@ -31,19 +31,21 @@ async function eventually<T>(what: string, attempt: () => Promise<T | undefined>
 }
 
 /** A redis-server; it ends with this process, and keeps its data over `kill` and `start`. */
-class RedisProcess {
-  readonly port: number;
+export class RedisProcess {
   readonly #directory: string;
   #host: ChildProcess | undefined;
   #pid = 0;
+  /** All that it has written so far. */
+  log = '';
 
-  constructor(port: number, directory: string) {
-    this.port = port;
+  constructor(
+    readonly port: number,
+    directory: string,
+    /** Who may run commands. Default: anybody. */
+    readonly user: Pick<RedisOptions, 'username' | 'password'> = {},
+    readonly binary = 'redis-server',
+  ) {
     this.#directory = join(directory, String(port));
-  }
-
-  get pid(): number {
-    return this.#pid;
   }
 
   async start(...args: readonly string[]): Promise<void> {
@@ -60,7 +62,8 @@ class RedisProcess {
   }
 
   async #launch(args: readonly string[]): Promise<void> {
-    const host = spawn(process.execPath, [LIFELINE, 'redis-server', ...args], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const host = spawn(process.execPath, [LIFELINE, this.binary, ...args]);
+    host.stderr.on('data', (text) => (this.log += String(text)));
     this.#host = host;
     const [line] = await once(createInterface(host.stdout), 'line');
     this.#pid = Number(line);
@@ -69,7 +72,8 @@ class RedisProcess {
 
   /** On a connection of its own, tried once. */
   async command<T>(run: (redis: Redis) => Promise<T>): Promise<T> {
-    const redis = new Redis({ port: this.port, host: HOST, lazyConnect: true, retryStrategy: () => null });
+    const options = { ...this.user, lazyConnect: true, retryStrategy: () => null, disconnectTimeout: 1 };
+    const redis = new Redis(this.port, HOST, options);
     redis.on('error', () => undefined);
     try {
       await redis.connect();
@@ -83,12 +87,12 @@ class RedisProcess {
     process.kill(this.#pid, name);
   }
 
-  /** `kill -9`. Safe to call again. */
-  async kill(): Promise<void> {
+  /** Safe to call again. */
+  async kill(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
     const host = this.#host;
     if (!host || host.exitCode !== null) return;
     const gone = once(host, 'exit');
-    process.kill(this.#pid, 'SIGKILL');
+    process.kill(this.#pid, signal);
     await gone;
   }
 }

@@ -26,6 +26,7 @@ interface ServiceExit {
 
 export interface ServiceProcess {
   readonly pid: number;
+  readonly child: ChildProcess;
   /** Everything written to standard output and standard error so far. */
   log(): string;
   /** The log entries so far. */
@@ -130,8 +131,15 @@ export async function startAlerts(env: ServiceEnvironment): Promise<ServiceProce
   return service;
 }
 
-/** Starts `services/<name>` without waiting until it is ready. The service ends when this process ends. */
-export function launchService(name: ServiceName, env: ServiceEnvironment): ServiceProcess {
+/**
+ * Starts `services/<name>` without waiting until it is ready. The service ends when this process ends.
+ * @param stdout a descriptor for its log, which is not read then
+ */
+export function launchService(
+  name: ServiceName,
+  env: ServiceEnvironment,
+  stdout: number | 'pipe' = 'pipe',
+): ServiceProcess {
   const child = spawn(process.execPath, [join('services', name, 'dist', 'main.js')], {
     cwd: ROOT,
     env: {
@@ -142,15 +150,20 @@ export function launchService(name: ServiceName, env: ServiceEnvironment): Servi
       ...asRedisUser(env, REDIS_USERS[name]),
     },
     // A service stops by itself when the other end of its IPC channel is gone.
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: ['ignore', stdout, 'pipe', 'ipc'],
   });
   const output = readOutput(child);
   // A service that a failed test left running must not keep this process alive; it ends with this process.
   child.unref();
   child.channel?.unref();
-  const exited = once(child, 'close').then(([code, signal]): ServiceExit => ({ code, signal }));
+  // Not the child's 'close': Node does not emit it once the parent has disconnected.
+  const read = [child.stdout, child.stderr].map((stream) => stream && once(stream, 'close'));
+  const exited = Promise.all([once(child, 'exit'), ...read]).then(
+    ([[code, signal]]): ServiceExit => ({ code, signal }),
+  );
   const service: ServiceProcess = {
     pid: child.pid ?? 0,
+    child,
     log: () => output.lines.join('\n'),
     entries: output.entries,
     errorLines: () => output.errorLines,
@@ -185,18 +198,20 @@ async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: L
 }
 
 function readOutput({ stdout, stderr }: ChildProcess) {
-  if (!stdout || !stderr) throw new Error('a service is started with pipes');
+  if (!stderr) throw new Error('a service is started with a pipe');
   for (const stream of [stdout, stderr]) if (stream instanceof Socket) stream.unref();
   const lines: string[] = [];
   const unparsed: string[] = [];
   const parsed: LogEntry[] = [];
   const errorLines: string[] = [];
   const news = new EventEmitter().setMaxListeners(0);
-  createInterface(stdout).on('line', (line) => {
-    lines.push(line);
-    unparsed.push(line);
-    news.emit('entry');
-  });
+  if (stdout) {
+    createInterface(stdout).on('line', (line) => {
+      lines.push(line);
+      unparsed.push(line);
+      news.emit('entry');
+    });
+  }
   // Parsed when somebody asks: a bench has a line for each of thousands of requests, and nobody does.
   const entries = () => {
     parsed.push(...unparsed.splice(0).map(parseEntry));

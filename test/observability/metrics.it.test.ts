@@ -1,18 +1,13 @@
 /** What Prometheus reads on the admin ports of the services, each a process of its own; and that a full disk costs the log, not the service. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { findFreePort } from '@meterline/local-stack';
 import { usageEvent, usageEvents } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { openFull } from '../harness/programs.js';
-import { enqueueData } from '../harness/queue.js';
-import type { HttpProcess } from '../harness/services.js';
+import { enqueueData, until } from '../harness/queue.js';
+import { type HttpProcess, launchService } from '../harness/services.js';
 import { uniquePrefix } from '../harness/stack.js';
 import { adminUrl, scrape } from './scrape.js';
 
@@ -145,42 +140,31 @@ it('the metrics of the query service stand on a port of their own, with a health
 });
 
 /** A service as `node services/<name>/dist/main.js > /dev/full` starts it, with a queue of its own: the one above is paused, with jobs. */
-async function startWithFullLog(name: 'ingest' | 'query', variables: Record<string, string> = {}) {
-  const main = fileURLToPath(new URL(`../../services/${name}/dist/main.js`, import.meta.url));
-  const [apiPort, adminPort] = [await findFreePort(), await findFreePort()];
-  const ports = { PORT: String(apiPort), ADMIN_PORT: String(adminPort), CURSOR_SECRET: 'x'.repeat(32) };
+function launchWithFullLog(name: 'ingest' | 'query', variables: Record<string, string>) {
   const full = openFull();
-  const child = spawn(process.execPath, [main], {
-    stdio: ['ignore', full, 'pipe', 'ipc'],
-    env: { ...ports, LOG_LEVEL: 'debug', ...product.env, QUEUE_PREFIX: uniquePrefix(), ...variables },
-  });
+  const env = { ...product.env, LOG_LEVEL: 'debug', QUEUE_PREFIX: uniquePrefix(), ADMIN_PORT: '0', ...variables };
+  const service = launchService(name, env, full);
   closeSync(full);
-  const ended = Promise.all([once(child, 'exit'), child.stderr ? text(child.stderr) : '']);
-  return {
-    child,
-    url: `http://127.0.0.1:${name === 'query' ? apiPort : adminPort}`,
-    /** The exit code, and what it wrote to standard error. */
-    ended: ended.then(([[code], stderr]) => ({ code, stderr })),
-  };
+  return service;
 }
 
 it.each([
-  ['query', '/readyz'],
-  ['ingest', '/healthz'],
-] as const)('with its log on a full disk, %s starts, answers, and stops with code 0', async (name, path) => {
-  const { child, url, ended } = await startWithFullLog(name);
-  const get = () => fetch(`${url}${path}`, { headers: { connection: 'close' } });
-  while (!(await get().catch(() => undefined))) {
-    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
-    await sleep(20);
-  }
+  ['query', 'PORT', '/readyz'],
+  ['ingest', 'ADMIN_PORT', '/healthz'],
+] as const)('with its log on a full disk, %s starts, answers, and stops with code 0', async (name, variable, path) => {
+  const port = await findFreePort();
+  const service = launchWithFullLog(name, { [variable]: String(port) });
+  const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
+  await until('it answers', 10_000, () => get().then(Boolean, () => false));
   // Each has a line of its own.
   for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
-  child.kill('SIGTERM');
-  expect(await ended).toEqual({ code: 0, stderr: '' });
+  expect(await service.stop()).toBe(0);
+  expect(service.errorLines()).toEqual([]);
 });
 
 it('with its log on a full disk, a service that cannot start ends with code 1 and says why', async () => {
-  const { ended } = await startWithFullLog('query', { CLICKHOUSE_URL: `http://127.0.0.1:${await findFreePort()}` });
-  expect(await ended).toEqual({ code: 1, stderr: expect.stringMatching(/^meterline-query: ClickHouse at .*\n$/) });
+  const nobody = `http://127.0.0.1:${await findFreePort()}`;
+  const { exited, errorLines } = launchWithFullLog('query', { PORT: '0', CLICKHOUSE_URL: nobody });
+  expect(await exited).toMatchObject({ code: 1 });
+  expect(errorLines()).toEqual([expect.stringMatching(/^meterline-query: ClickHouse at /)]);
 });

@@ -44,7 +44,7 @@ const ENRICHED_BY: Readonly<Partial<Record<Field, readonly Field[]>>> = {
 /** Groups times buckets of a page. Source: the API's reference. */
 const MOST_POINTS = 20_000;
 
-/** The text of every page, in order; at least one. Cursors are masked as by {@link maskCursor}. */
+/** The text of every page, in order; at least one. Cursors are masked as by {@link maskedPages}. */
 export function answerPages(
   counting: readonly PricedPayload[],
   query: OracleQuery,
@@ -75,9 +75,20 @@ export function answerPages(
   });
 }
 
-/** A body of the service with its cursor, if it has one, replaced by the oracle's placeholder. */
-export function maskCursor(body: string): string {
-  return body.replace(/"nextCursor":"[^"]+"\}\}$/, `"nextCursor":"${SOME_CURSOR}"}}`);
+const CURSOR = /(?<="nextCursor":")[^"]+(?="\}\}$)/;
+/** Paging that never ends must fail, not hang. */
+const MAX_PAGES = 1_000;
+
+/** The service's bodies of all pages, their cursors masked by the oracle's placeholder. @param read the cursor of the first is empty */
+export async function maskedPages(read: (cursor: string) => Promise<string>): Promise<string[]> {
+  const pages: string[] = [];
+  let cursor: string | undefined = '';
+  while (cursor !== undefined && pages.length < MAX_PAGES) {
+    const page = await read(cursor);
+    cursor = CURSOR.exec(page)?.[0];
+    pages.push(page.replace(CURSOR, SOME_CURSOR));
+  }
+  return pages;
 }
 
 /** The body of GET …/metrics/enums/resource-types. */

@@ -10,7 +10,7 @@ import { startProduct } from '../harness/product.js';
 import { until } from '../harness/queue.js';
 import { NO_LIMITS, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
-import { maskCursor, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
+import { maskedPages, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
 import type { Question } from './questions.js';
 
 export interface Deployment {
@@ -38,9 +38,6 @@ interface Customer {
   /** @param query that of the question, with the names of the accounts */
   ask(question: Question, query?: OracleQuery): Promise<Answers>;
 }
-
-/** Paging that never ends must fail, not hang. */
-const MAX_PAGES = 1_000;
 
 /** @param book the worker's */
 export async function deploy(book: OraclePriceBook): Promise<Deployment> {
@@ -87,8 +84,10 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
       };
       const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
       const ask = async (url: string, { about, role = 'admin' }: Question, query: OracleQuery) => {
-        if (about === 'metrics') return readPages(rootOf(url), own[role], query);
-        if (about === 'metrics of both accounts') return readPages(`${url}/v0/metrics`, both[role], query);
+        const pages = (root: string, key: string) =>
+          maskedPages((cursor) => read(root, key, { ...query, ...(cursor !== '' && { cursor }) }));
+        if (about === 'metrics') return pages(rootOf(url), own[role]);
+        if (about === 'metrics of both accounts') return pages(`${url}/v0/metrics`, both[role]);
         return [await read(`${rootOf(url)}/enums/resource-types`, own[role], query)];
       };
       return {
@@ -113,17 +112,6 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
       await issuer.close();
     },
   };
-}
-
-async function readPages(root: string, key: string, query: OracleQuery): Promise<string[]> {
-  const pages: string[] = [];
-  let cursor = '';
-  do {
-    const page = await read(root, key, { ...query, ...(cursor !== '' && { cursor }) });
-    cursor = /"nextCursor":"([^"]*)"\}\}$/.exec(page)?.[1] ?? '';
-    pages.push(maskCursor(page));
-  } while (cursor !== '' && pages.length < MAX_PAGES);
-  return pages;
 }
 
 /** The text of the body. A status other than 200 is added to the text, so that a comparison shows it, and the log, too. */

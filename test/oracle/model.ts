@@ -15,7 +15,7 @@ import {
 } from './event-rules.js';
 import { printDecimal } from './exact.js';
 
-export { maskCursor, type OracleQuery, type OracleRole } from './answer.js';
+export { maskedPages, type OracleQuery, type OracleRole } from './answer.js';
 export type { OraclePriceBook } from './event-rules.js';
 
 /** The most outcomes of contested events that are tried. */
@@ -102,7 +102,7 @@ export class Oracle {
   }
 
   /**
-   * The bodies of all pages, of an account or of several, their cursors masked as by `maskCursor`.
+   * The bodies of all pages, of an account or of several, their cursors masked as by `maskedPages`.
    * @throws when events are contested: see worlds
    */
   pages(accounts: string | readonly string[], query: OracleQuery, role?: OracleRole): string[] {

@@ -5,7 +5,7 @@
  * command is a user of its own, as with `npm start`.
  */
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { type Servers, startClickHouse, startServers } from '@meterline/local-stack';
+import { type Servers, startServers } from '@meterline/local-stack';
 import type { Warehouse } from '@meterline/warehouse';
 import { type MeterlineOptions, runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
@@ -348,8 +348,7 @@ it('two shards answer about the accounts of the other when a shard dies; jobs wa
   }
   expect(await (await two.product.queue.getJob(id))?.isCompleted()).toBe(false);
 
-  const { shard, httpPort } = dead;
-  const again = await startClickHouse({ dataDir: two.stack.directory, shard, httpPort });
+  const again = await dead.restart();
   try {
     await drained(two.product.queue);
     expect(await two.ask(second)).toEqual({ status: 200, usage: 2, names: ['r1', 'r2'] });

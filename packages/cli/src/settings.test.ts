@@ -118,7 +118,8 @@ it.each<[keyof typeof FOUND, Record<string, string>, object, RegExp]>([
   ['api', {}, { apiUrl: 'ftp://x' }, /^the address from --api-url must be a URL such as/],
   ['api', {}, { apiUrl: 'https://user:pass@x' }, /must be a URL without user and password, \? and #;[^@]*$/],
   ['api', {}, { apiUrl: 'https://x/?a=1' }, /must be a URL without user and password, \? and #;[^@]*$/],
-  ['collector', {}, { url: 'http://127.0.0.1:5' }, /^there is no key for http:\/\/127.0.0.1:5 \(from --url\)/],
+  ['collector', {}, { url: 'redis://x' }, /^the address from --url must be a URL such as https:/],
+  ['collector', {}, { url: 'http://127.0.0.1:5' }, /^there is no key for http:\/\/127.0.0.1:5 \(from --url\); set MET/],
   [
     'redis',
     { REDIS_URL: 'http://u:secret@host' },

@@ -26,8 +26,6 @@ const ENVIRONMENT = Object.fromEntries(
 
 export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
-  /** What it is started with again; undefined: one server. */
-  readonly shard: Shard | undefined;
   /** May do everything. */
   readonly user: typeof OWNER;
   readonly password: string;
@@ -78,7 +76,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
       url,
       answers: () => pingClickHouse(url, passwords[OWNER]),
     });
-    return { ...server, httpPort, shard, user: OWNER, password: passwords[OWNER], passwords };
+    return { ...server, httpPort, user: OWNER, password: passwords[OWNER], passwords };
   });
 }
 

@@ -3,8 +3,6 @@ export class LocalStackError extends Error {
   override readonly name = 'LocalStackError';
 }
 
-export class PortInUseError extends LocalStackError {}
-
 /** Whether Node reports this errno code. Errors of Node itself come from another realm under Jest, so no `instanceof`. */
 export function hasErrorCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;

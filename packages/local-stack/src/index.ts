@@ -1,9 +1,7 @@
-export { type RunningClickHouse, startClickHouse } from './clickhouse.js';
+export type { RunningClickHouse } from './clickhouse.js';
 export { CLUSTER, FREE_SPACE, type Shard } from './clickhouse-config.js';
-export { DataDirectory } from './data-directory.js';
-export { PortInUseError } from './errors.js';
-export { findFreePort } from './ports.js';
-export { type RedisUser, type RunningRedis, redisUrlOf, startRedis } from './redis.js';
+export { findFreePort, isPortFree } from './ports.js';
+export { type RedisUser, redisUrlOf } from './redis.js';
 export { programFile, type RunningServer } from './server-process.js';
 export { type Servers, startServers } from './servers.js';
 export { NODE_OPTIONS } from './start/services.js';

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { PortInUseError } from './errors.js';
+import { LocalStackError } from './errors.js';
 
 export const LOOPBACK = '127.0.0.1';
 const ATTEMPTS = 5;
@@ -17,15 +17,15 @@ export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean
   );
 }
 
-/** @throws PortInUseError */
+/** @throws LocalStackError when it is in use */
 export async function requireFreePort(port: number, user: string): Promise<void> {
   if (await isPortFree(port)) return;
-  throw new PortInUseError(`Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`);
+  throw new LocalStackError(`Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`);
 }
 
 /**
  * Launches a server on the port asked for, or else on a free one, and again if another process has taken that meanwhile.
- * @throws PortInUseError if the one asked for is in use
+ * @throws LocalStackError if the one asked for is in use
  */
 export async function launchOnPort<T>(
   wanted: number | undefined,

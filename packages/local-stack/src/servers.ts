@@ -25,7 +25,7 @@ export interface ServersOptions {
 }
 
 export interface Servers {
-  /** Locked until `stop`. A server that was killed may be started again in it. */
+  /** Locked until `stop`. */
   readonly directory: DataDirectory;
   readonly shards: readonly RunningClickHouse[];
   /** The first of the shards. @throws Error when there is none */
