@@ -71,6 +71,14 @@ it('a member is not shown what an alert sent while it was one of a workspace', a
   await ask('POST', `/${id}/test`);
   expect((await ask('GET', `/${id}/deliveries`)).body).toHaveLength(2);
   expect((await ask('GET', `/${id}/deliveries`, undefined, member)).body).toHaveLength(1);
+  const page = await ask('GET', `/${id}/deliveries?limit=1`, undefined, member, '2026-04-28');
+  expect(page.body).toMatchObject({ data: [{}], meta: { hasMore: false, nextCursor: '', total: 1 } });
+});
+
+it('a body that is not UTF-8 is refused, and not taken with other characters', async () => {
+  const body = Buffer.from(JSON.stringify({ ...ALERT_SETTINGS, name: 'café' }), 'latin1');
+  const answer = await api.request(`/v0/accounts/${account}/alerts`, { method: 'POST', ...bearer(admin), body });
+  expect([answer.status, errorOf(answer).message]).toEqual([400, expect.stringContaining('a JSON object in UTF-8')]);
 });
 
 it('an alert of another account is not there', async () => {

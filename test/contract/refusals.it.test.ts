@@ -186,7 +186,7 @@ const WINDOWS: readonly Refusal[] = [
 ];
 
 const BODIES: readonly Refusal[] = [
-  create('', 'body', 'The body must be a JSON object, such as {"role":"member"}.'),
+  create('', 'body', 'The body must be a JSON object in UTF-8, such as {"role":"member"}.'),
   ...['role=member', '["member"]', 'null'].map((text) => create(text, 'body', 'The body must be a JSON object')),
   create({}, 'role', 'role is missing; it is required.'),
   create({ role: 'owner' }, 'role', 'role must be one of admin, member, emitter (got "owner").'),
@@ -212,6 +212,7 @@ const NO_ALERT = `${ACME}/alerts/alr_${'0'.repeat(24)}`;
 const THRESHOLDS = 'must be 1 to 10 whole numbers from 1 to 1000, ascending';
 
 const ALERTS: readonly Refusal[] = [
+  bad(`GET ${ACME}/alerts?workspace=main`, 'workspace'),
   badBody(`POST ${ACME}/alerts`, {}, 'amount,measure,name,period,url', 'amount is missing'),
   alert({ colour: 'red' }, 'colour', '"colour" is not a member; the members are name, period'),
   alert({ period: 'week', measure: 'money' }, 'measure,period', 'period must be one of day, month (got "week").'),

@@ -29,7 +29,7 @@ export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
   const { accounts, cursors } = dependencies;
   return async (request, response) => {
     const { caller, version } = await admitCaller(dependencies, request, response);
-    const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS);
+    const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
     const entries = await orAuthUnavailable(accountsOf(caller, accounts));
     response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
   };
@@ -55,7 +55,7 @@ export function keyListRoute(dependencies: RouteDependencies): RequestHandler<{ 
   return async (request, response) => {
     const { clientId } = request.params;
     const { accounts, version } = await admitKeyAdmin(dependencies, request, response, 'apiKey:list');
-    const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS);
+    const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
     const found = await orAuthUnavailable(Promise.all(accounts.map((account) => keys.listOf(account, clientId))));
     const entries = found.flat().map(keyEntry);
     if (entries.length === 0) {

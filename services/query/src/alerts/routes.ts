@@ -124,12 +124,13 @@ export function deliveryListRoute(dependencies: RouteDependencies): RequestHandl
     const { alert, role, version } = await admitReader(dependencies, request, response);
     const wanted = parseListRequest(rawQuery(request), version, DELIVERY_LIST_PARAMETERS);
     const found = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
-    const list = listResponse(found, wanted, ['deliveries', alert.id], cursors);
-    const shown = async (page: readonly { id: string }[]) => {
-      const deliveries = await orAuthUnavailable(Promise.all(page.map(({ id }) => alerts.deliveries.find(id))));
-      const maySee = (delivery: Delivery) => role === 'admin' || delivery.seenBy === role;
-      return deliveries.flatMap((delivery) => (delivery && maySee(delivery) ? [deliveryEntry(delivery)] : []));
-    };
+    const read = async (entries: readonly { id: string }[]) =>
+      (await orAuthUnavailable(Promise.all(entries.map(({ id }) => alerts.deliveries.find(id))))).flatMap(
+        (delivery) => delivery ?? [],
+      );
+    const visible = role === 'admin' ? found : (await read(found)).filter(({ seenBy }) => seenBy === role);
+    const list = listResponse(visible, wanted, ['deliveries', alert.id], cursors);
+    const shown = async (page: readonly { id: string }[]) => (await read(page)).map(deliveryEntry);
     send(response, 'data' in list ? { ...list, data: await shown(list.data) } : await shown(list));
   };
 }

@@ -1,4 +1,5 @@
 /** What the routes need, how every request about an account begins, and the JSON body of a request. */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
@@ -81,10 +82,10 @@ export function parseBody<Schema extends z.ZodObject>(
   schema: Schema,
   example: unknown,
 ): z.output<Schema> {
-  const sent = jsonObject.safeParse(Buffer.isBuffer(body) ? parseJson(body.toString()) : undefined);
+  const sent = jsonObject.safeParse(Buffer.isBuffer(body) && isUtf8(body) ? parseJson(body.toString()) : undefined);
   if (!sent.success) {
     throw invalidBody([
-      { parameter: 'body', message: `The body must be a JSON object, such as ${JSON.stringify(example)}.` },
+      { parameter: 'body', message: `The body must be a JSON object in UTF-8, such as ${JSON.stringify(example)}.` },
     ]);
   }
   const parsed = schema.safeParse(sent.data);

@@ -4,7 +4,7 @@
  * "Paging"; the API specification, section "Limits".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { QueryParameters, refuseParameters, WORKSPACE_IGNORED } from '@meterline/api';
+import { QueryParameters, refuseParameters } from '@meterline/api';
 import {
   type ApiVersion,
   DEFAULT_LIST_PAGE,
@@ -100,14 +100,19 @@ export interface ListEntry {
 const SINCE = `send the header Svc-Version: ${PAGINATED_LISTS_SINCE}, the first version with pages and an order`;
 
 /** @throws ApiError `invalid_parameter` with every fault */
-export function parseListRequest(rawQuery: string, version: ApiVersion, schemas: ListParameters): ListRequest {
+export function parseListRequest(
+  rawQuery: string,
+  version: ApiVersion,
+  schemas: ListParameters,
+  ignored: readonly string[] = [],
+): ListRequest {
   const names = Object.keys(schemas);
   if (!hasPaginatedLists(version)) {
     const unsupported = Object.fromEntries(names.map((name) => [name, SINCE]));
-    refuseParameters(rawQuery, { ignored: WORKSPACE_IGNORED, unsupported });
+    refuseParameters(rawQuery, { ignored, unsupported });
     return { sort: DEFAULT_LIST_SORT, page: undefined };
   }
-  const parameters = new QueryParameters(rawQuery, { names, mayBeEmpty: ['cursor'], ignored: WORKSPACE_IGNORED });
+  const parameters = new QueryParameters(rawQuery, { names, mayBeEmpty: ['cursor'], ignored });
   const limit = parameters.optional('limit', schemas.limit) ?? DEFAULT_LIST_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
   const sort = parameters.optional('sort', schemas.sort) ?? DEFAULT_LIST_SORT;
