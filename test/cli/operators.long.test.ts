@@ -132,6 +132,11 @@ it('reprice prints a table for people and says where the window begins and ends'
   });
 });
 
+it('reprice without a book is refused where events have prices of their own', async () => {
+  const { code, stderr } = await reprice([]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('name their book with --book or PRICE_BOOK')]);
+});
+
 it('reprice lets the producer win: a higher revision wins, the same one again changes nothing', async () => {
   await ingest(events(4));
   await reprice(['--book', twice]);

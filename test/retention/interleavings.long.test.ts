@@ -4,7 +4,7 @@
  * count is kept as refused, and hours and days agree.
  */
 import { beforeAll, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
+import { DEFAULT_PRICE_BOOK, END_OF_TIME, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
 import { dropClosedMonths } from '@meterline/cli/operations/retention';
 import { noTracing } from '@meterline/service/tracing';
@@ -86,6 +86,7 @@ const DROP = {
   onProgress: () => undefined,
   onDropped: () => undefined,
   recheckMs: 1,
+  before: END_OF_TIME,
 };
 
 function dropper(month: Window): SteppedTask {

@@ -1,4 +1,5 @@
 import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
+import { hasOtherPriceBooks } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount } from '../command.js';
 import { withShards } from '../connections/servers.js';
@@ -58,11 +59,14 @@ export function addReprice(command: Command, context: CommandContext): void {
 async function runReprice(context: CommandContext, flags: RepriceFlags): Promise<void> {
   const { account, from, to, step, dryRun = false } = flags;
   if (from >= to) throw usageError('--to must be after --from');
-  const book = await readPriceBook(context.settings.priceBookFile(flags.book));
+  const file = context.settings.priceBookFile(flags.book);
+  const book = await readPriceBook(file);
   const scope = { accountId: account, window: { startTime: from, endTime: to } };
   const changes = new CostChanges();
-  await withShards(context, flags, (shards) =>
-    operate(context, flags, {
+  await withShards(context, flags, async (shards) => {
+    if (file === undefined && (await hasOtherPriceBooks(shards.whole, book.version)))
+      throw usageError('this Meterline has prices of its own; name their book with --book or PRICE_BOOK');
+    await operate(context, flags, {
       label: (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
       work: (onProgress, signal) => reprice({ shards, scope, book, dryRun, step, signal, onProgress }, changes),
       describe: (_, wasInterrupted) => {
@@ -74,8 +78,8 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
         return { json, text };
       },
       resume: dryRun ? undefined : RESUMABLE,
-    }),
-  );
+    });
+  });
 }
 
 function describe(changes: CostChanges, book: PriceBook, dryRun: boolean): string {

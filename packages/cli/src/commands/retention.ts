@@ -1,6 +1,7 @@
 import { bucketStart, counted, type EpochMs, formatTimestamp, plusMonths } from '@meterline/catalog';
+import type { EventMonth } from '@meterline/warehouse';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { usageError } from '../failure.js';
 import { type JsonFlag, monthOf, monthText, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
@@ -137,8 +138,9 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     if (flags.dryRun) return print(`Months before ${monthText(until)} would be closed. Nothing was changed.`);
     const question = `Reject events before ${monthText(until)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
-    await closeMonths(shards, until);
-    print(`Months before ${monthText(until)} are closed. Every worker knows within seconds.`);
+    const closed = await closeMonths(shards, until);
+    const text = `Months before ${monthText(closed)} are closed. Every worker knows within seconds.`;
+    printResult(context, flags.json, { closedBefore: formatTimestamp(closed) }, text);
   });
 }
 
@@ -190,9 +192,15 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       confirm: dryRun || yes ? undefined : { question: 'Delete these events for good? Type yes:', answer: 'yes' },
       label: (days) => `Comparing ${counted(days, 'day')}`,
       work: async (onProgress, signal) => {
-        const options = { shards, signal, onProgress };
+        const options = { shards, before: closedBefore, signal, onProgress };
+        const onDropped = ({ startTime }: EventMonth) => {
+          dropped.push(monthText(startTime));
+          // At once: one that fails later has still deleted these.
+          sayProgress(context, '');
+          say(context, `Dropped the events of ${monthText(startTime)}.`);
+        };
         if (dryRun) await compareClosedMonths(options);
-        else await dropClosedMonths({ ...options, onDropped: ({ startTime }) => dropped.push(monthText(startTime)) });
+        else await dropClosedMonths({ ...options, onDropped });
       },
       describe: (_, wasInterrupted) => ({
         json: { dropped },

@@ -51,7 +51,15 @@ beforeEach(async () => {
 function options(changes: Partial<DropOptions> = {}): DropOptions {
   const { signal } = new AbortController();
   const [onProgress, onDropped] = [() => undefined, () => undefined];
-  return { shards: oneServer(warehouse), signal, onProgress, onDropped, recheckMs: 1, ...changes };
+  return {
+    shards: oneServer(warehouse),
+    before: SEALED_UNTIL,
+    signal,
+    onProgress,
+    onDropped,
+    recheckMs: 1,
+    ...changes,
+  };
 }
 
 const close = (before: number) => closeMonths(oneServer(warehouse), before);
@@ -120,6 +128,12 @@ describe('closing months', () => {
     await expect(close(Date.UTC(2026, 1))).rejects.toThrow('sealed until 2026-01-01');
     await close(SEALED_UNTIL);
     expect(await bounds()).toEqual([SEALED_UNTIL, 0, 0]);
+  });
+
+  it('closing less than is closed by now opens nothing', async () => {
+    await close(DECEMBER);
+    expect(await close(NOVEMBER)).toBe(DECEMBER);
+    expect(await bounds()).toEqual([DECEMBER, 0, 0]);
   });
 
   it('closing can be taken back until their events are dropped', async () => {
@@ -200,6 +214,15 @@ describe('dropping the events of closed months', () => {
       expect(await months()).toEqual([DECEMBER]);
     },
   );
+
+  it('dropping leaves months that were closed after it was confirmed', async () => {
+    await close(DECEMBER);
+    await drop({ before: NOVEMBER });
+    expect([await months(), await bounds()]).toEqual([
+      [NOVEMBER, DECEMBER],
+      [DECEMBER, NOVEMBER, NOVEMBER],
+    ]);
+  });
 
   it('dropping ends between two days when it is interrupted', async () => {
     await close(DECEMBER);

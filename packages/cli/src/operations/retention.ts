@@ -46,11 +46,15 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
 /**
  * Events before are rejected from now on; workers know within seconds. Durable when the promise resolves.
  * @param before the start of a month
+ * @returns before which months are closed now: somebody may have closed more since this was asked, which only `reopenMonths` opens again
  * @throws CommandError when the months before it are not sealed
  */
-export async function closeMonths(shards: Shards, before: EpochMs): Promise<void> {
+export async function closeMonths(shards: Shards, before: EpochMs): Promise<EpochMs> {
   await requireSealed(shards, before);
-  await setRetentionBound(shards.all, 'closed', before);
+  const { closedBefore } = await readRetention(shards);
+  const until = Math.max(before, closedBefore);
+  await setRetentionBound(shards.all, 'closed', until);
+  return until;
 }
 
 /** @throws CommandError when the months before are not sealed */
@@ -81,6 +85,8 @@ export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void>
 
 export interface DropOptions {
   readonly shards: Shards;
+  /** Closed months before this alone: what is closed later nobody has seen, nor confirmed. */
+  readonly before: EpochMs;
   /** Ends the drop between two days. */
   readonly signal: AbortSignal;
   /** In days that are compared. */
@@ -91,7 +97,7 @@ export interface DropOptions {
 }
 
 /**
- * Drops the events of all months that are closed, the oldest first, each when its rollup rows agree with them.
+ * Drops the events of months that are closed, the oldest first, each when its rollup rows agree with them.
  *
  * Crash order, for each month: compared; the bound `dropping` is set on every shard; compared again, with what was stored
  * meanwhile, and repaired; rollup rows made final, a day after the other; the bound `dropped` is set on every shard; events
@@ -100,10 +106,10 @@ export interface DropOptions {
  * @throws CommandError when a month is not sealed, or its rollup rows differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
-  const { shards, signal, onDropped } = options;
+  const { shards, before, signal, onDropped } = options;
   for (;;) {
     const { closedBefore, droppingBefore, droppedBefore, months } = await readRetention(shards);
-    const [month] = months.filter(({ endTime }) => endTime <= closedBefore);
+    const [month] = months.filter(({ endTime }) => endTime <= Math.min(before, closedBefore));
     if (!month || signal.aborted) return;
     const { endTime } = month;
     // What is stored in a month that is final has come too late and was rejected.
@@ -132,7 +138,7 @@ async function makeDaysFinal(shard: Warehouse, window: Window, signal: AbortSign
   }
 }
 
-type DryRun = Omit<DropOptions, 'onDropped'>;
+type DryRun = Omit<DropOptions, 'before' | 'onDropped'>;
 
 /**
  * Whether the events of months that are closed could be dropped; changes nothing.

@@ -44,6 +44,18 @@ export async function registerPriceBook({ all }: Shards, book: PriceBook): Promi
   await onEachShard(all, (shard) => checkPriceBook(shard, book));
 }
 
+const OTHER_PRICE_BOOKS = `
+SELECT version
+FROM price_books
+WHERE version != {version: UInt16}
+LIMIT 1`;
+
+/** Whether there are books of other versions than this. */
+export async function hasOtherPriceBooks(warehouse: Warehouse, version: number): Promise<boolean> {
+  const read = { name: 'read_other_price_books', query: OTHER_PRICE_BOOKS, query_params: { version } };
+  return (await warehouse.read(read, z.object({ version: z.number() }))).length > 0;
+}
+
 const CANONICAL_PRICE_BOOK = `
 SELECT canonical
 FROM price_books
