@@ -4,7 +4,7 @@
 set -eu
 umask 077
 users=/tmp/users.conf
-cp /etc/meterline/redis/users.conf "$users"
+edits=
 for user in PRODUCER COLLECTOR WORKER QUERY ALERTS OPERATOR ADMIN; do
   name=REDIS_${user}_PASSWORD
   eval "password=\${$name:-}"
@@ -14,7 +14,9 @@ for user in PRODUCER COLLECTOR WORKER QUERY ALERTS OPERATOR ADMIN; do
       exit 1
       ;;
   esac
-  sed -i "s/>${user}_PASSWORD />$password /" "$users"
+  edits="${edits}s/>${user}_PASSWORD />$password /;"
 done
+# printf is the shell's own.
+printf '%s' "$edits" | sed -f /dev/stdin /etc/meterline/redis/users.conf >"$users"
 # appendfsync always: a job that was accepted survives a power cut. With everysec the collector takes nothing.
 exec redis-server "$users" --dir /data --appendonly yes --appendfsync always --maxmemory-policy noeviction --proto-max-bulk-len 32mb --maxmemory "${REDIS_MAXMEMORY:-0}"

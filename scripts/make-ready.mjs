@@ -98,9 +98,11 @@ async function step(what, command, args) {
   });
   const output = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
-  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
-  clearTimeout(notice);
-  clearInterval(reminder);
+  const ended = new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
+  const code = await ended.finally(() => {
+    clearTimeout(notice);
+    clearInterval(reminder);
+  });
   if (code === 0) return;
   console.error(Buffer.concat(output).toString('utf8').trimEnd());
   throw new Error(`${what} failed (exit code ${code}).`);

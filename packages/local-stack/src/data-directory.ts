@@ -73,8 +73,12 @@ async function lockOf(path: string): Promise<number> {
     const owner = Number(readFileSync(file, 'utf8'));
     if (!(owner > 0 && isRunning(owner)) && performance.now() < end) continue;
     closeSync(lock);
+    const user =
+      owner > 0 && isRunning(owner)
+        ? `process ${owner}`
+        : 'a process that an earlier start has left, such as redis-server';
     throw new LocalStackError(
-      `${path} is in use by ${owner > 0 ? `process ${owner}` : 'another process'}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.`,
+      `${path} is in use by ${user}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.`,
     );
   }
   ftruncateSync(lock);

@@ -148,21 +148,30 @@ it('the engine ends before it opens the library when its disk has too little spa
   );
 });
 
-it('the redis-server is the one on PATH, or is installed with the package manager, which is said', async () => {
-  const server = folder('redis-server');
-  const said: string[] = [];
-  const ensure = () => ensureRedisServer({ env: { PATH: folder() }, say: (line) => said.push(line) });
-  await program('brew', `printf '#!${SHELL}\\necho Redis server v=8.0.1\\n' > ${server}; /bin/chmod +x ${server}`);
-  expect(await ensure()).toBe(server);
-  expect(await ensure()).toBe(server);
-  expect(said).toEqual(['Installing redis-server with brew…']);
-});
+it.each(['brew', 'apt-get'])(
+  'the redis-server is the one on PATH, or is installed with %s, which is said',
+  async (tool) => {
+    const server = folder('redis-server');
+    const said: string[] = [];
+    const ensure = () => ensureRedisServer({ env: { PATH: folder() }, say: (line) => said.push(line) });
+    await program(tool, `printf '#!${SHELL}\\necho Redis server v=8.0.1\\n' > ${server}; /bin/chmod +x ${server}`);
+    await program('env', 'shift 2; exec "$@"');
+    await program('sudo', 'shift; "$@"');
+    await program('systemctl', `echo "$@" >> ${folder('told')}`);
+    expect(await ensure()).toBe(server);
+    expect(await ensure()).toBe(server);
+    expect(said).toEqual([`Installing redis-server with ${tool}…`]);
+    // A package of Debian starts a Redis of its own.
+    if (tool === 'apt-get') expect(await readFile(folder('told'), 'utf8')).toBe('disable --now redis-server\n');
+  },
+);
 
 const TO_DO = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to a server of your own.';
 
 it.each([
   ['is missing', '', '', 'redis-server is not on PATH'],
   ['is too old', 'redis-server', 'echo "Redis server v=6.2.16 sha=0"', 'is version 6.2'],
+  ['cannot run', 'redis-server', 'exit 1', 'redis-server --version)'],
   ['cannot be installed', 'brew', 'echo "no network" >&2; exit 1', 'brew could not install redis-server (no network)'],
 ])('a redis-server that %s is said to be so, with what to do', async (_, name, script, problem) => {
   if (name !== '') await program(name, script);

@@ -73,6 +73,8 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
       ],
       ends: 'child',
       cwd: path,
+      // Redis 7.2 and newer end at once under a locale that the machine does not have.
+      env: { ...process.env, LC_ALL: 'C' },
       url,
       answers: () => pingRedis(url),
     });
@@ -144,7 +146,9 @@ export interface RedisBinaryOptions {
  */
 export async function ensureRedisServer({ env = process.env, say }: RedisBinaryOptions = {}): Promise<string> {
   const binary = (await findExecutable('redis-server', env)) ?? (await installRedis(env, say));
-  const { stdout } = await promisify(execFile)(binary, ['--version']);
+  const { stdout } = await promisify(execFile)(binary, ['--version']).catch((error) => {
+    throw unavailable(`${binary} does not run (${errorMessage(error).trim()})`, error);
+  });
   const [, major = '0', minor = '0'] = /\bv=(\d+)\.(\d+)/.exec(stdout) ?? [];
   if (Number(major) >= OLDEST_MAJOR) return binary;
   throw unavailable(`${binary} is version ${major}.${minor}`);

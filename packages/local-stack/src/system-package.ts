@@ -9,15 +9,22 @@ import { errorMessage } from './errors.js';
 const run = promisify(execFile);
 const maxBuffer = 64 * 1024 * 1024;
 
-/** RUNLEVEL=1 keeps Debian's packages from starting daemons on their default ports. Another start may be installing just now. */
+/**
+ * RUNLEVEL=1 keeps Debian's packages from starting daemons on their default ports; systemd does not read it, and is told afterwards. Another
+ * start may be installing just now.
+ */
 const APT = ['env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=120'];
 
 /** The commands of each package manager, to which the package's name is added, in the order in which they are tried. */
 const PACKAGE_MANAGERS = {
-  'apt-get': { install: [...APT, 'install', '-y', '--no-install-recommends'], update: [...APT, 'update'] },
-  dnf: { install: ['dnf', 'install', '-y', '-q'], update: undefined },
-  apk: { install: ['apk', 'add', '--no-cache'], update: undefined },
-  brew: { install: ['brew', 'install', '--quiet'], update: undefined },
+  'apt-get': {
+    install: [...APT, 'install', '-y', '--no-install-recommends'],
+    update: [...APT, 'update'],
+    after: ['systemctl', 'disable', '--now'],
+  },
+  dnf: { install: ['dnf', 'install', '-y', '-q'], update: undefined, after: undefined },
+  apk: { install: ['apk', 'add', '--no-cache'], update: undefined, after: undefined },
+  brew: { install: ['brew', 'install', '--quiet'], update: undefined, after: undefined },
 } as const;
 type Tool = keyof typeof PACKAGE_MANAGERS;
 
@@ -43,11 +50,13 @@ export async function installProgram({ program, names, env, say }: WantedProgram
     say?.(`Installing ${program} with ${tool}…`);
     const runAs = ([command = '', ...args]: readonly string[]) =>
       isAllowed ? run(command, args, { env, maxBuffer }) : run('sudo', ['-n', command, ...args], { env, maxBuffer });
-    const { install, update } = PACKAGE_MANAGERS[tool];
+    const { install, update, after } = PACKAGE_MANAGERS[tool];
     // A stale mirror may fail `update` and still serve `install`.
     if (update) await runAs(update).catch(() => undefined);
     try {
       await runAs([...install, name]);
+      // Most machines have no such service, or no systemd.
+      if (after) await runAs([...after, name]).catch(() => undefined);
       return tool;
     } catch (error) {
       const said = String(Object(error).stderr || errorMessage(error));

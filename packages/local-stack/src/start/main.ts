@@ -19,6 +19,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
   if (help) return say(HELP);
   const env = readEnv(variables);
   const stop = stopRequest();
+  stop.addEventListener('abort', () => say('Stopping; once more ends everything at once.'));
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
@@ -30,7 +31,6 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
     // A request to stop while still starting is not a failure.
     if (error !== stop.reason) throw error;
   } finally {
-    if (stop.aborted) say('Stopping; once more ends everything at once.');
     await session.stop();
   }
 }

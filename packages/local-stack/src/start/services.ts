@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { DataDirectory } from '../data-directory.js';
-import { errorMessage } from '../errors.js';
+import { errorMessage, LocalStackError } from '../errors.js';
 import { findFreePort, isPortFree, LOOPBACK, requireFreePort } from '../ports.js';
 import { describeExit, probe, type RunningServer, startServer } from '../server-process.js';
 
@@ -65,6 +65,7 @@ export function urlAt(port: number): string {
 /**
  * The port asked for (0: any that is free), or else the usual one, or else any that is free.
  * @param listener what listens there, as in "the API"
+ * @param other which the other one has, or is to have
  * @throws LocalStackError if the one asked for is in use
  */
 export async function choosePort(
@@ -72,13 +73,15 @@ export async function choosePort(
   wanted: number | undefined,
   usual: number,
   say: (line: string) => void,
+  other: number | undefined,
 ): Promise<number> {
   if (wanted === 0) return findFreePort();
   if (wanted !== undefined) {
+    if (wanted === other) throw new LocalStackError(`The API and the collector cannot both listen on port ${wanted}.`);
     await requireFreePort(wanted, listener);
     return wanted;
   }
-  if ((await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;
+  if (usual !== other && (await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;
   const port = await findFreePort();
   say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
   return port;

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { EnvError } from '@meterline/service';
+import { choosePort } from './services.js';
 import { parseCommandLine, readEnv } from './settings.js';
 
 it.each([
@@ -22,4 +23,15 @@ it('npm start takes the port of the collector from its command line, and refuses
     expect(parse).toThrow(EnvError);
     expect(parse).toThrow(/^--collector-port must be a whole number from 0 to 65535/);
   }
+});
+
+it('npm start gives the API and the collector different ports', async () => {
+  const say = () => undefined;
+  await expect(choosePort('the collector', 9, 8081, say, 9)).rejects.toThrow('cannot both listen on port 9');
+  expect(await choosePort('the collector', undefined, 8081, say, 8081)).not.toBe(8081);
+});
+
+it('npm start takes the cluster of servers of its own', () => {
+  const given = { CLICKHOUSE_URL: 'http://a:8123,http://b:8123', CLICKHOUSE_CLUSTER: 'meterline' };
+  expect(readEnv(given)).toMatchObject(given);
 });

@@ -70,6 +70,8 @@ export const environment = z.object({
   CLICKHOUSE_USER: z.string().optional(),
   CLICKHOUSE_PASSWORD: z.string().optional(),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  /** Where CLICKHOUSE_URL names several servers. */
+  CLICKHOUSE_CLUSTER: z.string().optional(),
   /** Where the ingest service looks for jobs, and the demo puts them. */
   ...queueVariables,
   /** Unset: 8080, or any free port if that is taken. */

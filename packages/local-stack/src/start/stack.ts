@@ -67,8 +67,8 @@ export async function startStack(session: Session, options: StackOptions) {
   const localFile = directory.file('local.json');
   // A stack that was killed has left one, with addresses that no longer answer.
   await rm(localFile, { force: true });
-  const port = await choosePort('the API', env.PORT, 8080, say);
-  const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say);
+  const port = await choosePort('the API', env.PORT, 8080, say, options.collectorPort);
+  const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
   const collectorUrl = urlAt(collectorPort);
 
   const servers = await startOwnServers(session, directory, options);
@@ -146,12 +146,13 @@ async function startOwnServers(
 /** The variables that lead a process to ClickHouse, as its user; a server that is given has one user, for all. */
 function clickHouseLogins(env: Env, servers: Servers) {
   const { CLICKHOUSE_URL: given, CLICKHOUSE_DATABASE } = env;
+  const own = servers.shards.length > 1 ? CLUSTER : undefined;
   return (user: keyof Passwords) => ({
     CLICKHOUSE_URL: given ?? servers.shards.map(({ url }) => url).join(','),
     CLICKHOUSE_USER: given === undefined ? user : (env.CLICKHOUSE_USER ?? 'default'),
     CLICKHOUSE_PASSWORD: given === undefined ? servers.clickhouse.passwords[user] : (env.CLICKHOUSE_PASSWORD ?? ''),
     CLICKHOUSE_DATABASE,
-    ...(servers.shards.length > 1 && { CLICKHOUSE_CLUSTER: CLUSTER }),
+    CLICKHOUSE_CLUSTER: given === undefined ? own : env.CLICKHOUSE_CLUSTER,
   });
 }
 
