@@ -62,6 +62,28 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByRole('button', { name: 'Set an alert' }).waitFor();
 });
 
+it('the secret of a new alert is shown also when its panel was closed before the answer came', async () => {
+  const page = await open('acme', 'admin');
+  await press(page, 'Set an alert');
+  await page.getByLabel('Name').fill('Slow');
+  await page.getByLabel('Amount, USD a month').fill('150');
+  await page.getByLabel('Sent to').fill('https://example.com/hooks');
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route(/\/alerts$/, async (route) => {
+    if (route.request().method() === 'POST') await answered;
+    await route.continue();
+  });
+  await press(page, 'Create the alert');
+  await page.getByRole('button', { name: 'Cancel', disabled: true }).waitFor();
+  await page.keyboard.press('Escape');
+  answer();
+  await press(page, 'Alerts');
+  expect(await page.getByRole('status', { name: 'Secret' }).locator('code').textContent()).toMatch(/^whsec_/);
+});
+
 it('an alert shows what it has fired and sent; an admin sends again, a member only looks', async () => {
   const { api } = explorer();
   // Redis forgets deliveries by its own clock.

@@ -83,6 +83,8 @@ it('login replaces a file that it cannot have written, of which others say how t
 it('login says which setting overrides it', async () => {
   const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL) comes before it`);
   expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });
+  const keyToo = expect.stringContaining('METERLINE_API_KEY is set and comes before the login');
+  expect(await login({ METERLINE_API_KEY: 'mlk_nope' })).toMatchObject({ code: 0, stderr: keyToo });
 });
 
 it.each([
@@ -99,7 +101,7 @@ it.each<[string, string, Record<string, string>, number, RegExp]>([
     'metrics',
     { METERLINE_API_KEY: 'mlk_nope' },
     3,
-    /\(401 unauthorized, request [0-9a-f-]{36}\)\nThe key is from METERLINE_API_KEY/,
+    /\(401 unauthorized, request [0-9a-f-]{36}\)\nThe key is from METERLINE_API_KEY. It comes before a login: replace it, or unset it.\n$/,
   ],
   [
     'another account',

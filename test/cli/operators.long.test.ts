@@ -134,7 +134,8 @@ it('reprice prints a table for people and says where the window begins and ends'
 
 it('reprice without a book is refused where events have prices of their own', async () => {
   const { code, stderr } = await reprice([]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('name their book with --book or PRICE_BOOK')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('name yours, or --book built-in')]);
+  expect((await reprice(['--book', 'built-in', '--dry-run'])).code).toBe(0);
 });
 
 it('reprice lets the producer win: a higher revision wins, the same one again changes nothing', async () => {

@@ -75,6 +75,11 @@ it('requests of a caller are limited to half of what its account may send, and a
   expect(headers.get('ratelimit-policy')).toBe('"account";q=120;w=120, "caller";q=60;w=120');
   const other = await site.keys.create({ account, role: 'emitter', clientId: 'another' }, new Date());
   expect((await ask(other.key)).headers.get('ratelimit')).toMatch(/^"account";r=59;t=\d+, "caller";r=59;t=\d+$/);
+  for (let n = 1; n < CALLER_BURST; n += 1) await ask(other.key);
+  const third = await site.keys.create({ account, role: 'emitter', clientId: 'a third' }, new Date());
+  const refused = await ask(third.key);
+  expect(errorAnswer.parse(refused.body).message).toContain('All callers of this account together');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(await isTaken()).toBe(true);
 });
 

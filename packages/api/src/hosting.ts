@@ -252,7 +252,7 @@ export function readSmallBodies(): RequestHandler {
   return express.raw({ type: () => true, limit: MAX_BODY_BYTES, inflate: false });
 }
 
-export interface ServiceRoutes extends Pick<ApplicationOptions, 'isStopping' | 'protectedResource'> {
+interface ServiceRoutes extends Pick<ApplicationOptions, 'isStopping' | 'protectedResource'> {
   /** The servers that it depends on. */
   readonly checks: readonly ReadinessCheck[];
   readonly createDocument: () => OpenApiDocument;

@@ -61,8 +61,8 @@ export class AlertsClient {
   }
 
   /** What the alert has still to send is not sent. */
-  async delete(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<void> {
-    await this.#transport.send({ method: 'DELETE', path: pathOf(account, alertId), signal });
+  async delete(account: string, alertId: string, options: RequestOptions = {}): Promise<void> {
+    await this.#transport.remove(pathOf(account, alertId), options);
   }
 
   /** Sends a test; {@link deliveries} shows how it ended. */

@@ -128,6 +128,20 @@ it('a credential that no header can have is refused without being quoted', async
 });
 
 describe('aborting', () => {
+  it('ends the wait for a credential, and so does the timeout', async () => {
+    const getCredential = () => new Promise<string>(() => undefined);
+    const never = (timeout: number) =>
+      new MeterlineClient({ baseUrl: 'http://127.0.0.1:9', getCredential, timeout, retries: 0 });
+    const signal = AbortSignal.abort(new Error('the page was closed'));
+    const aborted = new AbortController();
+    const failure = failureOf(never(60_000).accounts({ signal: aborted.signal }));
+    aborted.abort(signal.reason);
+    expect(await failure).toBe(signal.reason);
+    expect(await failureOf(never(10).accounts())).toMatchObject({
+      message: 'getCredential did not answer within 0.01 s.',
+    });
+  });
+
   it('ends a wait at once', async () => {
     const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '25' }));
     const controller = new AbortController();
@@ -153,6 +167,17 @@ describe('aborting', () => {
 });
 
 describe('an answer that is not the API’s', () => {
+  it('is recognised by calls that give it as it is, or whose answer is empty', async () => {
+    const { url } = await serve((_request, response) => response.end('<html>Welcome</html>'));
+    const client = clientOf(url);
+    for (const call of [
+      client.eventsText('acme', WINDOW),
+      client.revokeApiKey('robot', 'k'),
+      client.alerts.delete('acme', 'alr_1'),
+    ])
+      expect(await failureOf(call)).toMatchObject({ status: 200, code: 'unexpected_answer' });
+  });
+
   it.each<[string, Respond, object]>([
     [
       'a page of a proxy',

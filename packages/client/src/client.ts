@@ -169,7 +169,9 @@ export class MeterlineClient {
 
   /** The same page as the JSON text that the API sent. */
   async eventsText(account: string, query: EventsQuery, { signal }: RequestOptions = {}): Promise<string> {
-    return (await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal })).text;
+    const answer = await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal });
+    readAnswer(answer, eventPageSchema);
+    return answer.text;
   }
 
   /**
@@ -228,9 +230,8 @@ export class MeterlineClient {
   }
 
   /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */
-  async revokeApiKey(clientId: string, apiKeyId: string, { signal }: RequestOptions = {}): Promise<void> {
-    const path = `${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`;
-    await this.#transport.send({ method: 'DELETE', path, signal });
+  async revokeApiKey(clientId: string, apiKeyId: string, options: RequestOptions = {}): Promise<void> {
+    await this.#transport.remove(`${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`, options);
   }
 
   async *#pages(account: string, query: MetricsQuery, { onRestart, ...options }: PagesOptions) {

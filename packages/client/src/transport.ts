@@ -17,6 +17,7 @@ import {
   type RawAnswer,
   readAnswer,
   type SchemaOf,
+  unexpectedAnswer,
 } from './answers.js';
 
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
@@ -116,6 +117,12 @@ export class Transport {
     return readAnswer(await this.send(call), schema);
   }
 
+  /** A DELETE, which the API answers without a body. @throws as `read` */
+  async remove(path: string, { signal }: RequestOptions): Promise<void> {
+    const { response, text } = await this.send({ method: 'DELETE', path, signal });
+    if (text !== '') throw unexpectedAnswer(response, 'it has a body');
+  }
+
   /** All pages of a list; before lists had pages, the whole in an order of the service's. */
   async list<Item>(
     path: string,
@@ -138,20 +145,22 @@ export class Transport {
   async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawAnswer | MeterlineConnectionError> {
     const { apiVersion, baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
-    const credential = await this.#credential();
-    // fetch would quote it in its error.
-    if (!VISIBLE_ASCII.test(credential))
-      throw new TypeError('the credential is not one line of visible ASCII characters');
-    const headers = {
-      Accept: 'application/json',
-      Authorization: `Bearer ${credential}`,
-      'Svc-Version': apiVersion,
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      ...(maxAgeSeconds !== undefined && { 'Cache-Control': `max-age=${maxAgeSeconds}` }),
-    };
     const deadline = AbortSignal.timeout(timeout);
     const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+    let isAsked = false;
     const answered = async () => {
+      const credential = await this.#credential();
+      // fetch would quote it in its error.
+      if (!VISIBLE_ASCII.test(credential))
+        throw new TypeError('the credential is not one line of visible ASCII characters');
+      const headers = {
+        Accept: 'application/json',
+        Authorization: `Bearer ${credential}`,
+        'Svc-Version': apiVersion,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(maxAgeSeconds !== undefined && { 'Cache-Control': `max-age=${maxAgeSeconds}` }),
+      };
+      isAsked = true;
       const response = await this.#options.fetch(`${baseUrl}${path}`, {
         method,
         headers,
@@ -166,8 +175,10 @@ export class Transport {
       return await abortable(answered(), either);
     } catch (cause) {
       signal?.throwIfAborted();
+      if (!isAsked && !deadline.aborted) throw cause;
+      const whose = isAsked ? `The API at ${baseUrl}` : 'getCredential';
       const failure = deadline.aborted ? `did not answer within ${timeout / 1000} s` : 'cannot be reached';
-      return new MeterlineConnectionError(`The API at ${baseUrl} ${failure}.`, { cause });
+      return new MeterlineConnectionError(`${whose} ${failure}.`, { cause });
     }
   }
 }

@@ -264,8 +264,12 @@ describe('the lock of a spool', () => {
     const [lock = ''] = await readdir(folder());
     await rename(folder(lock), folder('dead.lock'));
     await spool.close();
+    // No lock of a spool.
+    await writeFile(folder('yarn.lock'), '');
     await openSpool();
-    expect(await readdir(folder())).not.toContain('dead.lock');
+    const files = await readdir(folder());
+    expect(files).not.toContain('dead.lock');
+    expect(files).toContain('yarn.lock');
   });
 
   it('the lock of a spool says so when its path is too long', async () => {

@@ -32,8 +32,10 @@ export async function lockSpool(directory: string): Promise<SpoolLock> {
   }
   const server = await listen(path);
   try {
-    for (const name of await readdir(directory)) {
-      if (!name.endsWith(SUFFIX) || name === own) continue;
+    for (const entry of await readdir(directory, { withFileTypes: true })) {
+      const { name } = entry;
+      // A lock is a socket: others may keep files of such names here.
+      if (!entry.isSocket() || !name.endsWith(SUFFIX) || name === own) continue;
       const other = join(directory, name);
       if (await isAlive(other)) {
         const message = `another process uses the spool ${directory}; give each process its own`;

@@ -105,7 +105,7 @@ export interface Workload
 }
 
 /** A workload that can be measured. */
-export interface CheckedWorkload {
+interface CheckedWorkload {
   readonly event: Omit<EventToRecord, 'usage'>;
   /** Scaled by 10^9. */
   readonly gb: bigint;
@@ -126,7 +126,7 @@ export interface RunningTimer {
 }
 
 /** Part of a span of time that lies in one UTC hour. */
-export interface HourSlice {
+interface HourSlice {
   readonly from: EpochMs;
   readonly ms: number;
 }

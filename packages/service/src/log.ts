@@ -1,6 +1,6 @@
 /**
- * A service's log: a file descriptor, written in the background. It may stall, be full or be gone: lines are then kept up to a bound, later
- * ones are lost and counted, and the service goes on. Each line has a maximum length.
+ * A service's log, and what keeps it short while something is away. It goes to a file descriptor, written in the background, which may stall, be
+ * full or be gone: lines are then kept up to a bound, later ones are lost and counted, and the service goes on. Each line has a maximum length.
  *
  * Not `pino.destination`: an error of it that nobody handles ends the process, and what it has not written it tries to write when the process
  * exits, for ever if the disk is full.
@@ -14,8 +14,7 @@ const LAST_LINES_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 /**
- * JSON lines on standard output, each of limited length, written in the background: a reader that stalls or a disk that
- * is full must not block the service. To be ended with {@link endLog}.
+ * JSON lines on standard output, to be ended with {@link endLog}.
  * @param name of the service
  * @param stream instead of standard output
  */

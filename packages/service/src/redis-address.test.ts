@@ -88,10 +88,17 @@ describe('what ioredis is given', () => {
     });
   });
 
-  it('for each form: a connection whose other end is silent is left', () => {
-    const silence = (url: string) => redisClientOptions(parseRedisUrl(url), {}).socketTimeout;
-    expect(['redis://r', 'redis+sentinel://s/main'].map(silence)).toEqual([15_000, 15_000]);
-  });
+  it.each(['redis://r', 'redis+sentinel://s/main'])(
+    'for %s: a connection whose other end is silent, or a replica now, is left',
+    (url) => {
+      const { socketTimeout, reconnectOnError } = redisClientOptions(parseRedisUrl(url), {});
+      expect(socketTimeout).toBe(15_000);
+      const isLeft = ["READONLY You can't write", 'OOM command not allowed'].map((text) =>
+        reconnectOnError?.(new Error(text)),
+      );
+      expect(isLeft).toEqual([true, false]);
+    },
+  );
 });
 
 const memory = (used: number, limit: number, notCounted = 0) =>

@@ -159,7 +159,9 @@ const SILENCE_MS = 15_000;
 export function redisClientOptions(address: RedisAddress, behaviour: ConnectionOptions): ConnectionOptions {
   const { nodes, masterName, username, password, db, family, servername } = address;
   const tls = address.tls ? { ...(servername !== undefined && { servername }) } : undefined;
-  const common = { socketTimeout: SILENCE_MS, ...behaviour, username, password, db, family, tls };
+  // A master that has become a replica says so. The new one is behind the same address, or the Sentinels know it.
+  const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
+  const common = { socketTimeout: SILENCE_MS, reconnectOnError, ...behaviour, username, password, db, family, tls };
   if (masterName === undefined) return { ...common, ...nodes[0] };
   return {
     ...common,
@@ -170,7 +172,5 @@ export function redisClientOptions(address: RedisAddress, behaviour: ConnectionO
     enableTLSForSentinelMode: address.tls,
     sentinelTLS: tls,
     sentinelRetryStrategy: behaviour.retryStrategy ?? undefined,
-    // A master that has become a replica says so; the Sentinels know the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
 }

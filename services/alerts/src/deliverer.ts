@@ -162,7 +162,7 @@ export class Deliverer {
     const planned = isDelivered ? 'delivered' : isLast ? 'failed' : 'pending';
     const attempt = { at, outcome, state: planned, dueAt: dueAfter(at, attemptsMade, retryMs) } as const;
     const state = await alerts.deliveries.noteAttempt(delivery, attempt);
-    metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'failed' ? 'failed' : 'retried' });
+    metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'pending' ? 'retried' : 'failed' });
     const { account, id } = alert;
     const facts = { account, alert: id, delivery: delivery.id, outcome, attempt: delivery.attempts + 1 };
     if (isDelivered) log.info({ event: 'webhook_delivered', ...facts }, 'a webhook is delivered');
@@ -197,7 +197,7 @@ export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
   readonly timeoutMs?: number;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly isDelivered: boolean;
   /** The HTTP status, or why there is none. It names no address: who reads it may not know what a name stands for here. */
   readonly text: string;

@@ -96,7 +96,7 @@ export const alertChangeSchema = z.strictObject({
   rotateSecret: z
     .literal(true, 'must be true or left out')
     .optional()
-    .meta({ description: 'Makes a new secret, which the response has. The old one signs too for 24 hours.' }),
+    .meta({ description: 'Makes a new secret, which the response has. The last nine sign too for 24 hours.' }),
 });
 export type AlertChange = z.input<typeof alertChangeSchema>;
 

@@ -6,7 +6,7 @@ import type { AccountAnswer } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command.js';
 import { openClient, withApi, withClientErrors } from '../connections/api.js';
-import { usageError } from '../failure.js';
+import { CommandError, systemErrorCode, usageError } from '../failure.js';
 import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
 import { readLine } from '../input.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
@@ -56,8 +56,11 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
 /** A variable goes before what login keeps. */
 async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string): Promise<void> {
   const url = await context.settings.apiUrl({});
-  if (url.value === apiUrl) return;
-  say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
+  if (url.value !== apiUrl)
+    say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
+  for (const name of ['METERLINE_API_KEY', 'METERLINE_ACCOUNT'] as const)
+    if (context.environment[name] !== undefined)
+      say(context, `Here, ${name} is set and comes before the login: unset it.`);
 }
 
 async function readKey({ stdin, stderr }: CommandContext): Promise<string> {
@@ -80,7 +83,9 @@ export function addLogout(command: Command, context: CommandContext): void {
 async function logout(context: CommandContext): Promise<void> {
   const path = context.settings.loginPath;
   const wasThere = existsSync(path);
-  await rm(path, { force: true });
+  await rm(path, { force: true }).catch((cause) => {
+    throw new CommandError(`cannot remove ${path}: ${systemErrorCode(cause) ?? cause}`, undefined, { cause });
+  });
   say(context, wasThere ? `Logged out: ${path} is removed.` : 'Nobody was logged in.');
 }
 

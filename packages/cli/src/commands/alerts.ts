@@ -82,7 +82,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
     'Changes what is named; a filter replaces that of its name. A change of what is watched fires, once, for what is crossed already.',
   );
   withDefinition(update, false)
-    .option('--rotate-secret', 'a new secret, shown once; the old one signs too for 24 hours')
+    .option('--rotate-secret', 'a new secret, shown once; old ones sign too for 24 hours')
     .action(ofOne(updateAlert));
   addOfOne('delete', 'delete an alert', 'Deletes an alert, after a typed "yes". What it has still to send is not sent.')
     .option('--yes', 'do not ask')

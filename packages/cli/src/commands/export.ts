@@ -59,8 +59,8 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
   const { startTime } = flags.month;
   if (startTime > context.now().getTime())
     throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
-  const signal = context.interruption();
   await withAccount(context, flags, async (session) => {
+    const signal = context.interruption();
     const cost = await writeWhole(context, flags.output, (draft) => writeMonth(context, flags, session, draft, signal));
     say(context, `The rows add up to ${formatUsdExact(cost)}.`);
   });

@@ -28,6 +28,7 @@ const COLUMNS: readonly ItemColumn<CostChange>[] = [
   { heading: 'AFTER (USD)', cell: ({ after }) => after, isNumeric: true },
   { heading: 'DIFFERENCE', cell: ({ difference }) => difference, isNumeric: true },
 ];
+const BUILT_IN = 'built-in';
 const STEP_EVENTS = 10_000;
 const RESUMABLE = 'Run the same command again: it does the rest, and nothing twice.';
 
@@ -44,7 +45,10 @@ export function addReprice(command: Command, context: CommandContext): void {
     .requiredOption('--account <account>', 'the account', nameOf)
     .requiredOption('--from <time>', 'events from this time on, such as 2026-10-01T00:00:00Z', timeOf)
     .requiredOption('--to <time>', 'events before this time', timeOf)
-    .option('--book <file>', 'the price book, a JSON file (else PRICE_BOOK, the built-in book)')
+    .option(
+      '--book <file>',
+      `the price book, a JSON file or ${BUILT_IN} (else PRICE_BOOK, the only book that was ever used)`,
+    )
     .option('--dry-run', 'write nothing, and print the difference in money')
     .addOption(
       new Option('--step <n>', 'events per step')
@@ -59,13 +63,13 @@ export function addReprice(command: Command, context: CommandContext): void {
 async function runReprice(context: CommandContext, flags: RepriceFlags): Promise<void> {
   const { account, from, to, step, dryRun = false } = flags;
   if (from >= to) throw usageError('--to must be after --from');
-  const file = context.settings.priceBookFile(flags.book);
+  const file = flags.book === BUILT_IN ? undefined : context.settings.priceBookFile(flags.book);
   const book = await readPriceBook(file);
   const scope = { accountId: account, window: { startTime: from, endTime: to } };
   const changes = new CostChanges();
   await withShards(context, flags, async (shards) => {
-    if (file === undefined && (await hasOtherPriceBooks(shards.whole, book.version)))
-      throw usageError('this Meterline has prices of its own; name their book with --book or PRICE_BOOK');
+    if (!file && flags.book === undefined && (await hasOtherPriceBooks(shards.whole, book.version)))
+      throw usageError(`there are other price books than the built-in one: name yours, or --book ${BUILT_IN}`);
     await operate(context, flags, {
       label: (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
       work: (onProgress, signal) => reprice({ shards, scope, book, dryRun, step, signal, onProgress }, changes),

@@ -93,7 +93,12 @@ function refusal({ key, server }: ServerAccess, error: MeterlineError): CommandE
 }
 
 function hintOn({ code, details, status }: MeterlineError, key: Setting | undefined): string {
-  const again = key?.kind === 'flag' ? '' : ' Log in again with "meterline login".';
+  const again =
+    key?.kind === 'login file'
+      ? ' Log in again with "meterline login".'
+      : key?.kind === 'environment'
+        ? ' It comes before a login: replace it, or unset it.'
+        : '';
   if (status === 401) return `\nThe key is from ${key?.source}.${again}`;
   if (code === 'cursor_expired') {
     return '\nThe answer changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';

@@ -1,8 +1,8 @@
 /** What a command writes for another program to read: it appears whole, or not at all. */
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { counted } from '@meterline/catalog';
 import { type CommandContext, type CommandStreams, say, sayProgress } from '../command.js';
@@ -21,19 +21,21 @@ export async function writeWhole<Result>(
   path: string | undefined,
   produce: (draft: FileHandle) => Promise<Result>,
 ): Promise<Result> {
-  const mode = path === undefined ? 0o600 : await modeOf(path);
-  const id = `.meterline-${randomUUID()}`;
-  const temp = path === undefined ? join(tmpdir(), id) : join(dirname(path), `${id}-${basename(path)}`);
+  const found = path === undefined ? undefined : await existingFile(path);
+  const target = found?.path ?? path;
+  const temp = join(target === undefined ? tmpdir() : dirname(target), `.meterline-${randomUUID()}`);
   let file: FileHandle | undefined;
   try {
-    file = await open(temp, 'ax+', mode);
-    if (path === undefined) await rm(temp);
+    file = await open(temp, 'ax+', target === undefined ? 0o600 : 0o666);
+    // The umask cuts the mode that a file is opened with.
+    if (found) await file.chmod(found.mode);
+    if (target === undefined) await rm(temp);
     const result = await produce(file);
-    if (path === undefined) {
+    if (target === undefined) {
       await pipeline(file.createReadStream({ start: 0, autoClose: false }), stdout, { end: false });
     } else {
       await file.sync();
-      await rename(temp, path);
+      await rename(temp, target);
     }
     return result;
   } catch (error) {
@@ -44,21 +46,26 @@ export async function writeWhole<Result>(
   }
 }
 
-/** A temp file would take the place of a device or a pipe. @throws CommandError */
-async function modeOf(path: string): Promise<number> {
+/** The file that is replaced: of a link the one that it names. A temp file would take the place of a device or a pipe. @throws CommandError */
+async function existingFile(path: string): Promise<{ path: string; mode: number } | undefined> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) throw usageError(`cannot write ${path}: it is a directory; name a file in it`);
   if (found && !found.isFile())
     throw usageError(`cannot write ${path}: it is no file; leave out --output and redirect`);
-  return found?.mode ?? 0o666;
+  return found && { path: await realpath(path), mode: found.mode & 0o7777 };
 }
 
 const WRITE_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such folder',
   ENOTDIR: 'there is no such folder',
+  ENAMETOOLONG: 'the name is too long',
   EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EROFS: 'it is on a disk that can only be read',
   ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota is used up',
+  EFBIG: 'the file is too large',
+  EIO: 'the disk fails',
 };
 
 /** A failure of the disk in words; any other error as it is. */

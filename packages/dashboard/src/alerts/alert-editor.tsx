@@ -12,13 +12,14 @@ interface AlertEditorProps {
   /** What a new one is about. */
   readonly filters: NonNullable<NewAlertBody['filters']>;
   readonly onCancel: () => void;
-  /** @param created of a new one, with its secret */
-  readonly onSaved: (created?: AlertWithSecretAnswer) => void;
+  readonly onSaved: () => void;
+  /** Also when the form is gone by then: a new one's secret is never shown again. */
+  readonly onCreated: (created: AlertWithSecretAnswer) => void;
 }
 
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
-export function AlertEditor({ account, alert, filters, onCancel, onSaved }: AlertEditorProps) {
+export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCreated }: AlertEditorProps) {
   const [draft, setDraft] = useState({
     name: alert?.name ?? '',
     period: alert?.period ?? ('month' as const),
@@ -41,15 +42,14 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved }: Aler
     url: draft.url.trim(),
   };
   const save = useAlertAction(account, async (client) => {
-    if (!alert) return client.alerts.create(account, { ...fields, measure: 'cost', filters });
-    await client.alerts.update(account, alert.id, fields);
-    return undefined;
+    if (alert) await client.alerts.update(account, alert.id, fields);
+    else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
   });
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    save.mutate(undefined, { onSuccess: (created) => onSaved(created) });
+    save.mutate(undefined, { onSuccess: onSaved });
   };
   const unit = alert && alertUnit(alert);
   return (
@@ -82,7 +82,9 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved }: Aler
         <Primary type="submit" disabled={save.isPending}>
           {alert ? 'Save' : 'Create the alert'}
         </Primary>
-        <Quiet onClick={onCancel}>Cancel</Quiet>
+        <Quiet disabled={save.isPending} onClick={onCancel}>
+          Cancel
+        </Quiet>
       </div>
     </form>
   );

@@ -9,20 +9,32 @@ import { useSession } from '../shell/session.js';
 import { AlertEditor } from './alert-editor.js';
 import { alertFilters, measuredText, subjectText, useAlertAction } from './alerts.js';
 
-interface AlertsPanelProps {
+interface AlertsButtonProps {
   readonly account: string;
   /** May make and change alerts. */
   readonly isAdmin: boolean;
   readonly alerts: readonly AlertAnswer[];
   /** Of the view: a new alert is about the same. */
   readonly filters: FilterQuery;
+}
+
+interface AlertsPanelProps extends AlertsButtonProps {
+  /** A new one, whose secret is shown. */
+  readonly created: AlertWithSecretAnswer | undefined;
+  readonly onCreated: (created: AlertWithSecretAnswer) => void;
   readonly onClose: () => void;
 }
 
 /** Opens the account's alerts, and says how many have fired. */
-export function AlertsButton(props: Omit<AlertsPanelProps, 'onClose'>) {
+export function AlertsButton(props: AlertsButtonProps) {
   const { alerts, isAdmin } = props;
   const [isOpen, setOpen] = useState(false);
+  // It may come when the panel is closed again; then it is there when that is opened.
+  const [created, setCreated] = useState<AlertWithSecretAnswer>();
+  const close = () => {
+    setOpen(false);
+    setCreated(undefined);
+  };
   if (alerts.length === 0 && !isAdmin) return null;
   const fired = alerts.filter((alert) => alert.fired.length > 0).length;
   return (
@@ -36,17 +48,16 @@ export function AlertsButton(props: Omit<AlertsPanelProps, 'onClose'>) {
         {alerts.length === 0 ? 'Set an alert' : 'Alerts'}
         {fired > 0 && <span className="control-value">{fired} fired</span>}
       </button>
-      {isOpen && <AlertsPanel {...props} onClose={() => setOpen(false)} />}
+      {isOpen && <AlertsPanel {...props} created={created} onCreated={setCreated} onClose={close} />}
     </>
   );
 }
 
 const NEW = 'new';
 
-function AlertsPanel({ account, isAdmin, alerts, filters, onClose }: AlertsPanelProps) {
+function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, onClose }: AlertsPanelProps) {
   /** The id of an alert. */
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
-  const [created, setCreated] = useState<AlertWithSecretAnswer>();
   const done = () => setEdited(undefined);
   const newFilters = alertFilters(filters);
   return (
@@ -59,12 +70,18 @@ function AlertsPanel({ account, isAdmin, alerts, filters, onClose }: AlertsPanel
       <div className="alerts-list">
         {alerts.map((alert) =>
           alert.id === edited ? (
-            <AlertEditor key={alert.id} {...{ account, alert }} filters={{}} onCancel={done} onSaved={done} />
+            <AlertEditor
+              key={alert.id}
+              {...{ account, alert, onCreated }}
+              filters={{}}
+              onCancel={done}
+              onSaved={done}
+            />
           ) : (
             <AlertItem key={alert.id} {...{ account, isAdmin, alert }} onEdit={() => setEdited(alert.id)} />
           ),
         )}
-        {created && <Secret of={created} />}
+        {created && <Secret key={created.id} of={created} />}
         {!isAdmin && <p className="hint">An admin of the account can make and change alerts.</p>}
         {isAdmin && !newFilters && (
           <p className="hint">
@@ -72,15 +89,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, onClose }: AlertsPanel
           </p>
         )}
         {isAdmin && newFilters && edited === NEW && (
-          <AlertEditor
-            {...{ account }}
-            filters={newFilters}
-            onCancel={done}
-            onSaved={(saved) => {
-              setCreated(saved);
-              done();
-            }}
-          />
+          <AlertEditor {...{ account }} filters={newFilters} onCancel={done} onSaved={done} onCreated={onCreated} />
         )}
         {isAdmin && newFilters && edited === undefined && <Primary onClick={() => setEdited(NEW)}>New alert</Primary>}
       </div>

@@ -139,10 +139,17 @@ export function useMetrics<Shown = MetricsAnswer>(
 }
 
 /** Reads one page after the other, until there are so many, or all. @param from where the first begins; empty: at the beginning */
-function usePages(account: string, query: MetricsQuery, from: string, most: number, enabled: boolean) {
+function usePages(
+  kind: 'metrics' | 'values',
+  account: string,
+  query: MetricsQuery,
+  from: string,
+  most: number,
+  enabled: boolean,
+) {
   const session = useSession();
   const result = useInfiniteQuery({
-    queryKey: ['metrics', account, 'pages', query, from],
+    queryKey: [kind, account, 'pages', query, from],
     queryFn: ({ pageParam, signal }) =>
       session.client.metrics(account, { ...query, cursor: pageParam || undefined }, fresh(session, signal)),
     initialPageParam: from,
@@ -168,7 +175,7 @@ function entriesOf({ pages }: InfiniteData<MetricsAnswer>) {
 /** The pages after the first, as many as are needed. */
 export function useFurtherPages(account: string, query: MetricsQuery, first: MetricsAnswer | undefined, pages: number) {
   const cursor = first?.meta.nextCursor ?? '';
-  const further = usePages(account, query, cursor, pages, cursor !== '');
+  const further = usePages('metrics', account, query, cursor, pages, cursor !== '');
   return { ...further, hasMore: cursor !== '' && (further.pages === 0 || further.hasNextPage) };
 }
 
@@ -258,7 +265,7 @@ export function useUsedValues(
 ) {
   const groupBy = GROUP_BY_DIMENSIONS.filter((dimension) => ENTRY_FIELD[dimension] === field);
   const query: MetricsQuery = { ...others, ...timesOf(window), resolution: 'monthly', groupBy };
-  const read = usePages(account, query, '', MOST_VALUE_PAGES, enabled);
+  const read = usePages('values', account, query, '', MOST_VALUE_PAGES, enabled);
   const isCut = read.pages === MOST_VALUE_PAGES && read.hasNextPage;
   const isError = read.failureReason !== null;
   const isLoading = read.isFetching || (read.hasNextPage && !isCut && !isError);

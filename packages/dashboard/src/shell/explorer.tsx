@@ -1,7 +1,7 @@
 /** The page after signing in: its header, and the view of one account. */
 import type { EpochMs, Role } from '@meterline/catalog';
 import { type AccountAnswer, ALL_ACCOUNTS } from '@meterline/client';
-import { useQueryClient } from '@tanstack/react-query';
+import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
 import { Quiet } from '../controls/controls.js';
@@ -115,17 +115,21 @@ function roleIn(accounts: readonly AccountAnswer[], account: string): Role | und
 function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) => void } {
   const session = useSession();
   const queries = useQueryClient();
-  const [now, setNow] = useState(session.openedAt);
+  const [{ now, refreshes }, setShown] = useState({ now: session.openedAt, refreshes: 0 });
   const isRefreshing = isOnFirstPage(view);
   const staleMs = view.isLive ? LIVE_MS : STALE_MS;
   const refresh = useCallback(
     (maxAgeSeconds = SHARED_SECONDS) => {
       session.maxAgeSeconds = maxAgeSeconds;
-      setNow(currentSecond());
-      void queries.invalidateQueries();
+      setShown((shown) => ({ now: currentSecond(), refreshes: shown.refreshes + 1 }));
     },
-    [queries, session],
+    [session],
   );
+  // Once the screen asks as of the new instant: what it asks already is not asked twice. The values of an open list stay as they are.
+  useEffect(() => {
+    const predicate = ({ queryKey }: Query) => queryKey[0] !== 'values';
+    if (refreshes > 0) void queries.invalidateQueries({ predicate }, { cancelRefetch: false });
+  }, [queries, refreshes]);
   useEffect(() => {
     const seen = () => {
       if (isRefreshing && document.visibilityState === 'visible' && Date.now() - now > staleMs) refresh();

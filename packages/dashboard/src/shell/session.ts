@@ -99,7 +99,7 @@ const PATIENCE_MS = 250;
 const messageSchema = z.object({
   /** A tab has no credential; another one gives its own; one has signed out, which ends the session in all that share it. */
   type: z.enum(['wanted', 'given', 'ended']),
-  /** Of the link, which the answering tab must show; undefined: any. */
+  /** Of the link, which the answering tab must show, and says again; undefined: any. */
   account: z.optional(z.string()),
   /** Given or ended. */
   credential: z.optional(z.string()),
@@ -118,7 +118,8 @@ export function askOtherTabs(account: string | undefined): Promise<string | unde
     const timer = setTimeout(() => end(undefined), PATIENCE_MS);
     channel.addEventListener('message', ({ data }) => {
       const message = messageSchema.safeParse(data);
-      if (message.success && message.data.type === 'given') end(message.data.credential);
+      const isForThis = message.success && message.data.type === 'given' && message.data.account === account;
+      if (isForThis) end(message.data.credential);
     });
     channel.postMessage({ type: 'wanted', account } satisfies Message);
   });
@@ -140,7 +141,7 @@ export function answerOtherTabs({ credential, account, onEnded }: Holder): () =>
     if (!message.success) return;
     const { type } = message.data;
     if (type === 'wanted' && (message.data.account === undefined || message.data.account === account())) {
-      channel.postMessage({ type: 'given', credential } satisfies Message);
+      channel.postMessage({ type: 'given', account: message.data.account, credential } satisfies Message);
     }
     if (type === 'ended' && message.data.credential === credential) onEnded();
   });

@@ -154,11 +154,14 @@ function FirstEvent({ account, role, onRefresh }: Pick<EmptyProps, 'account' | '
   const [event] = useState(() => firstEvent(account, new Date()));
   const collector = useCollectorUrl();
   const url = collector.data ?? undefined;
+  const queries = useQueryClient();
   useEffect(() => {
-    const look = () => document.visibilityState === 'visible' && onRefresh();
+    // A question that is under way, or waits as long as the service asks, is not ended.
+    const isAsking = () => queries.isFetching({ queryKey: ['metrics'] }) > 0;
+    const look = () => document.visibilityState === 'visible' && !isAsking() && onRefresh();
     const timer = setInterval(look, LOOK_MS);
     return () => clearInterval(timer);
-  }, [onRefresh]);
+  }, [onRefresh, queries]);
   return (
     <MessagePanel title="Send the first event">
       <p>

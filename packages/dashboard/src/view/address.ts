@@ -4,6 +4,7 @@
  */
 import {
   COMPARISONS,
+  END_OF_TIME,
   ENTRY_FIELD,
   type EntryField,
   formatTimestamp,
@@ -74,7 +75,7 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
       const id = preset.read(query);
       if (id !== undefined) return { preset: id };
       const [from = -1, to = -1] = ['from', 'to'].map((name) => parseTimestamp(query.get(name) ?? ''));
-      return from >= 0 && from < to ? { from, to } : undefined;
+      return from >= 0 && from < to && to <= END_OF_TIME ? { from, to } : undefined;
     },
     write: (period) => {
       if ('preset' in period) return preset.write(period.preset);

@@ -83,7 +83,7 @@ export async function choosePort(
   }
   if (usual !== other && (await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;
   const port = await findFreePort();
-  say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
+  if (usual !== other) say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
   return port;
 }
 

@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { EnvError } from '@meterline/service';
 import { choosePort } from './services.js';
 import { parseCommandLine, readEnv } from './settings.js';
+import { clickHouseLogins } from './stack.js';
 
 it.each([
   ['CLICKHOUSE_URL', 'http://127.0.0.1:8123/system'],
@@ -33,5 +34,11 @@ it('npm start gives the API and the collector different ports', async () => {
 
 it('npm start takes the cluster of servers of its own', () => {
   const given = { CLICKHOUSE_URL: 'http://a:8123,http://b:8123', CLICKHOUSE_CLUSTER: 'meterline' };
-  expect(readEnv(given)).toMatchObject(given);
+  const none = {
+    shards: [],
+    get clickhouse(): never {
+      throw new Error('there is none');
+    },
+  };
+  expect(clickHouseLogins(readEnv(given), none)('ingest')).toMatchObject(given);
 });

@@ -144,7 +144,7 @@ async function startOwnServers(
 }
 
 /** The variables that lead a process to ClickHouse, as its user; a server that is given has one user, for all. */
-function clickHouseLogins(env: Env, servers: Servers) {
+export function clickHouseLogins(env: Env, servers: Pick<Servers, 'shards' | 'clickhouse'>) {
   const { CLICKHOUSE_URL: given, CLICKHOUSE_DATABASE } = env;
   const own = servers.shards.length > 1 ? CLUSTER : undefined;
   return (user: keyof Passwords) => ({

@@ -16,8 +16,9 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 
-/** A secret that was replaced signs as well for so long: who did not get the new one makes another, and receivers still know the first. */
+/** A secret that was replaced signs as well for so long. */
 const ROTATION_MS = MS_PER_DAY;
+/** Who did not get the new one makes another, and receivers still know an older one. */
 const MAX_PREVIOUS_SECRETS = 9;
 const SECRET_BYTES = 32;
 

@@ -78,7 +78,7 @@ redis.call('HINCRBY', KEYS[1], 'resends', 1)
 redis.call('HSET', KEYS[1], 'state', 'pending')
 redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1])
 return 1`;
-/** The outbox is emptied while Redis is full, too: what was delivered and is not noted is sent again. */
+/** As queue.ts has it for BullMQ's scripts: the outbox is emptied then too. What was delivered and is not noted would be sent again. */
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom';
 /**
  * KEYS: the delivery, pending; ARGV: id, resends when the attempt began, state, when it is due, other fields and values. One that is gone

@@ -229,7 +229,7 @@ const COLUMN_CHANGE = /^ALTER TABLE \w+ \w+ COLUMN\s/m;
 const ENGINE = /^ENGINE = (\w*MergeTree)(?:\((.*)\))?$/m;
 
 /** A statement of a shard's own database, or of the one that leads to all shards. */
-export interface FormStatement {
+interface FormStatement {
   readonly database: 'local' | 'distributed';
   readonly sql: string;
 }

@@ -126,6 +126,7 @@ const MARK_AGAIN_AFTER_MS = 60_000;
 const LEFT_OUT = `has left out jobs and API keys while it loaded its data: give its user default all rights, as redis/users.conf does, and start it again; if they cannot be had back, delete the key ${PLAIN}`;
 const EMPTY =
   'has lost its data since this collector started: restore it, or start the collector again if it is meant to be empty';
+const REPLICA = 'is a replica, which takes no events: let the address lead to the master';
 const NOT_ALLOWED =
   'does not let its user write the keys that show whether it has loaded everything: give it the rights of collector in redis/users.conf';
 
@@ -170,7 +171,7 @@ class Durability {
     return fault;
   }
 
-  /** A connection whose other end is silent is left, as in usage-queue.ts: nothing may wait on it. */
+  /** A connection whose other end is silent is left, as in `add`: nothing may wait on it. */
   async #ask(): Promise<string | undefined> {
     const { answerMs, redis } = this.#options;
     try {
@@ -211,8 +212,9 @@ class Durability {
     } catch (error) {
       const answers = answersIn(error);
       if (answers.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
-      // It is full, or a replica: what is written next fails for the same reason.
-      if (answers.some((message) => /^(EXECABORT|OOM|READONLY|MISCONF|NOREPLICAS)/.test(message))) return undefined;
+      if (answers.some((message) => message.startsWith('READONLY'))) return REPLICA;
+      // It is full: what is written next fails for the same reason.
+      if (answers.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }
   }

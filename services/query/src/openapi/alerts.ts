@@ -109,8 +109,8 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     summary: 'Change an alert',
     description:
       `Replaces the members that are sent. ${WRITERS} Another period, measure, amount or filter makes another question of it: ` +
-      'its thresholds fire again for what is crossed already. With `rotateSecret` the answer has a new `secret`, and the old ' +
-      'one signs too for 24 hours.',
+      'its thresholds fire again for what is crossed already. With `rotateSecret` the answer has a new `secret`, and the ' +
+      'last nine sign too for 24 hours.',
     body: ['AlertChange'],
     success: { description: 'The alert as it is now.', schemas: ['AlertWithSecret'] },
     examples: {
