@@ -2,7 +2,7 @@
  * `meterline export focus` against the real API: what it writes keeps the rules of FOCUS 1.2 and adds up to /metrics, and what happens on
  * its way leaves nothing half written.
  */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, lstat, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { MeterlineClient } from '@meterline/client';
 import { exportFocus } from '@meterline/client/focus';
@@ -201,6 +201,7 @@ it('a month as Parquet has the same rows, with decimals and times that ClickHous
 
 it.each([
   [['--output', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: there is no such folder'],
+  [['--output', 'x'.repeat(300)], 1, 'the name is too long'],
   [['--output', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
   [['--output', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --output and redirect'],
   [['--resolution', 'weekly'], 2, 'Allowed choices are daily, hourly'],
@@ -251,8 +252,12 @@ it('an export that is ended by Ctrl-C leaves nothing, and says so', async () => 
 });
 
 it('an export whose figures change while it reads begins again, and writes every row once', async () => {
-  const file = folder('wide.csv');
-  const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', file]);
+  const [file, link] = [folder('shared.csv'), folder('linked.csv')];
+  await writeFile(file, 'of last month');
+  await chmod(file, 0o664);
+  await symlink(file, link);
+  const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', link]);
+  expect([(await lstat(link)).isSymbolicLink(), (await stat(file)).mode & 0o777]).toEqual([true, 0o664]);
   const data = parseCsv(await readFile(file, 'utf8'));
   expect([code, faultsOf(data), data.rows.length, sumOf(data.rows, 'BilledCost')]).toEqual([0, [], 250, '25']);
   const often = await runWith(

@@ -118,6 +118,18 @@ it('the usage worker keeps a job whose data is not JSON as rejected, and acknowl
   expect(rejected).toMatchObject([{ jobId: id, position: 0, payload: '{"eventId": oops' }]);
 });
 
+it.each(['unsuccessful', 'dependencies'])(
+  'the usage worker acknowledges the parent of a flow that has %s children',
+  async (kind) => {
+    const { id = '' } = await queue.add('usage', event());
+    const children = `${queue.toKey(id)}:${kind}`;
+    await (kind === 'unsuccessful' ? redis.zadd(children, 1, 'child') : redis.sadd(children, 'child'));
+    start();
+    await holds(async () => (await queue.getCompletedCount()) === 1);
+    expect(await queue.getFailedCount()).toBe(0);
+  },
+);
+
 it('the usage worker sends no event of a schedule again', async () => {
   const { id = '' } = await queue.add('usage', event());
   await redis.hset(queue.toKey(id), { rjk: 'schedule', defa: 'a child failed' });

@@ -105,8 +105,13 @@ export class UsageWorker {
       this.#onProgress();
     });
     this.#worker.on('failed', (job, err) => {
-      metrics.jobsFinished.inc({ result: 'failed' });
       this.#forgetGone();
+      if (job && isParent(err)) {
+        metrics.jobsFinished.inc({ result: 'returned' });
+        void this.#forgetChildren(job);
+        return;
+      }
+      metrics.jobsFinished.inc({ result: 'failed' });
       log.error({ event: 'job_failed', jobId: job?.id, err }, 'A job failed: a defect of the worker');
     });
     this.#worker.on('error', (error) => this.#onError(error));
@@ -131,6 +136,17 @@ export class UsageWorker {
       this.#options.log.fatal({ event: 'worker_stopped', err: error }, 'The worker has stopped consuming');
       throw error;
     });
+  }
+
+  /** The job of a flow whose children are not all done, or have failed. It is stored, and done when it comes again without them. */
+  async #forgetChildren(job: Job<string, void>): Promise<void> {
+    const key = this.#worker.toKey(job.id ?? '');
+    try {
+      await this.#options.connection.del(`${key}:dependencies`, `${key}:unsuccessful`);
+      await job.retry('failed');
+    } catch (error) {
+      this.#onError(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
@@ -262,6 +278,11 @@ export class UsageWorker {
     const [seconds] = await this.#options.connection.time();
     return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
   }
+}
+
+/** BullMQ does not let a job of a flow be completed while children are pending (-4), or when some have failed (-9). */
+function isParent(error: Error & { readonly code?: unknown }): boolean {
+  return error.code === -4 || error.code === -9;
 }
 
 /** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */
