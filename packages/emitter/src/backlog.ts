@@ -29,8 +29,6 @@ export interface Batch {
   /** The number of its first event. */
   readonly first: number;
   readonly segment: Segment;
-  /** The place of its first event in the segment. */
-  readonly from: number;
 }
 
 /** Of a batch. A single event may have more bytes. */
@@ -51,10 +49,6 @@ export interface Backlog {
   add(text: string): 'memory' | 'spool' | 'full';
   /** The next events; undefined when there are none, or a file cannot be read, which is reported. One call at a time. */
   take(limits: BatchLimits): Promise<Batch | undefined>;
-  /** Leaves the events of a batch that waits for long to their file. @returns false when they have none, or more is written to it */
-  park(batch: Batch): boolean;
-  /** The events of a parked batch at these places of its segment; what cannot be read any more is reported, and left aside. */
-  recall(batch: Batch, places: readonly number[]): Promise<string[]>;
   /** The events of the batch are sent. */
   settle(batch: Batch): void;
   /** Nothing more is added. Files whose events are all sent are removed, the others stay for the next start. */
@@ -149,7 +143,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
       bytes += more;
       end += 1;
     }
-    const batch = { texts: all.slice(from, end), bytes, first: taken, segment, from };
+    const batch = { texts: all.slice(from, end), bytes, first: taken, segment };
     all.fill('', from, end);
     segment.taken = end;
     taken += end - from;
@@ -208,21 +202,6 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
           segments.shift();
         }
       }
-    },
-    park: ({ segment, bytes }) => {
-      const isInFile = segment.file !== undefined && segment !== tail;
-      if (isInFile) usedBytes -= bytes;
-      return isInFile;
-    },
-    recall: async ({ segment, bytes }, places) => {
-      const lines = (await spool?.load(segment.file, segment.size)) ?? [];
-      const texts = places.flatMap((place) => lines[place] ?? []);
-      const lost = places.length - texts.length;
-      if (lost > 0) segment.isDamaged = true;
-      usedBytes += bytes;
-      sent += lost;
-      segment.sent += lost;
-      return texts;
     },
     settle: ({ segment, texts, bytes }) => {
       usedBytes -= bytes;

@@ -1,5 +1,4 @@
 /** What an emitter sends to a server that answers as the collector does, or as what stands in front of it, and makes of the answer. */
-import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Answer, type Received, receipt, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
@@ -182,22 +181,6 @@ describe('an answer that is no receipt', () => {
     expect(await next.close()).toBe(true);
     expect(fixture.collector.ids).toEqual(expect.arrayContaining(kept));
     expect(next.counters).toMatchObject({ recorded: 0, unsent: 0 });
-  });
-
-  it('an account whose events are not taken leaves memory to the others, and its own are read again from the spool', async () => {
-    fixture.collector.answer = (request) =>
-      isAcme(request) ? { status: 403, body: { message: 'Access denied' } } : receipt(request.events);
-    const emitter = await open({ memoryBytes: 4 * 1024 * 1024, spool: { directory: folder() } });
-    // Twice as much as memory holds.
-    const kept = Array.from({ length: 25_000 }, () => emitter.record(USAGE));
-    const other = emitter.record({ ...USAGE, accountId: 'other' });
-    await until(() => emitter.counters.sent === 1);
-    expect(emitter.counters).toMatchObject({ sent: 1, dropped: 0, unsent: 25_000 });
-    fixture.collector.answer = ({ events }) => receipt(events);
-    expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
-    expect(new Set(fixture.collector.ids)).toEqual(new Set([...kept, other]));
-    expect(emitter.counters).toMatchObject({ sent: 25_001, unsent: 0 });
-    expect(await readdir(folder())).not.toContainEqual(expect.stringContaining('.damaged'));
   });
 
   it('an answer of 413 keeps the events of the request, told once, and those that come after are sent', async () => {

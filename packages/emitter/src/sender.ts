@@ -2,8 +2,8 @@
  * Takes events from the backlog in batches and sends each until it has succeeded, several at once. What is sent never changes, so
  * however often it is sent, the same ids count once.
  *
- * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, in their file when they take much
- * memory, and those of others are sent; so does a batch that is not taken for what is in it.
+ * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, up to a limit, and
+ * those of others are sent; so does a batch that is not taken for what is in it.
  */
 import type { RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
@@ -40,11 +40,6 @@ export interface Sender {
 /** The events of a batch that are of one account. */
 interface AccountBatch extends Batch {
   readonly account: string;
-  texts: string[];
-  /** Of its events in the segment. */
-  readonly places: number[];
-  /** Its events are in their file alone. */
-  isParked: boolean;
   isTried: boolean;
   /** It was not taken for what is in it. */
   isRefused: boolean;
@@ -102,7 +97,7 @@ export function startSender(
       while (!isStopped && !outage.isWaiting() && requests < MOST_REQUESTS) {
         const batch = ready.shift();
         const pause = batch && backOffsOf(batch).find((backOff) => backOff.isWaiting());
-        if (batch && pause) hold(pause, batch, 0);
+        if (batch && pause) pause.hold(batch, 0);
         else if (batch) void deliver(batch);
         else if (!mayTake() || !(await take())) break;
       }
@@ -125,13 +120,11 @@ export function startSender(
   }
 
   function divide(batch: Batch): Iterable<AccountBatch> {
-    const parts = new Map<string, AccountBatch & { bytes: number }>();
-    const states = { isTried: false, isRefused: false, isParked: false };
-    for (const [index, text] of batch.texts.entries()) {
+    const parts = new Map<string, AccountBatch & { texts: string[]; bytes: number }>();
+    for (const text of batch.texts) {
       const account = accountOf(text);
-      const part = parts.get(account) ?? { ...batch, ...states, account, texts: [], places: [], bytes: 0 };
+      const part = parts.get(account) ?? { ...batch, account, texts: [], bytes: 0, isTried: false, isRefused: false };
       part.texts.push(text);
-      part.places.push(batch.from + index);
       part.bytes += Buffer.byteLength(text);
       parts.set(account, part);
     }
@@ -140,15 +133,10 @@ export function startSender(
 
   async function deliver(batch: AccountBatch): Promise<void> {
     requests += 1;
-    if (batch.isParked) {
-      batch.texts = await backlog.recall(batch, batch.places);
-      batch.isParked = false;
-      bytes += batch.bytes;
-    }
     if (batch.isTried) tally.retried += batch.texts.length;
     batch.isTried = true;
     try {
-      const rejectedEvents = batch.texts.length > 0 ? await collector.send(batch.texts, batch.account) : [];
+      const rejectedEvents = await collector.send(batch.texts, batch.account);
       // After the stop another process may have the spool.
       if (!isStopped) settle(batch, rejectedEvents);
     } catch (error) {
@@ -163,22 +151,12 @@ export function startSender(
     const isHeld = answer !== undefined && answer.whose !== 'everybody';
     batch.isRefused ||= answer?.whose === 'batch';
     const backOff = isHeld ? backOffOf(answer.whose === 'batch' ? refusals : accounts, batch.account) : outage;
-    if (isHeld) hold(backOff, batch, answer.pauseMs);
-    else backOff.hold(batch, answer?.pauseMs ?? 0);
+    backOff.hold(batch, answer?.pauseMs ?? 0);
     if (backOff.isReported || answer?.isTrouble === false) return;
     backOff.isReported = true;
     const whose = isHeld ? ` of the account ${batch.account}` : '';
     const message = `${answer?.whose === 'batch' ? 'some ' : ''}usage events${whose} cannot be sent, and wait: ${errorMessage(cause)}`;
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
-  }
-
-  /** Also when one account's events are many, there is memory for those of others. */
-  function hold(backOff: BackOff, batch: AccountBatch, pauseMs: number): void {
-    backOff.hold(batch, pauseMs);
-    if (batch.isParked || bytes <= limits.memoryBytes / 2 || !backlog.park(batch)) return;
-    batch.isParked = true;
-    batch.texts = [];
-    bytes -= batch.bytes;
   }
 
   function backOffOf(backOffs: Map<string, BackOff>, account: string): BackOff {
