@@ -5,7 +5,7 @@ import { GRAINS } from '@meterline/warehouse';
 import type { Registry } from 'prom-client';
 
 /**
- * `returned`: back in the queue, because the worker had to stop before its rows were durable. `deferred`: back in the queue
+ * `returned`: back in the queue, because the worker had to stop before its rows were durable, or as the parent of a flow. `deferred`: back in the queue
  * for some seconds, because it would have held up others.
  */
 const JOB_RESULTS = ['acknowledged', 'returned', 'deferred', 'failed'] as const;
@@ -29,7 +29,7 @@ export function createIngestMetrics(registry: Registry) {
     ),
     jobsFinished: counter(
       'meterline_jobs_finished_total',
-      'Jobs that left this worker: acknowledged; returned to the queue, at a stop; deferred there for seconds, for others; failed, a defect.',
+      'Jobs that left this worker: acknowledged; returned to the queue, at a stop or as the parent of a flow; deferred there for seconds, for others; failed, a defect.',
       'result',
     ),
     eventsAccepted: counter(

@@ -82,6 +82,7 @@ export class UsageWorker {
   /** Jobs that were taken since one was acknowledged. */
   #unacknowledged = 0;
   #queueError: string | undefined;
+  #returning: Promise<unknown> = Promise.resolve();
 
   constructor(options: UsageWorkerOptions) {
     const { connection, prefix, concurrency, lockMs, telemetry, log, metrics } = options;
@@ -106,13 +107,8 @@ export class UsageWorker {
     });
     this.#worker.on('failed', (job, err) => {
       this.#forgetGone();
-      if (job && isParent(err)) {
-        metrics.jobsFinished.inc({ result: 'returned' });
-        void this.#forgetChildren(job);
-        return;
-      }
-      metrics.jobsFinished.inc({ result: 'failed' });
-      log.error({ event: 'job_failed', jobId: job?.id, err }, 'A job failed: a defect of the worker');
+      if (job && isParent(err)) this.#returning = Promise.all([this.#returning, this.#forgetChildren(job)]);
+      else this.#onFailed(job, err);
     });
     this.#worker.on('error', (error) => this.#onError(error));
   }
@@ -144,14 +140,22 @@ export class UsageWorker {
     try {
       await this.#options.connection.del(`${key}:dependencies`, `${key}:unsuccessful`);
       await job.retry('failed');
-    } catch (error) {
-      this.#onError(error instanceof Error ? error : new Error(String(error)));
+      this.#options.metrics.jobsFinished.inc({ result: 'returned' });
+    } catch (err) {
+      this.#onFailed(job, err);
     }
+  }
+
+  #onFailed(job: Job<string, void> | undefined, err: unknown): void {
+    const { metrics, log } = this.#options;
+    metrics.jobsFinished.inc({ result: 'failed' });
+    log.error({ event: 'job_failed', jobId: job?.id, err }, 'A job failed: a defect of the worker');
   }
 
   /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
   async close(): Promise<void> {
     await this.#worker.close();
+    await this.#returning;
     this.#options.connection.disconnect();
   }
 

@@ -47,7 +47,7 @@ export function addReprice(command: Command, context: CommandContext): void {
     .requiredOption('--to <time>', 'events before this time', timeOf)
     .option(
       '--book <file>',
-      `the price book, a JSON file or ${BUILT_IN} (else PRICE_BOOK, the only book that was ever used)`,
+      `the price book, a JSON file or ${BUILT_IN} (else PRICE_BOOK, or the built-in one where no other was ever used)`,
     )
     .option('--dry-run', 'write nothing, and print the difference in money')
     .addOption(
