@@ -82,7 +82,8 @@ export class UsageWorker {
   /** Jobs that were taken since one was acknowledged. */
   #unacknowledged = 0;
   #queueError: string | undefined;
-  #returning: Promise<unknown> = Promise.resolve();
+  /** Parents of flows, on their way back into the queue. */
+  #returning = Promise.resolve();
 
   constructor(options: UsageWorkerOptions) {
     const { connection, prefix, concurrency, lockMs, telemetry, log, metrics } = options;
@@ -107,7 +108,7 @@ export class UsageWorker {
     });
     this.#worker.on('failed', (job, err) => {
       this.#forgetGone();
-      if (job && isParent(err)) this.#returning = Promise.all([this.#returning, this.#forgetChildren(job)]);
+      if (job && isParent(err)) this.#returning = this.#returning.then(() => this.#forgetChildren(job));
       else this.#onFailed(job, err);
     });
     this.#worker.on('error', (error) => this.#onError(error));
@@ -134,6 +135,13 @@ export class UsageWorker {
     });
   }
 
+  /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
+  async close(): Promise<void> {
+    await this.#worker.close();
+    await this.#returning;
+    this.#options.connection.disconnect();
+  }
+
   /** The job of a flow whose children are not all done, or have failed. It is stored, and done when it comes again without them. */
   async #forgetChildren(job: Job<string, void>): Promise<void> {
     const key = this.#worker.toKey(job.id ?? '');
@@ -150,13 +158,6 @@ export class UsageWorker {
     const { metrics, log } = this.#options;
     metrics.jobsFinished.inc({ result: 'failed' });
     log.error({ event: 'job_failed', jobId: job?.id, err }, 'A job failed: a defect of the worker');
-  }
-
-  /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
-  async close(): Promise<void> {
-    await this.#worker.close();
-    await this.#returning;
-    this.#options.connection.disconnect();
   }
 
   /** BullMQ tells it of each job that it has fetched, before it decides whether to fetch another. */

@@ -125,7 +125,8 @@ function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) =
     },
     [session],
   );
-  // Once the screen asks as of the new instant: what it asks already is not asked twice. The values of an open list stay as they are until it is opened again.
+  // Once the screen asks as of the new instant: what it asks already is not asked twice. The values of an open list stay as they are until it
+  // is opened again.
   useEffect(() => {
     const predicate = (query: Query) => query.queryKey[0] !== 'values' || !query.isActive();
     if (refreshes > 0) void queries.invalidateQueries({ predicate }, { cancelRefetch: false });
