@@ -57,7 +57,8 @@ it('a Redis that is a replica refuses events', async () => {
   await site.redis.replicaof('127.0.0.1', '1');
   await expectRefusal();
   await site.redis.replicaof('NO', 'ONE');
-  expect(await isTaken()).toBe(true);
+  // The connection was left: a master may be behind the same address by now.
+  await until('events are taken again', PATIENCE_MS, isTaken);
 });
 
 it.each([
