@@ -1,5 +1,4 @@
 /** The catalog for browsers and producers: all but prices and the schemas of the API. It brings no zod. */
-export * from './abortable.js';
 export * from './alert.js';
 export * from './amount-format.js';
 export * from './amounts.js';
@@ -12,3 +11,4 @@ export * from './event.js';
 export * from './metrics-csv.js';
 export * from './queue.js';
 export * from './rejection.js';
+export * from './waiting.js';

@@ -4,6 +4,7 @@ import {
   API_VERSIONS,
   type ApiVersion,
   abortable,
+  backOffMs,
   hasPaginatedLists,
   MAX_LIST_PAGE,
   NO_ACCOUNT_PATH,
@@ -201,14 +202,13 @@ function waitAfter(
 /** The longest wait between two attempts; if the service asks for more, the call fails. */
 export const LONGEST_WAIT_MS = 30_000;
 
-const FIRST_BACKOFF_MS = 250;
-const LONGEST_BACKOFF_MS = 8_000;
+const BACK_OFF = { firstMs: 250, longestMs: 8_000 };
 /** Added at random to a Retry-After, so that not all callers return at the same moment. */
 const SPREAD_MS = 250;
 
 /**
  * Milliseconds to wait before the next attempt; undefined when the service asks for more than {@link LONGEST_WAIT_MS}.
- * The backoff doubles with each attempt, with full jitter; the wait is never shorter than a Retry-After.
+ * The wait is never shorter than a Retry-After.
  * @param attempt the one that failed, from 0
  * @param random 0 (inclusive) to 1 (exclusive)
  */
@@ -216,7 +216,7 @@ export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefine
   if (retryAfterMs !== undefined) {
     return retryAfterMs > LONGEST_WAIT_MS ? undefined : retryAfterMs + Math.round(random * SPREAD_MS);
   }
-  return Math.round(random * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt));
+  return backOffMs(attempt, BACK_OFF, random);
 }
 
 /** Resolves after the time; rejects with the signal's reason as soon as it is aborted. */

@@ -5,7 +5,7 @@
  * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, up to a limit, and
  * those of others are sent; so does a batch that is not taken for what is in it.
  */
-import type { RejectedEvent } from '@meterline/catalog/plain';
+import { backOffMs, type RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
 import { accountOf, type Collector, NotTaken } from './collector.js';
 import { LONGEST_MS } from './options.js';
@@ -16,8 +16,7 @@ import { errorMessage, type Report, rejectedProblem } from './problems.js';
 const MOST_REQUESTS = 4;
 /** One request has at most so much JSON, unless by one event. */
 const BATCH_BYTES = 1024 * 1024;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 5_000;
+const PAUSE = { firstMs: 50, longestMs: 5_000 };
 
 export interface SenderLimits {
   readonly batchEvents: number;
@@ -265,7 +264,8 @@ interface BackOff {
 /** @param release is given what was held at the end of the pause */
 function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
   const held: AccountBatch[] = [];
-  let pauseMs = 0;
+  /** Pauses since something was taken. */
+  let pauses = 0;
   let timer: NodeJS.Timeout | undefined;
   /** When the pause ends, by performance.now(). */
   let endsAt = 0;
@@ -282,16 +282,15 @@ function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
       held.push(batch);
       const now = performance.now();
       if (timer && now + atLeastMs <= endsAt) return;
-      if (!timer) pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * pauseMs), LONGEST_PAUSE_MS);
+      // So that not all producers come back at the moment that they were told.
+      const askedMs = atLeastMs * (1 + Math.random() / 4);
+      const lastsMs = timer ? askedMs : Math.max(askedMs, backOffMs(pauses++, PAUSE));
       clearTimeout(timer);
-      // So that not all producers come back at the same moment.
-      const jitter = 1 + Math.random() / 4;
-      const lastsMs = Math.max(atLeastMs, timer ? 0 : pauseMs) * jitter;
       endsAt = now + lastsMs;
       timer = setTimeout(end, lastsMs);
     },
     reset() {
-      pauseMs = 0;
+      pauses = 0;
       this.isReported = false;
     },
     stop: () => clearTimeout(timer),

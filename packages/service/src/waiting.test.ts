@@ -18,7 +18,7 @@ function retry(failing: number, given: Partial<RetryOptions> = {}) {
     return 'done';
   };
   const outcome = retryUntilDone(attempt, {
-    backoff: { firstMs: 10, maxMs: 20 },
+    backOff: { firstMs: 10, longestMs: 20 },
     isWorthwhile: () => true,
     onFailure: (error) => seen.failures.push(error),
     signal: new AbortController().signal,
@@ -55,12 +55,12 @@ it('retryUntilDone makes no attempt when it is aborted before', async () => {
 
 it('retryUntilDone ends its wait, and an attempt that never ends, when it is aborted', async () => {
   const abort = new AbortController();
-  const hour = { firstMs: 3_600_000, maxMs: 3_600_000 };
+  const hour = { firstMs: 3_600_000, longestMs: 3_600_000 };
   const onFailure = () => void setImmediate(() => abort.abort());
-  const { outcome } = retry(1, { backoff: hour, signal: abort.signal, onFailure, pause: undefined });
+  const { outcome } = retry(1, { backOff: hour, signal: abort.signal, onFailure, pause: undefined });
   await expect(outcome).rejects.toMatchObject({ name: 'AbortError' });
   const stopping = new AbortController();
-  const options = { backoff: hour, isWorthwhile: () => true, onFailure, signal: stopping.signal };
+  const options = { backOff: hour, isWorthwhile: () => true, onFailure, signal: stopping.signal };
   const hanging = retryUntilDone(never, options);
   stopping.abort();
   await expect(hanging).rejects.toThrow('aborted');

@@ -1,6 +1,6 @@
 /** Waiting for work that may never end. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { abortable } from '@meterline/catalog/plain';
+import { abortable, backOffMs } from '@meterline/catalog/plain';
 
 /** @throws the answer's own error, or one that names the server when the answer takes longer */
 export async function inTime<T>(server: string, answer: Promise<T>, timeoutMs: number): Promise<T> {
@@ -26,7 +26,7 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 export interface RetryOptions {
-  readonly backoff: { readonly firstMs: number; readonly maxMs: number };
+  readonly backOff: Parameters<typeof backOffMs>[1];
   /** Whether another attempt can help; when not, the error is thrown. */
   readonly isWorthwhile: (error: unknown) => boolean;
   readonly onFailure: (error: unknown) => void;
@@ -36,12 +36,12 @@ export interface RetryOptions {
 }
 
 /**
- * Tries for as long as it takes, with exponential backoff and jitter.
+ * Tries for as long as it takes.
  * @throws the attempt's error when a retry is not worthwhile; the signal's reason once it is aborted, even while an
  * attempt is still waiting for a server that does not answer
  */
 export async function retryUntilDone<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { backoff, isWorthwhile, onFailure, signal, pause = sleep } = options;
+  const { backOff, isWorthwhile, onFailure, signal, pause = sleep } = options;
   for (let failures = 0; ; failures += 1) {
     signal.throwIfAborted();
     try {
@@ -50,8 +50,7 @@ export async function retryUntilDone<T>(attempt: () => Promise<T>, options: Retr
       signal.throwIfAborted();
       if (!isWorthwhile(error)) throw error;
       onFailure(error);
-      const longest = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(failures, 30));
-      await pause(longest * (0.5 + Math.random() / 2), signal);
+      await pause(backOffMs(failures, backOff), signal);
     }
   }
 }

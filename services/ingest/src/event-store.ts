@@ -16,7 +16,7 @@ import type { Counter } from 'prom-client';
 import { divideByAge, type Intake, rejectedLater, tooOldBefore } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 
-const BACKOFF = { firstMs: 200, maxMs: 10_000 };
+const BACK_OFF = { firstMs: 200, longestMs: 10_000 };
 
 /** The accepted events of a job, or some of them. */
 type Part = Pick<Intake, 'job' | 'accepted'>;
@@ -190,7 +190,7 @@ export class EventStore {
     isWorthwhile: (error: unknown) => boolean = () => true,
   ): Promise<T> {
     const done = await retryUntilDone(work, {
-      backoff: BACKOFF,
+      backOff: BACK_OFF,
       signal: this.#options.signal,
       isWorthwhile,
       onFailure: (error) => {

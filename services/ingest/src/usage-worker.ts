@@ -6,7 +6,7 @@
  * harmless.
  */
 
-import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
+import { backOffMs, type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { RedisClient } from '@meterline/service/access';
 import { isConnectionError, workerOptions } from '@meterline/service/queue';
@@ -19,8 +19,7 @@ import type { IngestMetrics } from './metrics.js';
 
 const RETRY_MS = 1_000;
 /** How long a late job that finds too many of its kind in work is left in the queue: at first, and after some times. */
-const FIRST_DEFERRAL_MS = 2_000;
-const LONGEST_DEFERRAL_MS = 15_000;
+const DEFERRAL = { firstMs: 2_000, longestMs: 15_000 };
 const TOLERATED_CLOCK_MS = 10_000;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
@@ -268,8 +267,7 @@ export class UsageWorker {
 
   /** Puts the job behind those that wait, each time for longer, so that its place is free for others. */
   async #defer(job: Job<string, void>, token: string | undefined): Promise<never> {
-    const longest = Math.min(LONGEST_DEFERRAL_MS, FIRST_DEFERRAL_MS * 2 ** Math.max(0, job.attemptsStarted - 1));
-    await job.moveToDelayed(Date.now() + Math.ceil(longest * (0.5 + Math.random() / 2)), token);
+    await job.moveToDelayed(Date.now() + backOffMs(Math.max(0, job.attemptsStarted - 1), DEFERRAL), token);
     this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
     this.#onProgress();
     throw new DelayedError();

@@ -1,9 +1,9 @@
 /** Failures: whether the page tries again by itself, and what it shows. */
+import { backOffMs } from '@meterline/catalog/plain';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { accountName } from '../view/view.js';
 
-const FIRST_DELAY_MS = 1_000;
-const LONGEST_DELAY_MS = 15_000;
+const BACK_OFF = { firstMs: 1_000, longestMs: 15_000 };
 /** A person waits for an export: they are told when it does not come, or not soon. */
 const EXPORT_RETRIES = 4;
 const LONGEST_EXPORT_WAIT_MS = 60_000;
@@ -25,10 +25,10 @@ export function shouldRetryExport(failures: number, error: Error): boolean {
   return failures < EXPORT_RETRIES && shouldRetry(error) && retryDelay(failures, error) <= LONGEST_EXPORT_WAIT_MS;
 }
 
-/** Milliseconds: as long as the service asks for, or else twice as long as the last time. @param failures before this one */
+/** Milliseconds: as long as the service asks for, or else without jitter, since the page counts them down. @param failures before this one */
 export function retryDelay(failures: number, error: Error): number {
   const asked = error instanceof MeterlineError ? error.retryAfter : undefined;
-  return asked === undefined ? Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS) : asked * 1_000;
+  return asked === undefined ? backOffMs(failures, BACK_OFF, 1) : asked * 1_000;
 }
 
 export interface Problem {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { abortable } from './abortable.js';
+import { abortable } from './waiting.js';
 
 it('abortable passes on the result or the error of the work, and leaves no listener on a signal that outlives it', async () => {
   const { signal } = new AbortController();

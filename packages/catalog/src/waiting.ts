@@ -13,3 +13,17 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
     work.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve, reject);
   });
 }
+
+/**
+ * Milliseconds to wait after a failure: twice as long after each, up to the longest. The wait is between half of that and all of it, so that
+ * not all who failed at one moment come back at one moment.
+ * @param failures before this one
+ * @param random 0 to 1; 1 for no jitter
+ */
+export function backOffMs(
+  failures: number,
+  { firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number },
+  random = Math.random(),
+): number {
+  return Math.round(Math.min(longestMs, firstMs * 2 ** failures) * (0.5 + random / 2));
+}
