@@ -1,7 +1,7 @@
 /**
  * Checks what would be published, before it is: `npm run check:packages`. A workspace is private, or its manifest is whole, its
  * tarball has what its manifest promises, and its version is that of the release. In CI the repository and the tag are compared as
- * well. Prints each fault with its package, and exits with 1 if there is one.
+ * well. Prints each error with its package, and exits with 1 if there is one.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -21,19 +21,19 @@ const published = packages.filter((workspace) => workspace.private !== true);
 const { version } = await readJson('package.json');
 const changelog = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
 
-const faults = [];
-if (!changelog.includes(`\n## ${version}`)) faults.push(`CHANGELOG.md has no section "## ${version}"`);
+const problems = [];
+if (!changelog.includes(`\n## ${version}`)) problems.push(`CHANGELOG.md has no section "## ${version}"`);
 const { GITHUB_REF_TYPE, GITHUB_REF_NAME, GITHUB_REPOSITORY } = process.env;
 if (GITHUB_REF_TYPE === 'tag' && GITHUB_REF_NAME !== `v${version}`) {
-  faults.push(`the tag is ${GITHUB_REF_NAME}, and the version ${version}`);
+  problems.push(`the tag is ${GITHUB_REF_NAME}, and the version ${version}`);
 }
-for (const found of await Promise.all(published.map(faultsOf))) faults.push(...found);
+for (const found of await Promise.all(published.map(problemsOf))) problems.push(...found);
 
-for (const fault of faults) console.error(`✗ ${fault}`);
-if (faults.length > 0) process.exit(1);
+for (const problem of problems) console.error(`✗ ${problem}`);
+if (problems.length > 0) process.exit(1);
 console.log(`✓ ${published.map(({ name }) => `${name}@${version}`).join(', ')}`);
 
-async function faultsOf(manifest) {
+async function problemsOf(manifest) {
   const { folder, name, exports = {}, dependencies = {} } = manifest;
   const found = [];
   const must = (holds, words) => holds || found.push(`${name}: ${words}`);

@@ -37,7 +37,7 @@ const long = [
   jest('tests on two shards', ON_TWO_SHARDS, TWO_SHARDS),
   // Both wait more than they work.
   [
-    { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--lanes', '4'] },
+    { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--parallel', '4'] },
     { name: 'five minutes of steady traffic', args: ['dist/soak/main.js', '--minutes', '5'] },
   ],
   { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },

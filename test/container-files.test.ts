@@ -57,11 +57,11 @@ const single = z
 
 describe('docker-compose.yml', () => {
   it('gets every secret that it asks for from docker/secrets.sh, and no other', async () => {
-    const asked = new Set([...compose.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
+    const requested = new Set([...compose.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
     const script = await text('docker/secrets.sh');
     const [, names = ''] = /for name in ([\w\s\\]+); do/.exec(script) ?? [];
     const made = [...(names.match(/\w+/g) ?? []).map((name) => `${name}_PASSWORD`), 'CURSOR_SECRET'];
-    expect(new Set(made)).toEqual(asked);
+    expect(new Set(made)).toEqual(requested);
   });
 
   it('gives each service a user of its own in Redis and ClickHouse', () => {

@@ -98,11 +98,11 @@ function queryMix(account: string, client: number): () => string {
   const paths = QUERIES.flatMap((query, index) =>
     Array.from({ length: MIX[index] ?? 0 }, () => metricsPath(account, query)),
   );
-  let asked = client * 7;
+  let requested = client * 7;
   return () => {
     // 11 and the number of paths have no common factor, so that the kinds of requests alternate.
-    asked += 11;
-    return paths[asked % paths.length] ?? '';
+    requested += 11;
+    return paths[requested % paths.length] ?? '';
   };
 }
 
@@ -170,11 +170,11 @@ export const neighbours: Bench = {
         }
         return times;
       };
-      let [isOn, answered] = [true, 0];
+      let [isOn, responded] = [true, 0];
       const askGreedily = async () => {
         while (isOn) {
           const { status } = await http.get(url + greedyPath, { authorization: `Bearer ${greedyKey}` });
-          if (status === 200) answered += 1;
+          if (status === 200) responded += 1;
         }
       };
       await askPolitely(WARM_UP_MS);
@@ -182,20 +182,20 @@ export const neighbours: Bench = {
       // At the end of the round the connections are closed.
       const clients = Array.from({ length: CLIENTS }, () => askGreedily().catch(() => undefined));
       await askPolitely(WARM_UP_MS);
-      answered = 0;
+      responded = 0;
       const beside = await askPolitely(ROUND_MS).finally(() => {
         isOn = false;
         http.close();
       });
       await Promise.all(clients);
-      return { alone, beside, answered };
+      return { alone, beside, responded };
     };
-    const { alone, beside, answered } = await fixture.withQuery(product, work, {});
+    const { alone, beside, responded } = await fixture.withQuery(product, work, {});
     await fixture.drop(DATABASE);
     const [p95Alone, p95] = [percentile(alone, 0.95), percentile(beside, 0.95)];
     const peers = [
       { what: 'alone', value: p95Alone, unit: 'ms' },
-      { what: `responses to the ${CLIENTS}`, value: (1000 * answered) / ROUND_MS, unit: 'requests/s' },
+      { what: `responses to the ${CLIENTS}`, value: (1000 * responded) / ROUND_MS, unit: 'requests/s' },
     ] as const;
     const goal = atMost(3, p95Alone);
     return [figure(`p95 of one client beside ${CLIENTS} of another account`, 'ms', [p95], { beside: peers, goal })];

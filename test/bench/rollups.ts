@@ -92,7 +92,7 @@ async function mostMemory(warehouse: Warehouse, work: Promise<unknown>): Promise
 
 /** Late are events of each hour of the last day, of each account. Two accounts are asked about; one has dirty hours. */
 const LATE = { database: 'late', accounts: 1_000, hours: 24, end: Date.UTC(2025, 8, 21) };
-const ASKED = { days: 30, eventsPerHour: 50, dirtyHours: 100, queriesPerRun: 20 };
+const SETUP = { days: 30, eventsPerHour: 50, dirtyHours: 100, queriesPerRun: 20 };
 const RUNS = 15;
 
 export const late: Bench = {
@@ -124,7 +124,7 @@ function lateEvents(): EventRows[] {
 }
 
 function usageOf(accountId: string): EventRows[] {
-  const { days, eventsPerHour } = ASKED;
+  const { days, eventsPerHour } = SETUP;
   return rowsOf(days * 24 * eventsPerHour, (number) => ({
     ...{ eventId: randomUUID(), accountId, resourceName: `resource-${number % eventsPerHour}` },
     timestamp: LATE.end - (1 + Math.floor(number / eventsPerHour)) * MS_PER_HOUR,
@@ -155,7 +155,7 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure> {
 }
 
 async function queryOfDirtyHours(context: BenchContext, warehouse: Warehouse): Promise<Figure> {
-  const { days, dirtyHours, queriesPerRun } = ASKED;
+  const { days, dirtyHours, queriesPerRun } = SETUP;
   const { database, end } = LATE;
   const hourOf = (number: number) => Math.floor((number * days * 24) / dirtyHours);
   const dirty = (number: number) => ({ accountId: 'dirty', timestamp: end - (1 + hourOf(number)) * MS_PER_HOUR });

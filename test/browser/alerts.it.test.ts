@@ -62,24 +62,24 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByRole('button', { name: 'Set an alert' }).waitFor();
 });
 
-it('the secret of a new alert is shown also when its panel was closed before the answer came', async () => {
+it('the secret of a new alert is shown also when its panel was closed before the response came', async () => {
   const page = await open('acme', 'admin');
   await press(page, 'Set an alert');
   await page.getByLabel('Name').fill('Slow');
   await page.getByLabel('Amount, USD a month').fill('150');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
-  let answer = () => {};
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve;
+  let response = () => {};
+  const responded = new Promise<void>((resolve) => {
+    response = resolve;
   });
   await page.route(/\/alerts$/, async (route) => {
-    if (route.request().method() === 'POST') await answered;
+    if (route.request().method() === 'POST') await responded;
     await route.continue();
   });
   await press(page, 'Create the alert');
   await page.getByRole('button', { name: 'Cancel', disabled: true }).waitFor();
   await page.keyboard.press('Escape');
-  answer();
+  response();
   await press(page, 'Alerts');
   expect(await page.getByRole('status', { name: 'Secret' }).locator('code').textContent()).toMatch(/^whsec_/);
 });
@@ -134,9 +134,9 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
 it('an API without alerts has none on the page', async () => {
   const prepare = (shown: Page) => shown.route(/\/alerts\?/, (route) => route.fulfill({ status: 404, json: {} }));
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
-  const asked = page.waitForResponse(/\/alerts\?/);
+  const requested = page.waitForResponse(/\/alerts\?/);
   await tableRows(page);
-  await asked;
+  await requested;
   expect(await page.getByRole('button', { name: /alert/i }).count()).toBe(0);
   await page.getByRole('button', { name: 'Table', exact: true }).click();
 });

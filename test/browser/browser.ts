@@ -17,7 +17,7 @@ import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { ACME } from './acme.js';
 
 /** For one thing to appear; generous, because the machine may be busy with other tests. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
 export interface Explorer {
@@ -121,7 +121,7 @@ export interface VisitedPage {
 export async function visitIn(context: BrowserContext, url: string, options: Visit = {}): Promise<VisitedPage> {
   const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultTimeout(TIMEOUT_MS);
   // Not the driver's own clock: it replaces Date, and date-fns does not recognise the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);
@@ -137,7 +137,7 @@ export async function visitIn(context: BrowserContext, url: string, options: Vis
 }
 
 /**
- * Shows another view in an open page, as the back and forward buttons do, and waits for its answer. Nothing is loaded
+ * Shows another view in an open page, as the back and forward buttons do, and waits for its response. Nothing is loaded
  * again, which is what takes most of the time of a visit.
  */
 export async function showView(page: Page, view: string): Promise<void> {
@@ -171,7 +171,7 @@ function watchOffences(page: Page, url: string): string[] {
   return offences;
 }
 
-/** The table of groups, once it shows the answer to the last question. */
+/** The table of groups, once it shows the response to the last query. */
 function settledGroups(page: Page) {
   return page.getByRole('region', { name: 'Groups', exact: true }).and(page.locator('[aria-busy=false]'));
 }

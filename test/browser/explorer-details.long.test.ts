@@ -104,14 +104,14 @@ it('a choice while another breakdown is on its way changes that one', async () =
     release = resolve;
   });
   await page.route(/groupBy=workspace/, (route) => released.then(() => route.continue()));
-  const asked: string[] = [];
-  page.on('request', (request) => void asked.push(request.url()));
+  const requested: string[] = [];
+  page.on('request', (request) => void requested.push(request.url()));
   await choose(page, 'Group by', 'Workspace');
   await page.getByRole('button', { name: 'Table', exact: true }).click();
   await setFilter(page, 'Type', { values: ['Agent'] });
   await page.getByText('Type: Agent').waitFor();
   // The month and its forecast are of what is on the screen: the one before.
-  expect(asked.filter((url) => url.includes('resourceType=agent') && !url.includes('groupBy'))).toEqual([]);
+  expect(requested.filter((url) => url.includes('resourceType=agent') && !url.includes('groupBy'))).toEqual([]);
   release();
   await header(page, 'Workspace');
   expect(viewOf(page)).toMatchObject({ group: 'workspace', show: 'table', type: 'agent' });
@@ -127,7 +127,7 @@ it('the breakdown is not opened where nothing has been used yet', async () => {
   expect(viewOf(page)).toEqual(view);
 });
 
-it('the breakdown can be walked by keyboard, and is announced', async () => {
+it('the breakdown can be read by keyboard, and is announced', async () => {
   const page = await explorer().open();
   await tableRows(page);
   const chart = page.getByRole('slider');

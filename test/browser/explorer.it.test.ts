@@ -94,15 +94,15 @@ it('the figures are read again each minute, but not where that would store all g
   const view = 'account=acme&live=1&sort=name&group=resource_name';
   const { page } = await explorer().visit({ key: explorer().key, view });
   await page.getByText('1–25 of 134 groups').waitFor();
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
+  const requested: string[] = [];
+  page.on('request', (request) => requested.push(request.url()));
   await page.evaluate(() => {
     const later = Date.now() + 120_000;
     Date.now = () => later;
     document.dispatchEvent(new Event('visibilitychange'));
   });
   await page.getByText('as of 12:00:00 UTC, paused').waitFor();
-  expect(asked).toEqual([]);
+  expect(requested).toEqual([]);
   const read = page.waitForRequest(/\/metrics\?/);
   await showView(page, 'account=acme&live=1&group=resource_name');
   const first = await read;
@@ -115,15 +115,15 @@ it('the figures are read again each minute, but not where that would store all g
   await unfoldFilters(page);
   await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: 'Resource' }).click();
   await page.getByRole('option', { name: 'nightly' }).waitFor();
-  asked.length = 0;
+  requested.length = 0;
   await page.evaluate(() => {
     const later = Date.now() + 120_000;
     Date.now = () => later;
     document.dispatchEvent(new Event('visibilitychange'));
   });
   await page.getByText('as of 12:04:00 UTC').waitFor();
-  expect(asked.filter((url) => /resolution=monthly/.test(url))).toEqual([]);
-  expect(asked.filter((url) => /12%3A02.*groupBy=resource_name/.test(url))).toEqual([]);
+  expect(requested.filter((url) => /resolution=monthly/.test(url))).toEqual([]);
+  expect(requested.filter((url) => /12%3A02.*groupBy=resource_name/.test(url))).toEqual([]);
 });
 
 it('the figures of the chart are there as a table, where the other groups are the rest to the last digit', async () => {
@@ -176,8 +176,8 @@ it('a filter leaves out what is chosen, also one of more names than a filter may
   await page.getByRole('button', { name: 'Copy as' }).click();
   const command = (await page.locator('.copy pre').textContent()) ?? '';
   const [, url = ''] = /'(http[^']+)'/.exec(command) ?? [];
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${explorer().key}` } });
-  expect(await answer.text()).toContain('"totalCost":35.015');
+  const response = await fetch(url, { headers: { authorization: `Bearer ${explorer().key}` } });
+  expect(await response.text()).toContain('"totalCost":35.015');
   expect(command).not.toContain(explorer().key);
   await page.keyboard.press('Escape');
   await setFilter(page, 'Instance', { values: ['no instance id'], mode: 'All but' });
@@ -232,7 +232,7 @@ it('the comparison with the period before goes back whole weeks, in money and in
   const page = await explorer().open();
   await chooseOption(page, 'Compare with', 'The period before');
   await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
-  // The rows of the period before and its sum come with answers of their own, in any order.
+  // The rows of the period before and its sum come with responses of their own, in any order.
   for (const name of ['+$8.00 +25.0%', '+$43.02 +134.4%']) await page.getByRole('cell', { name }).waitFor();
   const rows = await tableRows(page);
   expect(rows).toContainEqual(['Agent', '$40.00', '53.3%', '$32.00', '+$8.00 +25.0%']);

@@ -36,7 +36,7 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-/** A view in the shared page; with another key, or for answers that must not be cached, in a page of its own. */
+/** A view in the shared page; with another key, or for responses that must not be cached, in a page of its own. */
 async function open(view = 'account=acme', key?: string): Promise<Page> {
   return key === undefined ? explorer().open(view) : (await explorer().visit({ key, view })).page;
 }
@@ -164,7 +164,7 @@ it.each([
   const page = await open('account=acme&group=resource_type', explorer().key);
   await tableRows(page);
   await page.route(METRICS, fail);
-  // A minute later it asks another question: nothing is known of the answer.
+  // A minute later it asks another query: nothing is known of the response.
   await page.evaluate(() => {
     const later = Date.now() + 60_000;
     Date.now = () => later;
@@ -172,9 +172,9 @@ it.each([
   await page.getByRole('button', { name: /^Refresh/ }).click();
   await page.getByText(`${problem} The figures are of 12:00:00 UTC.`).waitFor();
   for (let failures = 1; failures < 8; failures += 1) {
-    const asked = page.waitForEvent('request', (request) => METRICS.test(request.url()));
+    const requested = page.waitForEvent('request', (request) => METRICS.test(request.url()));
     await page.getByRole('button', { name: 'Try now' }).click();
-    await asked;
+    await requested;
   }
   expect(await page.getByRole('row', { name: /^Agent/ }).isVisible()).toBe(true);
   await page.unroute(METRICS);

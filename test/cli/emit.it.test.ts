@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
 import { runCommand } from './run-command.js';
 
-let site: CollectorFixture;
+let fixture: CollectorFixture;
 let account: string;
 let env: Record<string, string>;
 beforeAll(async () => {
-  site = await startCollectorFixture();
-  const { key, ...other } = await site.account();
+  fixture = await startCollectorFixture();
+  const { key, ...other } = await fixture.account();
   account = other.account;
-  env = { COLLECTOR_URL: `${site.service.url}/v0/`, METERLINE_EMITTER_KEY: key };
+  env = { COLLECTOR_URL: `${fixture.service.url}/v0/`, METERLINE_EMITTER_KEY: key };
 });
-afterAll(() => site.close());
+afterAll(() => fixture.close());
 
 const text = (events: readonly object[]) => events.map((one) => JSON.stringify(one)).join('\n');
 const EVENTS = text([event(), event({ eventId: 'order 1' }), event({ usage: -1 })]);
@@ -24,13 +24,13 @@ it('emit sends what is in the file, and names the lines that the collector rejec
   expect(run.stderr).toMatch(
     /^standard input:1: not JSON: .*\nstandard input:4: invalid_usage: .*\nmeterline: 2 lines rejected by the collector\n$/,
   );
-  expect((await site.takeJobs()).flat()).toHaveLength(3);
+  expect((await fixture.takeJobs()).flat()).toHaveLength(3);
 });
 
 it('emit --dry-run asks the collector, which keeps nothing', async () => {
   const run = await emit(['--account', account, '--dry-run', '--json'], EVENTS);
   expect([run.code, JSON.parse(run.stdout)]).toMatchObject([5, { validEvents: 2, badLines: 1 }]);
-  expect(await site.takeJobs()).toEqual([]);
+  expect(await fixture.takeJobs()).toEqual([]);
 });
 
 it.each<[string, Record<string, unknown>, number, RegExp]>([

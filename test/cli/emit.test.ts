@@ -12,14 +12,14 @@ type Respond = (response: ServerResponse, events: readonly Event[]) => void;
 let server: Server;
 let url: string;
 /** Answers, one after the other; the last one all that come later. */
-let answers: Respond[];
+let responses: Respond[];
 let requests: (readonly Event[])[];
 beforeEach(async () => {
   requests = [];
   server = createServer(async (request, response) => {
     const events = (await json(request)) as Event[];
     requests.push(events);
-    (answers[requests.length - 1] ?? answers.at(-1))?.(response, events);
+    (responses[requests.length - 1] ?? responses.at(-1))?.(response, events);
   });
   url = await listening(server);
 });
@@ -46,7 +46,7 @@ const receipt =
     const rejected = events.filter(isRejected).length;
     response.writeHead(status).end(JSON.stringify({ accepted: events.length - rejected, rejected, results }));
   };
-const answer =
+const result =
   (code: number, error?: string, message?: string, headers = {}): Respond =>
   (response) => {
     const body = error === undefined ? { results: [] } : { code, error, message, requestId: 'r' };
@@ -54,7 +54,7 @@ const answer =
   };
 
 it('every line is sent as it is, in requests of at most the batch size', async () => {
-  answers = [receipt()];
+  responses = [receipt()];
   const usages = [3, '03.0', '3', 'é\u2028'].map((usage) => JSON.stringify({ accountId: 'acme', usage }));
   const run = await emit([`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3']);
   expect(run).toMatchObject({ code: 0, stdout: 'Sent 4 events in 2 jobs, up to line 4.\n' });
@@ -62,7 +62,7 @@ it('every line is sent as it is, in requests of at most the batch size', async (
 });
 
 it('lines that are no events are not sent, and are named with their numbers, the first hundred', async () => {
-  answers = [receipt()];
+  responses = [receipt()];
   const bad = await emit([line(1), 'nope', '[1]', line(2)], ['--json']);
   const notJson = expect.stringMatching(/^not JSON: /);
   const listedBadLines = [
@@ -100,16 +100,16 @@ it('a collector that is not there is named', async () => {
 });
 
 it.each([
-  ['200 with no word for any event', answer(200), [], 1],
-  ['404 with no word for any event', answer(404), [], 1],
-  ['503 with no word for any event', answer(503, undefined, undefined, { 'retry-after': '0' }), [], 4],
-  ['202 with no word for any event', answer(202), [], 1],
+  ['200 with no word for any event', result(200), [], 1],
+  ['404 with no word for any event', result(404), [], 1],
+  ['503 with no word for any event', result(503, undefined, undefined, { 'retry-after': '0' }), [], 4],
+  ['202 with no word for any event', result(202), [], 1],
   ['200, which is that of a check,', receipt(undefined, 200), [], 1],
   ['202 to a check', receipt(undefined, 202), ['--dry-run'], 1],
-] as const)('an answer of %s does not count as sent', async (_what, respond, args, code) => {
-  answers = [respond];
+] as const)('a response of %s does not count as sent', async (_what, respond, args, code) => {
+  responses = [respond];
   const run = await emit([line(1)], args);
-  expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringContaining('unexpected_answer') });
+  expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringContaining('unexpected_response') });
   if (args.length === 0) expect(run.stderr).toContain('Sent 0 events in 0 jobs');
 });
 
@@ -118,12 +118,12 @@ it('a request whose answer is cut off is sent again', async () => {
     response.writeHead(202, { 'content-length': 100 }).write('{"accepted":1');
     setImmediate(() => response.destroy());
   };
-  answers = [cutOff, receipt()];
+  responses = [cutOff, receipt()];
   expect(await emit([line(1)])).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 job, up to line 1.\n' });
 });
 
 it('what was sent of one account is said also when the next one is not allowed', async () => {
-  answers = [receipt(({ eventId }) => eventId === 'event-2'), answer(403, 'forbidden', 'Access denied.')];
+  responses = [receipt(({ eventId }) => eventId === 'event-2'), result(403, 'forbidden', 'Access denied.')];
   const run = await emit([line(1, 'a'), line(2, 'a'), line(3, 'b')]);
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(
@@ -132,8 +132,8 @@ it('what was sent of one account is said also when the next one is not allowed',
 });
 
 it('a body that is too large is halved until it is not, and an event that is too large alone is a rejected line', async () => {
-  const tooLarge = answer(413, 'body_too_large', 'The body may have 5 bytes.');
-  answers = [
+  const tooLarge = result(413, 'body_too_large', 'The body may have 5 bytes.');
+  responses = [
     (response, events) =>
       (events.some(({ eventId }) => eventId === 'event-3') ? tooLarge : receipt())(response, events),
   ];
@@ -143,11 +143,11 @@ it('a body that is too large is halved until it is not, and an event that is too
 });
 
 it.each<[string, Respond]>([
-  ['for an answer', () => undefined],
-  ['to send again', answer(503, 'busy', 'Busy.', { 'retry-after': '25' })],
+  ['for a response', () => undefined],
+  ['to send again', result(503, 'busy', 'Busy.', { 'retry-after': '25' })],
 ])('a command that waits %s ends with Ctrl-C', async (_what, respond) => {
   const interruptOn = new Promise<void>((resolve) => {
-    answers = [
+    responses = [
       (...request) => {
         respond(...request);
         setImmediate(resolve);

@@ -20,10 +20,10 @@ const REDIS = { REDIS_URL: testRedisUrl() };
 
 it('the command is a process with its version on stdout, or its fault on stderr and in its exit code', async () => {
   const lines = [['--version'], ['migrate', '--help'], ['bogus']];
-  const [version, help, fault] = await Promise.all(lines.map((line) => runMeterline(line)));
+  const [version, help, problem] = await Promise.all(lines.map((line) => runMeterline(line)));
   expect(version).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
   expect(help).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('Exit codes: 0 done, 1 failed') });
-  expect(fault).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown command 'bogus'") });
+  expect(problem).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown command 'bogus'") });
 });
 
 it('output that finds no room is a failure, and told', async () => {

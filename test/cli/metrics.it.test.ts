@@ -171,8 +171,8 @@ describe('JSON and CSV', () => {
 
   it('--json --compare has the time before in a second line: whole weeks earlier with period', async () => {
     const { stdout } = await run([...MONTH, '--compare', 'period', '--json'], initech);
-    const answers = stdout.trimEnd().split('\n');
-    const found = answers.map((line) => JSON.parse(line));
+    const responses = stdout.trimEnd().split('\n');
+    const found = responses.map((line) => JSON.parse(line));
     expect(found.map(({ startTime, endTime, summary }) => [startTime, endTime, summary.totalCost])).toEqual([
       ['2025-10-01T00:00:00Z', '2025-11-01T00:00:00Z', 50],
       ['2025-08-27T00:00:00Z', '2025-09-27T00:00:00Z', 4.5],
@@ -235,7 +235,7 @@ describe('JSON and CSV', () => {
 
 describe('pages whose answer changes', () => {
   /** Reads an account of its own, two groups at a time; calls `before` before each request with a cursor, the first being 1. */
-  async function walk(accountId: string, before: (withCursor: number) => void, form: readonly string[]) {
+  async function runBeside(accountId: string, before: (withCursor: number) => void, form: readonly string[]) {
     await api.seed(
       [9, 7, 5, 3, 1].map((cost) => event({ accountId, resourceName: `box-${cost}`, cost: String(cost) })),
     );
@@ -246,9 +246,9 @@ describe('pages whose answer changes', () => {
     };
     const env = await as(accountId);
     const args = [...MONTH, '--group-by', 'resource_name', '--limit', '2', '--all', ...form];
-    const walked = await withApiProxy(api.url, interfere, (url) => run(args, { ...env, METERLINE_API_URL: url }));
+    const result = await withApiProxy(api.url, interfere, (url) => run(args, { ...env, METERLINE_API_URL: url }));
     api.clock.now = NOW;
-    return walked;
+    return result;
   }
   const DAY_MS = 25 * 3_600_000;
 
@@ -258,7 +258,7 @@ describe('pages whose answer changes', () => {
       const expire = (withCursor: number) => {
         api.clock.now = withCursor === 2 ? new Date(NOW.getTime() + DAY_MS) : NOW;
       };
-      const { code, stdout, stderr } = await walk(`late${form}`, expire, form);
+      const { code, stdout, stderr } = await runBeside(`late${form}`, expire, form);
       // Each group once, in whatever form.
       expect([code, stdout.match(/box-\d/g)?.sort()]).toEqual([0, ['box-1', 'box-3', 'box-5', 'box-7', 'box-9']]);
       expect(stderr).toBe(
@@ -271,10 +271,10 @@ describe('pages whose answer changes', () => {
     const expire = () => {
       api.clock.now = new Date(api.clock.now.getTime() + DAY_MS);
     };
-    expect(await walk('never', expire, ['--json'])).toMatchObject({
+    expect(await runBeside('never', expire, ['--json'])).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('The answer changed while its pages were read: run the command again'),
+      stderr: expect.stringContaining('The response changed while its pages were read: run the command again'),
     });
   });
 });
@@ -315,7 +315,7 @@ describe('explain', () => {
     });
   });
 
-  it('explain says how to go on, prints the answer as it is, and that there is nothing', async () => {
+  it('explain says how to go on, prints the response as it is, and that there is nothing', async () => {
     const first = await run([...HOUR, '--limit', '1'], globex);
     // A cursor is of one window.
     const [, from, to, cursor = ''] = /--from (\S+) --to (\S+) --cursor (\S+)\n$/.exec(first.stderr) ?? [];

@@ -87,7 +87,7 @@ it('reprice shows with --dry-run what would change, writes nothing, and then cha
   const before = await sums();
 
   const other = await bookFile('other.json', 3, '0.000023');
-  const rehearsal = await reprice(['--book', other, '--dry-run', '--json']);
+  const preview = await reprice(['--book', other, '--dry-run', '--json']);
   const dimensions = [
     { billingDimension: SANDBOX, events: 2, changed: 2, before: '0.000015333333', after: '0.000030666667' },
     { billingDimension: 'job_compute_runtime_gbs', events: 1, changed: 0, before: '0.000006', after: '0.000006' },
@@ -100,7 +100,7 @@ it('reprice shows with --dry-run what would change, writes nothing, and then cha
     dimensions,
     total: { events: 3, changed: 2, before: '0.000021333333', after: '0.000036666667', difference: '0.000015333334' },
   };
-  expect(JSON.parse(rehearsal.stdout)).toMatchObject({ ...result, dryRun: true });
+  expect(JSON.parse(preview.stdout)).toMatchObject({ ...result, dryRun: true });
   expect(await sums()).toEqual(before);
   expect(await isRegistered(3)).toBe(false);
 
@@ -176,7 +176,7 @@ it('reprice says that it can go on when ClickHouse goes away while it runs', asy
   };
   const ended = await reprice(['--book', twice, '--step', '25'], {
     env: { CLICKHOUSE_URL: proxies.map(({ port }) => `http://127.0.0.1:${port}`).join(',') },
-    stdin: { at: '100 done', answer: refuse },
+    stdin: { at: '100 done', response: refuse },
   });
   await Promise.all(proxies.map((proxy) => proxy.close()));
   expect(ended).toMatchObject({ code: 1, stdout: '' });
@@ -189,7 +189,7 @@ it('reprice says that it can go on when ClickHouse goes away while it runs', asy
 });
 
 it.each([
-  ['of a rehearsal', ['--dry-run'], 'interrupted; nothing was changed'],
+  ['of a dry run', ['--dry-run'], 'interrupted; nothing was changed'],
   ['between two steps', [], 'interrupted. Run the same command again: it does the rest, and nothing twice.'],
 ])('reprice stops at Ctrl-C %s and says what is left', async (_when, args, words) => {
   await ingest(events(1_000));
@@ -286,11 +286,11 @@ it('erase leaves nothing of an account whose name was typed, and everything of i
 
 it('erase says so when rows have been stored meanwhile, and erases them when it runs again', async () => {
   await fill(accountId);
-  const answer = async () => {
+  const response = async () => {
     await product.send(event(5, { timestamp: '2026-04-01T00:00:00Z' }));
     return `${accountId}\n`;
   };
-  expect(await erase([], { stdin: { at: 'Type the name', answer } })).toMatchObject({
+  expect(await erase([], { stdin: { at: 'Type the name', response } })).toMatchObject({
     code: 1,
     stdout: `Erased ${ERASED}\n`,
     stderr: expect.stringContaining(`rows of ${accountId} were stored meanwhile, 1 so far; stop its producers`),

@@ -124,10 +124,10 @@ it('replay sends an event with its field fixed, which then counts, and is no rej
 it('replay says with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
   await product.send(event(1, { usage: -1 }), event(2, { usage: -1, void: 1 }));
   const dryRun = ['--edit', 'usage=1', '--dry-run'];
-  const rehearsal = await rejected(['replay', '--all', '--account', accountId, ...dryRun, '--json']);
-  expect(JSON.parse(rehearsal.stdout)).toMatchObject([
-    { verdict: 'still invalid_void: void must be true or false' },
-    { verdict: 'valid' },
+  const preview = await rejected(['replay', '--all', '--account', accountId, ...dryRun, '--json']);
+  expect(JSON.parse(preview.stdout)).toMatchObject([
+    { outcome: 'still invalid_void: void must be true or false' },
+    { outcome: 'valid' },
   ]);
   const [, id = ''] = await ids();
   const one = await rejected(['replay', id, ...dryRun]);
@@ -226,13 +226,13 @@ it('discard deletes what a producer whose clock is ahead has sent, but not what 
 
 it('discard leaves what is rejected while it asks, of a job that was queued before', async () => {
   await product.send(event(1, { usage: -1 }));
-  const answer = async () => {
+  const response = async () => {
     await enqueueData(product.queue, { events: [event(2, { usage: -1 })] }, { timestamp: Date.now() - 3_600_000 });
     await drained(product.queue);
     return 'yes\n';
   };
   const args = ['discard', '--all', '--account', accountId];
-  const { stdout } = await rejected(args, { stdin: { at: 'Type yes:', answer } });
+  const { stdout } = await rejected(args, { stdin: { at: 'Type yes:', response } });
   expect([stdout, (await ids()).length]).toEqual(['Discarded 1.\n', 1]);
 });
 

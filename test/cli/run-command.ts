@@ -18,7 +18,7 @@ export interface MeterlineOptions {
   /** On top of PATH, HOME and TZ only, so that a developer's own variables change nothing. */
   readonly env?: Readonly<Record<string, string>>;
   /** What is typed: at once, or in answer to what appears on stderr. */
-  readonly stdin?: string | { readonly at: string; readonly answer: () => Promise<string> };
+  readonly stdin?: string | { readonly at: string; readonly response: () => Promise<string> };
   /** Ends the command as soon as this appears on stderr. */
   readonly interruptAt?: string | RegExp;
   /** Ends the command when this resolves. */
@@ -81,7 +81,7 @@ function follow({ stdin, stdout, stderr, interrupt }: Followed, options: Meterli
     // Once: a second one would end the process at once.
     if (interruptAt !== undefined && appears(interruptAt)) interrupt();
     if (typeof typed === 'string' || !appears(typed.at)) return;
-    typed.answer().then(
+    typed.response().then(
       (text) => stdin.end(text),
       (error: Error) => stdin.destroy(error),
     );

@@ -53,7 +53,7 @@ it.each([
   ['metrics --group-by account', 'a filter with --all-accounts alone'],
   ['metrics --filter account=acme', 'a filter with --all-accounts alone'],
   ['metrics --all-accounts --account acme', "cannot be used with option '--account"],
-  ['metrics --since 1d --cursor x', '--cursor needs the window of its answer'],
+  ['metrics --since 1d --cursor x', '--cursor needs the window of its response'],
   ['metrics --account ..', 'must be a name that an address can have'],
   ['metrics --json --csv --api-url http://127.0.0.1:1', 'give --json or --csv, not both'],
   ['estimate', 'name some usage, as <dimension>=<usage>, or a --file'],

@@ -16,7 +16,7 @@ import { examplesOf } from '../contract/document-examples.js';
 import {
   type CollectorFixture,
   event,
-  eventsAnswer,
+  eventsResponse,
   type SendOptions,
   startCollectorFixture,
 } from '../harness/collector.js';
@@ -25,23 +25,23 @@ import { adminUrl, scrape } from '../observability/scrape.js';
 
 const account = `acme-${randomUUID()}`;
 let issuer: TokenIssuer;
-let site: CollectorFixture;
+let fixture: CollectorFixture;
 let key: string;
 beforeAll(async () => {
   issuer = await startTokenIssuer();
   const settings = { ACCOUNT_RATE: '100000', ADMIN_PORT: '0', PUBLIC_URL: 'https://billing.example.com' };
-  site = await startCollectorFixture({ ...settings, ...issuer.env });
-  key = await site.key(account, 'emitter');
+  fixture = await startCollectorFixture({ ...settings, ...issuer.env });
+  key = await fixture.key(account, 'emitter');
 });
-afterEach(() => site.takeJobs());
+afterEach(() => fixture.takeJobs());
 afterAll(async () => {
-  await site.close();
+  await fixture.close();
   await issuer.close();
 });
 
 const MiB = 1024 * 1024;
 
-const send = (content: unknown, options?: SendOptions) => site.send(account, key, JSON.stringify(content), options);
+const send = (content: unknown, options?: SendOptions) => fixture.send(account, key, JSON.stringify(content), options);
 
 it('a request is answered with a result for each event, and the accepted ones are in the queue by then', async () => {
   const [first, bad, last] = [event(), event({ usage: -1 }), event({ accountId: account })];
@@ -62,7 +62,7 @@ it('a request is answered with a result for each event, and the accepted ones ar
       { index: 2, eventId: last['eventId'], status: 'accepted' },
     ],
   });
-  expect(await site.takeJobs()).toEqual([[first, last].map((sent) => ({ ...sent, accountId: account }))]);
+  expect(await fixture.takeJobs()).toEqual([[first, last].map((sent) => ({ ...sent, accountId: account }))]);
 });
 
 it('a request of which nothing can be accepted is 400, with the results and the usual error', async () => {
@@ -70,7 +70,7 @@ it('a request of which nothing can be accepted is 400, with the results and the 
     status: 400,
     body: { code: 400, error: 'no_event_accepted', accepted: 0, rejected: 1, results: [{ index: 0 }] },
   });
-  expect(await site.takeJobs()).toEqual([]);
+  expect(await fixture.takeJobs()).toEqual([]);
 });
 
 it('a request with validate=only is checked, and nothing is kept', async () => {
@@ -78,13 +78,13 @@ it('a request with validate=only is checked, and nothing is kept', async () => {
   const body = { accepted: 1, rejected: 1 };
   expect(await send([event(), event({ usage: -1 })], { query })).toMatchObject({ status: 200, body });
   expect(await send([7], { query })).toMatchObject({ status: 200, body: { accepted: 0, rejected: 1 } });
-  expect(await site.takeJobs()).toEqual([]);
-  const answer = await send([event()], { query: '?validate=yes' });
-  expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } });
+  expect(await fixture.takeJobs()).toEqual([]);
+  const result = await send([event()], { query: '?validate=yes' });
+  expect(result).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } });
 });
 
 it('a request that reads events is told where to go', async () => {
-  const response = await fetch(`${site.service.url}/v0/accounts/${account}/events`);
+  const response = await fetch(`${fixture.service.url}/v0/accounts/${account}/events`);
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   expect(await response.text()).toContain('read from the query API');
 });
@@ -100,18 +100,18 @@ it('a request may have its events in a CloudEvent in headers, compressed', async
   const attributes = { specversion: '1.0', id: 'run 1', source: '/agents', type: 'usage', time: String(timestamp) };
   const names = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, encodeURIComponent(value)]);
   const headers = { ...Object.fromEntries(names), 'content-encoding': 'gzip' };
-  expect((await site.send(account, key, gzipSync(JSON.stringify(data)), { headers })).status).toBe(202);
-  expect(await site.takeJobs()).toMatchObject([[{ ...data, accountId: account, timestamp }]]);
+  expect((await fixture.send(account, key, gzipSync(JSON.stringify(data)), { headers })).status).toBe(202);
+  expect(await fixture.takeJobs()).toMatchObject([[{ ...data, accountId: account, timestamp }]]);
 });
 
 it('a request of too many bytes is 413, whether or not it says so', async () => {
   const large = ' '.repeat(5 * MiB + 1);
   // The second is more than the account may have in flight, too: that would be worth another attempt.
   for (const body of [large, ' '.repeat(20 * MiB)]) {
-    const answer = await site.send(account, key, body);
-    expect(answer).toMatchObject({ status: 413, body: { error: 'body_too_large' } });
+    const result = await fixture.send(account, key, body);
+    expect(result).toMatchObject({ status: 413, body: { error: 'body_too_large' } });
   }
-  const url = `${site.service.url}/v0/accounts/${account}/events`;
+  const url = `${fixture.service.url}/v0/accounts/${account}/events`;
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const body = new Blob([large]).stream();
   const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' };
@@ -122,24 +122,24 @@ it('a request of too many bytes is 413, whether or not it says so', async () => 
 const [BODIES, POLITE] = [20, 5];
 
 it('bodies of a key that sends many at once are checked in turn with those of others, which are not behind all of them', async () => {
-  const [greedy, polite] = await Promise.all([site.account(), site.account()]);
+  const [greedy, polite] = await Promise.all([fixture.account(), fixture.account()]);
   const body = gzipSync(JSON.stringify(Array<unknown>(5_000).fill(event())));
   const options = { query: '?validate=only', headers: { 'content-encoding': 'gzip' } };
-  let answered = 0;
+  let responded = 0;
   let isOver = false;
   // It never has fewer than so many on their way, however long the others take.
   const sending = Array.from({ length: BODIES }, async () => {
-    for (; !isOver; answered += 1) {
-      const { status } = await site.send(greedy.account, greedy.key, body, options);
+    for (; !isOver; responded += 1) {
+      const { status } = await fixture.send(greedy.account, greedy.key, body, options);
       expect(status).toBe(200);
     }
   });
-  await until('the greedy key is served', 30_000, async () => answered > 0);
-  const before = answered;
+  await until('the greedy key is served', 30_000, async () => responded > 0);
+  const before = responded;
   for (let n = 0; n < POLITE; n += 1) {
-    expect((await site.send(polite.account, polite.key, JSON.stringify(event()))).status).toBe(202);
+    expect((await fixture.send(polite.account, polite.key, JSON.stringify(event()))).status).toBe(202);
   }
-  const meanwhile = answered - before;
+  const meanwhile = responded - before;
   isOver = true;
   await Promise.all(sending);
   // Behind all of them, each of its requests would have waited for as many.
@@ -150,7 +150,7 @@ const DENIED = '403 forbidden';
 const UNSCOPED = '403 insufficient_scope';
 const ACCEPTED = '202';
 
-const callers = callersOf(() => ({ keys: site.keys, issuer, now: new Date(), account }));
+const callers = callersOf(() => ({ keys: fixture.keys, issuer, now: new Date(), account }));
 
 const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
   ...callers.turnedAway,
@@ -184,21 +184,21 @@ const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
   ['a member token with the scope apiKey:list', UNSCOPED],
 ];
 
-const errorAnswer = z.object({ error: z.string() });
+const errorResponse = z.object({ error: z.string() });
 
 it.each(OUTCOMES)('events of an account that are sent by %s get %s', async (kind, outcome) => {
   const sent = event();
-  const { status, body } = await site.sendAs(await callers.all[kind](), account, JSON.stringify([sent]));
-  expect(status === 202 ? ACCEPTED : `${status} ${errorAnswer.parse(body).error}`).toBe(outcome);
-  expect(await site.takeJobs()).toEqual(outcome === ACCEPTED ? [[{ ...sent, accountId: account }]] : []);
+  const { status, body } = await fixture.sendAs(await callers.all[kind](), account, JSON.stringify([sent]));
+  expect(status === 202 ? ACCEPTED : `${status} ${errorResponse.parse(body).error}`).toBe(outcome);
+  expect(await fixture.takeJobs()).toEqual(outcome === ACCEPTED ? [[{ ...sent, accountId: account }]] : []);
 });
 
 it('events of an account that are sent by a key that may not send them are answered with why, and what to use', async () => {
   for (const kind of ['an admin key', 'a member key'] as const) {
-    const { body } = await site.sendAs(await callers.all[kind](), account, '[]');
+    const { body } = await fixture.sendAs(await callers.all[kind](), account, '[]');
     expect(body).toMatchObject({ message: expect.stringContaining('--role emitter') });
   }
-  const { body } = await site.sendAs(await callers.all['an emitter key of another account'](), account, '[]');
+  const { body } = await fixture.sendAs(await callers.all['an emitter key of another account'](), account, '[]');
   expect(body).toMatchObject({ details: [{ message: expect.stringMatching(/^There is no such account, or/) }] });
 });
 
@@ -207,7 +207,7 @@ it('events of an account are sent by every kind of caller above', () => {
 });
 
 const document = createOpenApiDocument();
-const get = (path: string) => fetch(site.service.url + path);
+const get = (path: string) => fetch(fixture.service.url + path);
 
 it('the document of the collector is served, and has a page that leads nowhere else', async () => {
   expect(await (await get('/openapi.json')).json()).toEqual(document);
@@ -224,18 +224,18 @@ it('the document of the collector has every path that is served', async () => {
 
 it.each(examplesOf(document))('the request of $name gets exactly its response', async (example) => {
   const { method, target, headers, needsCredential, body, response } = example;
-  const credential = needsCredential && { authorization: `Bearer ${await site.key('acme', 'emitter')}` };
+  const credential = needsCredential && { authorization: `Bearer ${await fixture.key('acme', 'emitter')}` };
   const content = body === undefined ? {} : { body };
-  const answer = await fetch(site.service.url + target, {
+  const result = await fetch(fixture.service.url + target, {
     method,
     headers: { ...headers, ...credential },
     ...content,
   });
-  expect(await answer.json()).toEqual(response);
+  expect(await result.json()).toEqual(response);
 });
 
 it('the collector counts the events that it accepts, on the admin port', async () => {
-  const admin = await adminUrl(site.service);
+  const admin = await adminUrl(fixture.service);
   const accepted = async () => (await scrape(admin)).value('meterline_collected_events_total') ?? 0;
   const before = await accepted();
   expect((await send([event(), event(), event({ usage: -1 })])).status).toBe(202);
@@ -249,7 +249,7 @@ const WARM_UP = 100;
 
 it('a collector that is stopped drops nothing that it has accepted, and ends with 0', async () => {
   // Most requests wait to be written together with others when the signal comes.
-  const collector = await site.startCollector({ METERLINE_CONSTANTS: JSON.stringify({ holdMs: 200 }) });
+  const collector = await fixture.startCollector({ METERLINE_CONSTANTS: JSON.stringify({ holdMs: 200 }) });
   const agent = new Agent({ keepAlive: true });
   const accepted: string[] = [];
   const cut: string[] = [];
@@ -278,9 +278,9 @@ it('a collector that is stopped drops nothing that it has accepted, and ends wit
       const response = await post(JSON.stringify(Array.from({ length: EVENTS }, () => event())));
       if (!response) return;
       const body = await text(response).catch((error: unknown) => String(error));
-      const answer = response.complete ? eventsAnswer.safeParse(JSON.parse(body)).data : undefined;
-      if (response.statusCode !== 202 || answer?.accepted !== EVENTS) cut.push(`${response.statusCode} ${body}`);
-      for (const { eventId } of answer?.results ?? []) if (eventId !== undefined) accepted.push(eventId);
+      const result = response.complete ? eventsResponse.safeParse(JSON.parse(body)).data : undefined;
+      if (response.statusCode !== 202 || result?.accepted !== EVENTS) cut.push(`${response.statusCode} ${body}`);
+      for (const { eventId } of result?.results ?? []) if (eventId !== undefined) accepted.push(eventId);
       if (accepted.length >= WARM_UP * EVENTS) warm();
     }
   };
@@ -291,7 +291,7 @@ it('a collector that is stopped drops nothing that it has accepted, and ends wit
   agent.destroy();
 
   expect(cut).toEqual([]);
-  const queued = (await site.takeJobs()).flat().map(({ eventId }) => String(eventId));
+  const queued = (await fixture.takeJobs()).flat().map(({ eventId }) => String(eventId));
   expect(new Set(queued).size).toBe(queued.length);
   expect(queued.sort()).toEqual(accepted.sort());
 });

@@ -8,14 +8,14 @@ import { type CollectorFixture, event, startCollectorFixture } from '../harness/
 import { until } from '../harness/queue.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const MiB = 1024 * 1024;
 
-let site: CollectorFixture;
+let fixture: CollectorFixture;
 let sockets: Socket[] = [];
 const CALLER_BURST = 60;
 beforeAll(async () => {
-  site = await startCollectorFixture({
+  fixture = await startCollectorFixture({
     ADMIN_PORT: '0',
     ACCOUNT_RATE: '1',
     METERLINE_CONSTANTS: JSON.stringify({ burstSeconds: 2 * CALLER_BURST, maxBytes: 24 * MiB }),
@@ -24,13 +24,13 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
-  await until('nothing is under way', PATIENCE_MS, async () => (await underWay()) === 0);
-  await site.takeJobs();
+  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight()) === 0);
+  await fixture.takeJobs();
 });
-afterAll(() => site.close());
+afterAll(() => fixture.close());
 
-async function underWay(): Promise<number> {
-  return (await scrape(await adminUrl(site.service))).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
+async function inFlight(): Promise<number> {
+  return (await scrape(await adminUrl(fixture.service))).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
 }
 
 /** Sends the head of a request, and these bytes of its body. */
@@ -41,7 +41,7 @@ async function begin(
   body: string | Buffer,
   headers: readonly string[] = [],
 ): Promise<Socket> {
-  const socket = connect(Number(new URL(site.service.url).port), '127.0.0.1').on('error', () => undefined);
+  const socket = connect(Number(new URL(fixture.service.url).port), '127.0.0.1').on('error', () => undefined);
   sockets.push(socket);
   await once(socket, 'connect');
   socket.write(
@@ -59,86 +59,86 @@ async function begin(
   return socket;
 }
 
-const errorAnswer = z.object({ error: z.string(), message: z.string() });
+const errorResponse = z.object({ error: z.string(), message: z.string() });
 
 async function isTaken(): Promise<boolean> {
-  const { account, key } = await site.account();
-  return (await site.send(account, key, JSON.stringify([event()]))).status === 202;
+  const { account, key } = await fixture.account();
+  return (await fixture.send(account, key, JSON.stringify([event()]))).status === 202;
 }
 
 it('requests of a caller are limited to half of what its account may send, and are taken from nobody else', async () => {
-  const { account, key } = await site.account();
-  const ask = (credential: string) => site.send(account, credential, '[7]', { query: '?validate=only' });
+  const { account, key } = await fixture.account();
+  const ask = (credential: string) => fixture.send(account, credential, '[7]', { query: '?validate=only' });
   for (let n = 0; n < CALLER_BURST; n += 1) expect((await ask(key)).status).toBe(200);
   const { status, headers, body } = await ask(key);
-  expect([status, errorAnswer.parse(body).error]).toEqual([429, 'too_many_requests']);
+  expect([status, errorResponse.parse(body).error]).toEqual([429, 'too_many_requests']);
   expect(headers.get('ratelimit-policy')).toBe('"account";q=120;w=120, "caller";q=60;w=120');
-  const other = await site.keys.create({ account, role: 'emitter', clientId: 'another' }, new Date());
+  const other = await fixture.keys.create({ account, role: 'emitter', clientId: 'another' }, new Date());
   expect((await ask(other.key)).headers.get('ratelimit')).toMatch(/^"account";r=59;t=\d+, "caller";r=59;t=\d+$/);
   for (let n = 1; n < CALLER_BURST; n += 1) await ask(other.key);
-  const third = await site.keys.create({ account, role: 'emitter', clientId: 'a third' }, new Date());
+  const third = await fixture.keys.create({ account, role: 'emitter', clientId: 'a third' }, new Date());
   const refused = await ask(third.key);
-  expect(errorAnswer.parse(refused.body).message).toContain('All callers of this account together');
+  expect(errorResponse.parse(refused.body).message).toContain('All callers of this account together');
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(await isTaken()).toBe(true);
 });
 
 describe('bytes under way', () => {
   it('bytes in flight of clients that announce much and send little are few, and others are answered meanwhile', async () => {
-    const { account, key } = await site.account();
+    const { account, key } = await fixture.account();
     for (let n = 0; n < 50; n += 1) await begin(account, key, 5 * MiB, '[');
-    await until('all have been read', PATIENCE_MS, async () => (await underWay()) >= 50);
-    expect(await underWay()).toBeLessThanOrEqual(50 * 8 * 1024);
+    await until('all have been read', TIMEOUT_MS, async () => (await inFlight()) >= 50);
+    expect(await inFlight()).toBeLessThanOrEqual(50 * 8 * 1024);
     expect(await isTaken()).toBe(true);
     for (const socket of sockets) socket.write(' ');
     expect(await isTaken()).toBe(true);
   });
 
   it('bytes in flight of an account are a quarter of all: what is more is 429, and others are answered meanwhile', async () => {
-    const { account, key } = await site.account();
+    const { account, key } = await fixture.account();
     await begin(account, key, 5 * MiB, Buffer.alloc(4 * MiB, ' '));
-    await until('it has been read', PATIENCE_MS, async () => (await underWay()) >= 4 * MiB);
-    const { status, headers, body } = await site.send(account, key, Buffer.alloc(4 * MiB, ' '));
-    expect([status, headers.get('retry-after'), errorAnswer.parse(body).error]).toEqual([
+    await until('it has been read', TIMEOUT_MS, async () => (await inFlight()) >= 4 * MiB);
+    const { status, headers, body } = await fixture.send(account, key, Buffer.alloc(4 * MiB, ' '));
+    expect([status, headers.get('retry-after'), errorResponse.parse(body).error]).toEqual([
       429,
       '5',
       'too_many_bytes_in_flight',
     ]);
     expect(await isTaken()).toBe(true);
-    expect(await underWay()).toBeLessThanOrEqual(6 * MiB);
+    expect(await inFlight()).toBeLessThanOrEqual(6 * MiB);
   });
 
   it('bytes in flight of an account that has more than others are given up for those, when there is no room left', async () => {
     const slow = await Promise.all(
       [0, 1, 2, 3, 4].map(async () => {
-        const { account, key } = await site.account();
+        const { account, key } = await fixture.account();
         const socket = await begin(account, key, 5 * MiB, Buffer.alloc(4.75 * MiB, ' '));
-        return { socket, answer: once(socket.setEncoding('utf8'), 'data').then(([text]) => String(text)) };
+        return { socket, response: once(socket.setEncoding('utf8'), 'data').then(([text]) => String(text)) };
       }),
     );
-    await until('they fill the room', PATIENCE_MS, async () => (await underWay()) >= 23.75 * MiB);
-    const { account, key } = await site.account();
+    await until('they fill the room', TIMEOUT_MS, async () => (await inFlight()) >= 23.75 * MiB);
+    const { account, key } = await fixture.account();
     const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
-    for (let n = 0; n < 5; n += 1) expect((await site.send(account, key, batch)).status).toBe(202);
+    for (let n = 0; n < 5; n += 1) expect((await fixture.send(account, key, batch)).status).toBe(202);
     // One of them has made the room.
-    const first = await Promise.race(slow.map(({ answer }) => answer));
+    const first = await Promise.race(slow.map(({ response }) => response));
     expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*given up/s);
-    expect(await underWay()).toBeGreaterThan(18 * MiB);
+    expect(await inFlight()).toBeGreaterThan(18 * MiB);
   });
 
   it('bytes in flight do not grow with what a body becomes: bombs, and depth, are refused at once and beside each other', async () => {
-    const { account, key } = await site.account();
+    const { account, key } = await fixture.account();
     const bomb = gzipSync(Buffer.alloc(64 * MiB, ' '));
     const encoding = { headers: { 'content-encoding': 'gzip' } };
     const deep = (depth: number) => `[{"workspace":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
     const empty = `[${'{},'.repeat(4_999)}{}]`;
     const longName = JSON.stringify({ ['x'.repeat(4 * MiB)]: 1 });
     const [bombs, brackets, nested, none, longNamed] = await Promise.all([
-      Promise.all(Array.from({ length: 10 }, () => site.send(account, key, bomb, encoding))),
-      site.send(account, key, '['.repeat(1 * MiB)),
-      site.send(account, key, deep(100_000)),
-      site.send(account, key, empty),
-      site.send(account, key, longName),
+      Promise.all(Array.from({ length: 10 }, () => fixture.send(account, key, bomb, encoding))),
+      fixture.send(account, key, '['.repeat(1 * MiB)),
+      fixture.send(account, key, deep(100_000)),
+      fixture.send(account, key, empty),
+      fixture.send(account, key, longName),
       isTaken(),
     ]);
     expect(bombs.map(({ status }) => status)).toEqual(Array(10).fill(413));

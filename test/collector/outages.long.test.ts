@@ -13,52 +13,52 @@ import { fillRedis } from '../harness/redis-servers.js';
 import { launchService } from '../harness/services.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const MiB = 1024 * 1024;
 
 let servers: Servers;
 /** Its Redis, or what was started again when that had been killed. */
 let server: RunningServer;
-let site: CollectorFixture;
+let fixture: CollectorFixture;
 let account: string;
 let key: string;
 beforeAll(async () => {
   servers = await startServers({ shards: 0 });
   server = servers.redis;
-  site = await startCollectorFixture({ METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }) }, server.url);
-  ({ account, key } = await site.account());
+  fixture = await startCollectorFixture({ METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }) }, server.url);
+  ({ account, key } = await fixture.account());
 });
-afterEach(() => site.takeJobs());
+afterEach(() => fixture.takeJobs());
 afterAll(async () => {
-  await site.close();
+  await fixture.close();
   await server.stop();
   await servers.stop();
 });
 
-const send = (events: readonly unknown[]) => site.send(account, key, JSON.stringify(events));
+const send = (events: readonly unknown[]) => fixture.send(account, key, JSON.stringify(events));
 const isTaken = async () => (await send([event()])).status === 202;
-const readiness = () => fetch(`${site.service.url}/readyz`);
+const readiness = () => fetch(`${fixture.service.url}/readyz`);
 const isReady = async () => (await readiness()).status === 200;
 
 async function expectRefusal() {
-  const answer = await send([event()]);
+  const response = await send([event()]);
   const expected = [503, '5', { error: 'queue_unavailable' }];
-  expect([answer.status, answer.headers.get('retry-after'), answer.body]).toMatchObject(expected);
+  expect([response.status, response.headers.get('retry-after'), response.body]).toMatchObject(expected);
 }
 
 it('a Redis that is full refuses events, and takes them again once it is not', async () => {
-  await fillRedis(site.redis);
+  await fillRedis(fixture.redis);
   await expectRefusal();
-  await site.redis.config('SET', 'maxmemory', '0');
+  await fixture.redis.config('SET', 'maxmemory', '0');
   expect(await isTaken()).toBe(true);
 });
 
 it('a Redis that is a replica refuses events', async () => {
-  await site.redis.replicaof('127.0.0.1', '1');
+  await fixture.redis.replicaof('127.0.0.1', '1');
   await expectRefusal();
-  await site.redis.replicaof('NO', 'ONE');
+  await fixture.redis.replicaof('NO', 'ONE');
   // The connection was left: a master may be behind the same address by now.
-  await until('events are taken again', PATIENCE_MS, isTaken);
+  await until('events are taken again', TIMEOUT_MS, isTaken);
 });
 
 it.each([
@@ -68,13 +68,13 @@ it.each([
 ])(
   'a Redis that has %s %s is asked again within seconds, and nothing is answered with 202 from then on',
   async (name, lax, strict) => {
-    await site.redis.config('SET', name, lax);
-    await until('the collector has noticed', PATIENCE_MS, async () => !(await isReady()));
+    await fixture.redis.config('SET', name, lax);
+    await until('the collector has noticed', TIMEOUT_MS, async () => !(await isReady()));
     const { message } = z.object({ message: z.string() }).parse(await (await readiness()).json());
     expect(message).toMatch(`set ${name} ${strict}.`);
     await expectRefusal();
-    await site.redis.config('SET', name, strict);
-    await until('events are taken again', PATIENCE_MS, isTaken);
+    await fixture.redis.config('SET', name, strict);
+    await until('events are taken again', TIMEOUT_MS, isTaken);
   },
 );
 
@@ -86,13 +86,13 @@ it('a Redis that is silent is not waited for, and what was sent meanwhile and se
     expect(status).toBe(503);
     expect(performance.now() - started).toBeLessThan(20_000);
   });
-  await until('events are taken again', PATIENCE_MS, async () => (await send([sent])).status === 202);
-  const ids = (await site.takeJobs()).flat().map(({ eventId }) => eventId);
+  await until('events are taken again', TIMEOUT_MS, async () => (await send([sent])).status === 202);
+  const ids = (await fixture.takeJobs()).flat().map(({ eventId }) => eventId);
   expect(new Set(ids)).toEqual(new Set([sent['eventId']]));
 });
 
 it('a Redis that is slow holds what a client has sent until it is written, also when the client has gone, and no longer', async () => {
-  const slow = await site.startCollector({
+  const slow = await fixture.startCollector({
     ADMIN_PORT: '0',
     METERLINE_CONSTANTS: JSON.stringify({ writeMs: 25_000 }),
     REDIS_URL: `${server.url}?durability=assumed`,
@@ -105,54 +105,54 @@ it('a Redis that is slow holds what a client has sent until it is written, also 
     `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1)}`,
   );
-  await until('the caller is known', PATIENCE_MS, async () => (await measured('in_flight_bytes')) > 0);
+  await until('the caller is known', TIMEOUT_MS, async () => (await measured('in_flight_bytes')) > 0);
   await whileFrozen(server.pid, async () => {
     socket.write(body.slice(1));
-    await until('it is being written', PATIENCE_MS, async () => (await measured('job_events_count')) === 1);
+    await until('it is being written', TIMEOUT_MS, async () => (await measured('job_events_count')) === 1);
     socket.resetAndDestroy();
     await slow.entry(({ path, durationMs }) => path === `/v0/accounts/${account}/events` && durationMs !== undefined);
     expect(await measured('in_flight_bytes')).toBe(body.length);
   });
-  await until('nothing is under way', PATIENCE_MS, async () => (await measured('in_flight_bytes')) === 0);
-  expect(await site.takeJobs()).toMatchObject([[{ accountId: account }, { accountId: account }]]);
+  await until('nothing is under way', TIMEOUT_MS, async () => (await measured('in_flight_bytes')) === 0);
+  expect(await fixture.takeJobs()).toMatchObject([[{ accountId: account }, { accountId: account }]]);
   expect(await slow.stop()).toBe(0);
 });
 
 it('a Redis that is slow does not let bodies grow over what an account may hold, by being decoded while others wait', async () => {
-  const slow = await site.startCollector({
+  const slow = await fixture.startCollector({
     ADMIN_PORT: '0',
     METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 24 * MiB, writeMs: 25_000 }),
     REDIS_URL: `${server.url}?durability=assumed`,
   });
   const admin = await adminUrl(slow);
-  const underWay = async () => (await scrape(admin)).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
+  const inFlight = async () => (await scrape(admin)).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
   // Each is 4 MiB when it is decoded: an account has room for one.
   const body = gzipSync(JSON.stringify([event()]).padEnd(4 * MiB));
   const sockets = Array.from({ length: 4 }, () => connect(Number(new URL(slow.url).port), '127.0.0.1'));
   const statuses: string[] = [];
   for (const socket of sockets) {
-    socket.on('data', (answer) => statuses.push(/^HTTP\/1.1 (\d+)/.exec(String(answer))?.[1] ?? ''));
+    socket.on('data', (response) => statuses.push(/^HTTP\/1.1 (\d+)/.exec(String(response))?.[1] ?? ''));
     socket.write(
       `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`,
     );
     socket.write(body.subarray(0, -1));
   }
-  await until('all but a byte has been read', PATIENCE_MS, async () => (await underWay()) >= 4 * (body.length - 1));
+  await until('all but a byte has been read', TIMEOUT_MS, async () => (await inFlight()) >= 4 * (body.length - 1));
   await whileFrozen(server.pid, async () => {
     for (const socket of sockets) socket.write(body.subarray(-1));
-    await until('all are decoded', PATIENCE_MS, async () => statuses.length === 3 && (await underWay()) >= 4 * MiB);
-    expect(await underWay()).toBe(4 * MiB);
+    await until('all are decoded', TIMEOUT_MS, async () => statuses.length === 3 && (await inFlight()) >= 4 * MiB);
+    expect(await inFlight()).toBe(4 * MiB);
   });
-  await until('the other is answered', PATIENCE_MS, async () => statuses.length === 4);
+  await until('the other is answered', TIMEOUT_MS, async () => statuses.length === 4);
   expect(statuses).toEqual(['429', '429', '429', '202']);
-  await until('nothing is under way', PATIENCE_MS, async () => (await underWay()) === 0);
+  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight()) === 0);
   expect(await slow.stop()).toBe(0);
 });
 
 it('a Redis that is away is not needed to limit those who need no key: each process counts alone, and nothing is accepted', async () => {
   const issuer = await startTokenIssuer();
-  const limited = await site.startCollector({
+  const limited = await fixture.startCollector({
     AUTH_JWKS_URL: issuer.jwksUrl,
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
@@ -176,16 +176,16 @@ it('a Redis that is away is not needed to limit those who need no key: each proc
   });
   await server.kill();
   expect(await isReady()).toBe(false);
-  const answers = await Promise.all(Array.from({ length: 60 }, sendByToken));
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429, 503]));
+  const responses = await Promise.all(Array.from({ length: 60 }, sendByToken));
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([429, 503]));
   server = await server.restart();
-  await until('events are taken again', PATIENCE_MS, async () => (await sendByToken()).status === 202);
+  await until('events are taken again', TIMEOUT_MS, async () => (await sendByToken()).status === 202);
   expect(await limited.stop()).toBe(0);
   await issuer.close();
 });
 
 it('a collector does not start with a Redis that may lose what it has taken, and says what to set', async () => {
-  await site.redis.config('SET', 'appendfsync', 'everysec');
+  await fixture.redis.config('SET', 'appendfsync', 'everysec');
   try {
     const service = launchService('collector', { REDIS_URL: server.url, PORT: '0' });
     expect(await service.exited).toMatchObject({ code: 1 });
@@ -193,6 +193,6 @@ it('a collector does not start with a Redis that may lose what it has taken, and
       'meterline-collector: Redis may lose events that it has taken, with appendfsync everysec: set appendfsync always',
     ]);
   } finally {
-    await site.redis.config('SET', 'appendfsync', 'always');
+    await fixture.redis.config('SET', 'appendfsync', 'always');
   }
 });

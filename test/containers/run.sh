@@ -58,7 +58,7 @@ for name in $(cut -d= -f1 .env | grep -v CLUSTER); do
   cp "$WORK/env" .env
 done
 
-step 'README: from nothing to an answer'
+step 'README: from nothing to a response'
 rm .env
 readme_block '### Containers' >"$WORK/readme.sh"
 check "its block runs: $(grep -c . "$WORK/readme.sh") lines" logs bash -e "$WORK/readme.sh"
@@ -66,7 +66,7 @@ KEY=$(grep -o 'mlk_[A-Za-z0-9_]*' "$WORK/log" | tail -1)
 check 'the last line gave a key' [ -n "$KEY" ]
 SENDER=$(new_key acme emitter)
 check 'an event is answered with 202' post first
-check 'the answer has it' until_true 30 usage_is 1
+check 'the response has it' until_true 30 usage_is 1
 check 'the page is there' says '<div id=' curl -s "$API/"
 check 'the reference of the API is there' says 'openapi' curl -sL "$API/docs"
 check 'the API is ready' says '"status":"ready"' curl -s "$API/readyz"
@@ -137,7 +137,7 @@ logs docker compose up --wait
 check 'the schema is up to date' says 'up to date' docker compose run --rm -T migrate
 # The maintainer's own keys come and go between its turns.
 check 'Redis has its keys' until_true 30 same "$keys" lasting_keys
-check 'the answer is as before' until_true 30 usage_is $total
+check 'the response is as before' until_true 30 usage_is $total
 check 'an audit finds nothing' says 'agrees with its events' cli audit --repair
 
 step 'Down and up'
@@ -154,7 +154,7 @@ check "its block runs: $(grep -c . "$WORK/upgrade.sh") lines" logs bash -e "$WOR
 check 'ClickHouse has the new rights' as_query 'SELECT count() FROM meterline.settled_rejections'
 check 'Redis has the new rights' says upgraded redis acl getuser operator
 check 'the command line is the new one' says 'the new release' docker compose run --rm cli --help
-check 'the answer is as before' until_true 30 usage_is $total
+check 'the response is as before' until_true 30 usage_is $total
 
 step 'Two workers and two query processes'
 COLLECTOR_PORT=$COLLECTOR_PORT API_PORT=$API_PORT-$((API_PORT + 20)) logs docker compose up --wait --scale ingest=2 --scale query=2
@@ -173,7 +173,7 @@ check 'it starts, with data of its own' logs cluster up --build --wait
 for account in a b c d e f; do
   ACCOUNT=$account KEY=$(COMPOSE=cluster new_key $account admin) SENDER=$(COMPOSE=cluster new_key $account emitter)
   check "account $account: an event is answered with 202" post one
-  check "account $account: the answer has it" until_true 30 usage_is 1
+  check "account $account: the response has it" until_true 30 usage_is 1
 done
 for host in clickhouse clickhouse-2-1; do
   check "$host has some of the accounts" says '^[1-5]$' cluster exec -T $host clickhouse-client -q 'SELECT uniqExact(account_id) FROM meterline_local.usage_events'

@@ -1,4 +1,4 @@
-/** The list of a caller's accounts, and GET /v0/metrics: all of them in one answer. Which accounts a token names is in tokens. */
+/** The list of a caller's accounts, and GET /v0/metrics: all of them in one response. Which accounts a token names is in tokens. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ALL_ACCOUNTS, MeterlineClient } from '@meterline/client';
 import type { KeyRole } from '@meterline/service/access';
@@ -106,11 +106,11 @@ describe('the list of accounts', () => {
   it('the list of accounts has cursors that are bound to caller and sort', async () => {
     const { meta } = await readPage('?limit=7');
     const other = await token({ [IDS[0] ?? '']: 'member' }, 'user-2');
-    for (const answer of [
+    for (const response of [
       await list(`?sort=name:asc&cursor=${meta.nextCursor}`),
       await list(`?cursor=${meta.nextCursor}`, other),
     ]) {
-      expect(errorOf(answer).error).toBe('invalid_cursor');
+      expect(errorOf(response).error).toBe('invalid_cursor');
     }
   });
 
@@ -136,9 +136,9 @@ function ask(credential: string, ...query: Parameters) {
 }
 
 async function read(credential: string, ...query: Parameters) {
-  const answer = await ask(credential, ...query);
-  if (answer.status !== 200) throw new Error(answer.text);
-  return metricsBody.parse(answer.body);
+  const response = await ask(credential, ...query);
+  if (response.status !== 200) throw new Error(response.text);
+  return metricsBody.parse(response.body);
 }
 
 const costsBy = async (credential: string, member: 'account' | 'workspace' | 'resourceName', ...query: Parameters) =>
@@ -230,7 +230,7 @@ it('the metrics of all accounts have cursors and kept responses for these accoun
   expect([new Set(texts).size, texts.slice(3)]).toEqual([3, texts.slice(0, 3)]);
 });
 
-it('the metrics of all accounts come in pages of one answer while events arrive', async () => {
+it('the metrics of all accounts come in pages of one response while events arrive', async () => {
   const window = { startTime: '2025-09-01T00:00:00Z', endTime: '2025-09-02T00:00:00Z' };
   const at = window.startTime;
   const many = Array.from({ length: 250 }, (_, index) =>

@@ -6,7 +6,16 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createRedis, RateLimiter, type RateLimits, type TokenVerifier } from '@meterline/api';
 import { Admission, type AdmissionLimits } from '@meterline/query';
 import { createWarehouse, type Warehouse } from '@meterline/warehouse';
-import { type Answer, bearer, DAY, errorOf, metricsPath, NO_LIMITS, startApi, type TestApi } from '../harness/api.js';
+import {
+  bearer,
+  DAY,
+  errorOf,
+  metricsPath,
+  NO_LIMITS,
+  startApi,
+  type TestApi,
+  type TestResponse,
+} from '../harness/api.js';
 import { pausing } from '../harness/interleaving.js';
 import { select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
@@ -28,7 +37,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-/** Statements that compute an answer begin when the test says so, and end then or when their client goes. */
+/** Statements that compute a response begin when the test says so, and end then or when their client goes. */
 function gated(warehouse: Warehouse) {
   let waiting: (() => void)[] = [];
   const pass = () =>
@@ -67,12 +76,12 @@ async function start(
   return api;
 }
 
-const ask = (api: TestApi, key: string, account = 'acme'): Promise<Answer> =>
+const ask = (api: TestApi, key: string, account = 'acme'): Promise<TestResponse> =>
   api.request(metricsPath(account, DAY), bearer(key));
 
 /** The status, and the code of an error. */
-function outcomeOf(answer: Answer): string {
-  return answer.status === 200 ? '200' : `${answer.status} ${errorOf(answer).error}`;
+function outcomeOf(response: TestResponse): string {
+  return response.status === 200 ? '200' : `${response.status} ${errorOf(response).error}`;
 }
 const TOO_MANY = '429 too_many_requests';
 
@@ -158,17 +167,17 @@ it.each<[string, Partial<AdmissionLimits>, string[], string]>([
   const gate = gated(database.warehouse);
   const api = await start(limits, { warehouse: gate.warehouse });
   const { permits } = api.dependencies.admission;
-  const asked: Promise<Answer>[] = [];
+  const requested: Promise<TestResponse>[] = [];
   for (const account of accounts) {
-    asked.push(ask(api, await api.key(account), account));
-    while (permits.inUse + permits.waiting < asked.length) await delay(5);
+    requested.push(ask(api, await api.key(account), account));
+    while (permits.inUse + permits.waiting < requested.length) await delay(5);
   }
   expect(outcomeOf(await ask(api, await api.key('a'), 'a'))).toBe(outcome);
-  for (const _ of asked) {
+  for (const _ of requested) {
     await gate.begun(1);
     gate.letGo();
   }
-  expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
+  expect(new Set((await Promise.all(requested)).map(({ status }) => status))).toEqual(new Set([200]));
 });
 
 it('a process counts requests alone while Redis is away', async () => {

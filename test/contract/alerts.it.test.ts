@@ -37,8 +37,8 @@ async function create(settings = {}): Promise<z.output<typeof alertBody>> {
 }
 
 it('a new alert is at its Location, without the secret that its creation has shown', async () => {
-  const { thresholds: _, ...asked } = ALERT_SETTINGS;
-  const created = await ask('POST', '', { ...asked, amount: '0100.50' });
+  const { thresholds: _, ...requested } = ALERT_SETTINGS;
+  const created = await ask('POST', '', { ...requested, amount: '0100.50' });
   const { secret, ...alert } = z.looseObject({ secret: z.string() }).parse(created.body);
   expect([created.status, alert]).toMatchObject([201, { ...ALERT_SETTINGS, amount: '100.5', fired: [] }]);
   expect(Buffer.from(secret.replace('whsec_', ''), 'base64')).toHaveLength(32);
@@ -77,8 +77,11 @@ it('a member is not shown what an alert sent while it was one of a workspace', a
 
 it('a body that is not UTF-8 is refused, and not taken with other characters', async () => {
   const body = Buffer.from(JSON.stringify({ ...ALERT_SETTINGS, name: 'café' }), 'latin1');
-  const answer = await api.request(`/v0/accounts/${account}/alerts`, { method: 'POST', ...bearer(admin), body });
-  expect([answer.status, errorOf(answer).message]).toEqual([400, expect.stringContaining('a JSON object in UTF-8')]);
+  const response = await api.request(`/v0/accounts/${account}/alerts`, { method: 'POST', ...bearer(admin), body });
+  expect([response.status, errorOf(response).message]).toEqual([
+    400,
+    expect.stringContaining('a JSON object in UTF-8'),
+  ]);
 });
 
 it('an alert of another account is not there', async () => {
@@ -110,8 +113,8 @@ it('a secret that was rotated signs beside the new one for 24 hours', async () =
 });
 
 it('an account has at most 100 alerts, however many are created at once', async () => {
-  const answers = await Promise.all(Array.from({ length: 110 }, () => ask('POST', '', ALERT_SETTINGS)));
-  const refused = answers.filter(({ status }) => status !== 201).map(errorOf);
+  const responses = await Promise.all(Array.from({ length: 110 }, () => ask('POST', '', ALERT_SETTINGS)));
+  const refused = responses.filter(({ status }) => status !== 201).map(errorOf);
   expect(refused.map(({ error }) => error)).toEqual(Array(10).fill('too_many_alerts'));
 });
 

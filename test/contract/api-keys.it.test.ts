@@ -54,13 +54,13 @@ it('a key that is created is shown once, and is valid at once', async () => {
 });
 
 it('a key with an end is refused from then on, with a message that says so', async () => {
-  const answer = created.parse((await create(admin, { role: 'admin', expiresAt: END })).body);
-  expect(answer.expiresAt).toBe('2025-11-16T00:00:00.000Z');
+  const response = created.parse((await create(admin, { role: 'admin', expiresAt: END })).body);
+  expect(response.expiresAt).toBe('2025-11-16T00:00:00.000Z');
   try {
     api.clock.now = new Date(Date.parse(END) - 1);
-    expect(await isValid(answer.key)).toBe(true);
+    expect(await isValid(response.key)).toBe(true);
     api.clock.now = new Date(END);
-    const refused = await api.request('/v0/accounts', bearer(answer.key));
+    const refused = await api.request('/v0/accounts', bearer(response.key));
     const { code, error, message } = errorOf(refused);
     expect([code, error]).toEqual([401, 'unauthorized']);
     expect(message).toBe(
@@ -74,13 +74,13 @@ it('a key with an end is refused from then on, with a message that says so', asy
 
 it('the log has the id and the account of a key that is created, and the key nowhere', async () => {
   api.log.length = 0;
-  const answer = await create(admin, { role: 'member' }, 'logged');
-  const { id, key } = created.parse(answer.body);
+  const response = await create(admin, { role: 'member' }, 'logged');
+  const { id, key } = created.parse(response.body);
   const said = { event: 'request', method: 'POST', caller: 'admin of acme', account: 'acme', keyId: id };
   expect(api.log).toContainEqual(expect.objectContaining(said));
   expect(JSON.stringify(api.log)).not.toContain(key.split('_')[2]);
   // It is counted as other requests of the account are.
-  expect(answer.headers.get('ratelimit')).toMatch(/^"account"/);
+  expect(response.headers.get('ratelimit')).toMatch(/^"account"/);
 });
 
 it('an account that has as many keys as it may have gets 409 for another, and is told what to do', async () => {
@@ -151,8 +151,8 @@ it('the list of keys goes on for another admin of the account, and not for anoth
 
 it('an admin of the owning account revokes with 200 and no body, also again, and the key is invalid from the first time on', async () => {
   const key = await api.key('acme', 'member', 'robot');
-  const answer = await revoke(admin, 'robot', keyId(key));
-  expect([answer.status, answer.text, await isValid(key)]).toEqual([200, '', false]);
+  const response = await revoke(admin, 'robot', keyId(key));
+  expect([response.status, response.text, await isValid(key)]).toEqual([200, '', false]);
   api.clock.now = new Date(NOW.getTime() + 60_000);
   expect((await revoke(admin, 'robot', keyId(key))).status).toBe(200);
   api.clock.now = NOW;
@@ -162,16 +162,17 @@ it('an admin of the owning account revokes with 200 and no body, also again, and
 it('a key of another service account, or of callers who may not revoke it, is 404 like one that does not exist', async () => {
   const key = await api.key('acme', 'member', 'robot');
   const others = [await api.key('acme', 'member'), await api.key('globex'), await api.key('acme', 'member', 'robot')];
-  const answers = [await revoke(admin, 'other robot', keyId(key))];
-  for (const caller of others) answers.push(await revoke(caller, 'robot', keyId(key)));
+  const responses = [await revoke(admin, 'other robot', keyId(key))];
+  for (const caller of others) responses.push(await revoke(caller, 'robot', keyId(key)));
   const missing = errorOf(await revoke(admin, 'robot', 'none'));
-  for (const answer of answers) expect([answer.status, errorOf(answer).message]).toEqual([404, missing.message]);
+  for (const response of responses)
+    expect([response.status, errorOf(response).message]).toEqual([404, missing.message]);
   expect(await isValid(key)).toBe(true);
 });
 
 it('a workspace is taken, and not looked at, where a key is created or revoked', async () => {
-  const answer = await create(admin, { role: 'member' }, 'robot', '?workspace=main');
-  const { id, key } = created.parse(answer.body);
+  const response = await create(admin, { role: 'member' }, 'robot', '?workspace=main');
+  const { id, key } = created.parse(response.body);
   expect((await revoke(admin, 'robot', id, '?workspace=main')).status).toBe(200);
   expect(await isValid(key)).toBe(false);
 });

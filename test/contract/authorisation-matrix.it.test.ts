@@ -195,9 +195,9 @@ const CHALLENGE =
   /^Bearer realm="meterline"(, error="invalid_token")?, resource_metadata="http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-protected-resource"$/;
 
 async function outcome({ method, target, body }: Operation, headers: Headers): Promise<string> {
-  const answer = await api.request(await target(), { method, headers, ...(body && { body }) });
-  if (answer.status === 401) expect(answer.headers.get('www-authenticate')).toMatch(CHALLENGE);
-  return answer.status < 300 ? String(answer.status) : `${answer.status} ${errorOf(answer).error}`;
+  const response = await api.request(await target(), { method, headers, ...(body && { body }) });
+  if (response.status === 401) expect(response.headers.get('www-authenticate')).toMatch(CHALLENGE);
+  return response.status < 300 ? String(response.status) : `${response.status} ${errorOf(response).error}`;
 }
 
 it('the matrix has every operation of the OpenAPI document', () => {
@@ -235,8 +235,8 @@ describe('a method that an operation does not have', () => {
       const target = await operation.target();
       for (const method of others.filter((other) => !served(operation).includes(other))) {
         for (const headers of [{}, await callers.all['an admin key']()]) {
-          const answer = await api.request(target, { method, headers });
-          expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, allowedOf(operation)]);
+          const response = await api.request(target, { method, headers });
+          expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, allowedOf(operation)]);
         }
       }
     },

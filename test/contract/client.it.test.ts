@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sumDecimals } from '@meterline/catalog';
-import { MeterlineClient, type MetricsAnswer } from '@meterline/client';
+import { MeterlineClient, type MetricsResponse } from '@meterline/client';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { DAY, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
@@ -42,7 +42,7 @@ it('the client keeps digits that a double would lose', async () => {
 
 it('the client iterates over every page and every group, gives all of them at once, and they add up to the total', async () => {
   const query = { ...DAY, groupBy: ['resource_name'], limit: 60 } as const;
-  const pages: MetricsAnswer[] = [];
+  const pages: MetricsResponse[] = [];
   for await (const page of client.metricsPages(ACCOUNT, query)) pages.push(page);
   expect(pages.map(({ data }) => data.length)).toEqual([60, 60, 60, 60, 10]);
   const entries = pages.flatMap(({ data }) => data);

@@ -145,9 +145,9 @@ it('the list of events has pages after ids of every version and variant, as prod
   expect(await idsInPages(account)).toEqual(ids);
 });
 
-it('a cursor of another question is refused', async () => {
+it('a cursor of another query is refused', async () => {
   const { meta } = await read('acme', { ...DAY, limit: '1' });
   const foreign = { ...DAY, limit: '1', cursor: meta.nextCursor, resourceName: 'late' };
-  const answer = await api.request(path('acme', foreign), bearer(keys.get('acme') ?? ''));
-  expect([answer.status, errorOf(answer).error]).toEqual([400, 'invalid_cursor']);
+  const response = await api.request(path('acme', foreign), bearer(keys.get('acme') ?? ''));
+  expect([response.status, errorOf(response).error]).toEqual([400, 'invalid_cursor']);
 });

@@ -1,4 +1,4 @@
-/** What the API makes of HTTP itself: methods, limits, broken requests, the headers of a request and of its answer, and the request log. */
+/** What the API makes of HTTP itself: methods, limits, broken requests, the headers of a request and of its response, and the request log. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startServer, type TrustProxy } from '@meterline/api';
 import { createApp } from '@meterline/query';
@@ -43,8 +43,8 @@ const ofLength = (length: number) => `/v0/accounts?${'a'.repeat(length - '/v0/ac
 
 it('a URL of 24 KiB is read, a longer one is 414', async () => {
   expect((await api.request(ofLength(24_576))).status).toBe(401);
-  const answer = await api.request(ofLength(24_577));
-  expect([answer.status, errorOf(answer).error]).toEqual([414, 'url_too_long']);
+  const response = await api.request(ofLength(24_577));
+  expect([response.status, errorOf(response).error]).toEqual([414, 'url_too_long']);
 });
 
 it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer one is 413 (%s)', async (framing) => {
@@ -54,8 +54,8 @@ it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer on
     return api.request('/v0/accounts', { method: 'POST', body, ...(framing === 'chunked' && { duplex: 'half' }) });
   };
   expect((await post(16_384)).status).toBe(405);
-  const answer = await post(16_385);
-  expect([answer.status, errorOf(answer).error]).toEqual([413, 'body_too_large']);
+  const response = await post(16_385);
+  expect([response.status, errorOf(response).error]).toEqual([413, 'body_too_large']);
 });
 
 it('a request that does not arrive in time is 408', async () => {
@@ -78,9 +78,9 @@ it.each([
   ['unknown parameters', (index: number) => `${String.fromCharCode(97 + (index % 26))}${index}`],
   ['characters that JSON escapes', (index: number) => `%00${index}=%01`],
   ['repeated parameters', (index: number) => `limit=${index}`],
-])('a request gets no answer many times its size, however many %s it has', async (_what, fault) => {
+])('a request gets no response many times its size, however many %s it has', async (_what, problem) => {
   for (const count of [1, 10, 100, 1_500]) {
-    const query = Array.from({ length: count }, (_, index) => fault(index)).join('&');
+    const query = Array.from({ length: count }, (_, index) => problem(index)).join('&');
     const { status, text } = await api.request(metricsPath('acme', query), bearer(key));
     expect(status).toBe(400);
     // What the shortest request needs besides: the path, Host and the credentials.
@@ -120,7 +120,7 @@ it.each([
   ['an expectation that cannot be met', get('/v0/accounts', 'Host: x\r\nExpect: foo'), '417 expectation_failed'],
   ['headers over 48 KiB', get('/', `Host: x\r\nx-large: ${'a'.repeat(50_000)}`), '431 headers_too_large'],
   ['a method that HTTP does not have', 'FOO /v0/accounts HTTP/1.1\r\nHost: x\r\n\r\n', '501 method_unknown'],
-])('%s is refused, and the request log has the requestId of the answer', async (_name, text, outcome) => {
+])('%s is refused, and the request log has the requestId of the response', async (_name, text, outcome) => {
   const { status, head, body } = await sendRaw(text);
   const { code, error, requestId } = errorBody.parse(body);
   expect([`${status} ${error}`, code]).toEqual([outcome, status]);
@@ -135,7 +135,7 @@ it('an expectation of 100-continue is met', async () => {
 it.each([
   ...['abc-123', '!', '~'.repeat(128)].map((id) => [id, 'taken'] as const),
   ...[undefined, '', 'two words', 'é', 'a'.repeat(129)].map((id) => [id, 'replaced'] as const),
-])('the X-Request-Id %j is %s, of an error and of any other answer', async (sent, what) => {
+])('the X-Request-Id %j is %s, of an error and of any other response', async (sent, what) => {
   const headers = sent === undefined ? {} : { 'x-request-id': sent };
   const [error, other] = [await api.request('/v0/nope', { headers }), await asAdmin(headers)];
   for (const { headers } of [error, other]) {
@@ -146,7 +146,7 @@ it.each([
   expect(errorOf(error).requestId).toBe(error.headers.get('x-request-id'));
 });
 
-it('headers of an answer keep account data out of caches and do not name the software', async () => {
+it('headers of a response keep account data out of caches and do not name the software', async () => {
   const { headers } = await api.request('/v0/accounts', bearer(key));
   expect(headers.get('cache-control')).toBe('private, no-store');
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -154,7 +154,7 @@ it('headers of an answer keep account data out of caches and do not name the sof
   expect([headers.get('etag'), headers.get('x-powered-by'), headers.get('server')]).toEqual([null, null, null]);
 });
 
-it('a large answer is compressed', async () => {
+it('a large response is compressed', async () => {
   const year = { startTime: '2025-01-01T00:00:00Z', endTime: '2025-03-01T00:00:00Z', resolution: 'daily' };
   const { headers } = await api.request(metricsPath('acme', year), bearer(key));
   expect(headers.get('content-encoding')).toMatch(/^(br|gzip|deflate)$/);
@@ -162,12 +162,12 @@ it('a large answer is compressed', async () => {
 
 it('the request log has one line a request, with who, what and how long, and nothing secret', async () => {
   api.log.length = 0;
-  const answer = await api.request(metricsPath('acme', { ...DAY, cursor: 'secret-cursor' }), bearer(key));
+  const response = await api.request(metricsPath('acme', { ...DAY, cursor: 'secret-cursor' }), bearer(key));
   expect(api.log).toEqual([
     expect.objectContaining({
       level: 30,
       event: 'request',
-      requestId: answer.headers.get('x-request-id'),
+      requestId: response.headers.get('x-request-id'),
       caller: 'admin of acme',
       account: 'acme',
       method: 'GET',
@@ -237,9 +237,9 @@ it.each([
     { authorization: `Bearer ${key}`, 'x-svc-authorization': other },
     { authorization: other, 'x-svc-authorization': `Bearer ${key}` },
   ]) {
-    const answer = await withHeaders(headers);
-    expect(answer.status).toBe(status);
-    if (status === 400) expect(errorOf(answer).error).toBe('conflicting_credentials');
+    const response = await withHeaders(headers);
+    expect(response.status).toBe(status);
+    if (status === 400) expect(errorOf(response).error).toBe('conflicting_credentials');
   }
 });
 
@@ -257,8 +257,8 @@ it.each(['Authorization', 'X-Svc-Authorization'])('two different %s have a messa
 
 it('X-Svc-Workspace does not filter billing: a member sees the account-wide aggregate', async () => {
   const member = await api.key('acme', 'member');
-  const answer = await withHeaders({ ...bearer(member).headers, 'x-svc-workspace': 'main' });
-  expect(answer.text).toContain('"totalCost":3');
+  const response = await withHeaders({ ...bearer(member).headers, 'x-svc-workspace': 'main' });
+  expect(response.text).toContain('"totalCost":3');
 });
 
 it('Svc-Version is echoed, the earliest stable one when it is left out, and changes no response of the Billing API', async () => {
@@ -293,8 +293,8 @@ it('a web page of a listed origin may read an error, and one of another origin n
 });
 
 const preflight = (origin: string) => {
-  const asked = { 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'authorization' };
-  return api.request(METRICS, { method: 'OPTIONS', headers: { origin, ...asked } });
+  const requested = { 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'authorization' };
+  return api.request(METRICS, { method: 'OPTIONS', headers: { origin, ...requested } });
 };
 
 it('a preflight allows every method with credentials in a header, and nothing to another origin', async () => {
@@ -310,10 +310,10 @@ it('a preflight is a method like any other where no origin is listed', async () 
   const closed = await startApi({ warehouse: api.dependencies.warehouse });
   try {
     const headers = { origin: APP, 'access-control-request-method': 'GET' };
-    const answer = await closed.request('/v0/accounts', { method: 'OPTIONS', headers });
-    expect([answer.status, errorOf(answer).error]).toEqual([405, 'method_not_allowed']);
-    expect(answer.headers.get('allow')).toBe('GET, HEAD');
-    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    const response = await closed.request('/v0/accounts', { method: 'OPTIONS', headers });
+    expect([response.status, errorOf(response).error]).toEqual([405, 'method_not_allowed']);
+    expect(response.headers.get('allow')).toBe('GET, HEAD');
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
   } finally {
     await closed.stop();
   }

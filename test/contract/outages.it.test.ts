@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRedis, type TokenVerifier } from '@meterline/api';
 import { ApiKeyStore } from '@meterline/service/access';
 import { createWarehouse } from '@meterline/warehouse';
-import { type Answer, bearer, DAY, errorOf, metricsPath, startApi, type TestApi } from '../harness/api.js';
+import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi, type TestResponse } from '../harness/api.js';
 import { testDatabase } from '../harness/test-database.js';
 
 /** Nothing can listen on port 1 without the system's permission. */
@@ -15,11 +15,11 @@ const METRICS = metricsPath('acme', DAY);
 const database = testDatabase();
 
 /** The status, and the code of an error. One that may be over soon says when to try again, and nothing of servers. */
-function outcomeOf(answer: Answer): string {
-  if (answer.status < 400) return String(answer.status);
-  if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('5');
-  expect(answer.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
-  return `${answer.status} ${errorOf(answer).error}`;
+function outcomeOf(response: TestResponse): string {
+  if (response.status < 400) return String(response.status);
+  if (response.status === 503) expect(response.headers.get('retry-after')).toBe('5');
+  expect(response.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
+  return `${response.status} ${errorOf(response).error}`;
 }
 
 describe('while ClickHouse is away', () => {
@@ -107,9 +107,9 @@ it('a bug is 500 that says nothing internal, and is logged with its cause', asyn
   try {
     const { key, keyId } = await api.keys.create({ account: 'acme', role: 'admin', clientId: 'c' }, new Date());
     const path = `/v0/service_accounts/c/api_keys/${keyId}`;
-    const answer = await api.request(path, { method: 'DELETE', ...bearer(key) });
-    expect(outcomeOf(answer)).toBe('500 internal_error');
-    expect(answer.text).not.toContain('clock');
+    const response = await api.request(path, { method: 'DELETE', ...bearer(key) });
+    expect(outcomeOf(response)).toBe('500 internal_error');
+    expect(response.text).not.toContain('clock');
     expect(JSON.stringify(api.log)).toContain('the clock is broken in a secret way');
   } finally {
     await api.stop();

@@ -24,15 +24,15 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Not through `api.request`, which compares every answer with the OpenAPI document: the page is not in it. */
+/** Not through `api.request`, which compares every response with the OpenAPI document: the page is not in it. */
 const get = (path: string, encoding = 'br, gzip') =>
   fetch(`${api.url}${path}`, { headers: { 'accept-encoding': encoding } });
 const ofKind = (extension: string) => assets.filter((name) => name.endsWith(extension));
 
 it('the page is at /, asked for again each time, under a strict policy', async () => {
-  const answer = await get('/');
-  const { status, headers } = answer;
-  const text = await answer.text();
+  const response = await get('/');
+  const { status, headers } = response;
+  const text = await response.text();
   expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
     200,
     'text/html; charset=utf-8',
@@ -111,34 +111,34 @@ it.each([
 it('the page is sent whole when a part is asked for', async () => {
   const [name] = ofKind('.js');
   for (const range of ['bytes=0-9', 'bytes=99999999-']) {
-    const answer = await fetch(`${api.url}/assets/${name}`, { headers: { range, 'accept-encoding': 'identity' } });
-    expect([answer.status, (await answer.text()).length > 10]).toEqual([200, true]);
+    const response = await fetch(`${api.url}/assets/${name}`, { headers: { range, 'accept-encoding': 'identity' } });
+    expect([response.status, (await response.text()).length > 10]).toEqual([200, true]);
   }
 });
 
 it('the page is told where the collector is, and who may embed it', async () => {
-  const answer = await api.request('/page-settings.json');
-  expect([answer.status, answer.body]).toEqual([
+  const response = await api.request('/page-settings.json');
+  expect([response.status, response.body]).toEqual([
     200,
     { collectorUrl: 'https://collector.example.com', frameAncestors: EMBEDDING },
   ]);
-  expect(answer.headers.get('cache-control')).toBe('no-cache');
+  expect(response.headers.get('cache-control')).toBe('no-cache');
 });
 
 it('the page is 412 to a condition that does not hold', async () => {
   for (const path of ['/', `/assets/${ofKind('.js')[0]}`]) {
     const headers = { 'if-match': '"another"' };
-    const answer = await api.request(path, { headers });
-    expect([answer.status, errorOf(answer).error]).toEqual([412, 'precondition_failed']);
-    expect(answer.headers.get('cache-control')).toBe('private, no-store');
+    const response = await api.request(path, { headers });
+    expect([response.status, errorOf(response).error]).toEqual([412, 'precondition_failed']);
+    expect(response.headers.get('cache-control')).toBe('private, no-store');
   }
 });
 
 it.each(['/', '/embed', '/assets/nothing.js', '/docs', '/openapi.json'])(
   'the page at %s is only for reading',
   async (path) => {
-    const answer = await api.request(path, { method: 'POST' });
-    expect([answer.status, errorOf(answer).error]).toEqual([405, 'method_not_allowed']);
-    expect(answer.headers.get('allow')).toBe('GET, HEAD');
+    const response = await api.request(path, { method: 'POST' });
+    expect([response.status, errorOf(response).error]).toEqual([405, 'method_not_allowed']);
+    expect(response.headers.get('allow')).toBe('GET, HEAD');
   },
 );

@@ -35,9 +35,9 @@ const pages = (query: Record<string, string>, token = key) =>
   allPages((cursor) => readMetrics(api, 'acme', token, { ...query, cursor }));
 
 async function rejection(cursor: string, query: Record<string, string> = BY_NAME, token = key, account = 'acme') {
-  const answer = await api.request(metricsPath(account, { ...query, cursor }), bearer(token));
-  expect(answer.status).toBe(400);
-  return errorOf(answer).error;
+  const response = await api.request(metricsPath(account, { ...query, cursor }), bearer(token));
+  expect(response.status).toBe(400);
+  return errorOf(response).error;
 }
 
 const firstCursor = async () => (await readMetrics(api, 'acme', key, { ...BY_NAME, limit: '10' })).meta.nextCursor;

@@ -59,12 +59,12 @@ it('a query process stops with code 0 when its parent goes away while it starts'
   await expectCleanEnd(query);
 });
 
-it('after a request to stop the process is not ready, and closes connections after their answers', async () => {
+it('after a request to stop the process is not ready, and closes connections after their responses', async () => {
   const { url, child, kill, errorLines } = await product.startQuery({ STOP_DELAY_MS: '60000' });
   child.kill('SIGTERM');
-  let answer = await fetch(`${url}/readyz`);
-  while (answer.status === 200) answer = await fetch(`${url}/readyz`);
-  expect([answer.status, answer.headers.get('connection'), await answer.json()]).toEqual([
+  let response = await fetch(`${url}/readyz`);
+  while (response.status === 200) response = await fetch(`${url}/readyz`);
+  expect([response.status, response.headers.get('connection'), await response.json()]).toEqual([
     503,
     'close',
     expect.objectContaining({ error: 'not_ready', message: expect.stringContaining('is stopping') }),

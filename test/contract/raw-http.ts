@@ -14,14 +14,14 @@ export interface RawRequest {
   readonly body?: Buffer | undefined;
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** How long an answer may take, on the slowest of machines. */
-const PATIENCE_MS = 120_000;
+/** How long a response may take, on the slowest of machines. */
+const TIMEOUT_MS = 120_000;
 
 export class HttpClient {
   readonly #port: number;
@@ -32,20 +32,20 @@ export class HttpClient {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** @throws Error an AbortError when no answer comes; the system's error if the connection breaks */
-  async send({ method, target: path, headers, body }: RawRequest): Promise<RawAnswer> {
+  /** @throws Error an AbortError when no response comes; the system's error if the connection breaks */
+  async send({ method, target: path, headers, body }: RawRequest): Promise<RawResponse> {
     const to = { agent: this.#agent, host: '127.0.0.1', port: this.#port };
-    const sent = request({ ...to, method, path, headers, signal: AbortSignal.timeout(PATIENCE_MS) });
-    // Also one that comes after the answer, which a server may give before it has read a body.
+    const sent = request({ ...to, method, path, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    // Also one that comes after the response, which a server may give before it has read a body.
     sent.on('error', () => undefined).end(body);
     const [response]: IncomingMessage[] = await once(sent, 'response');
     if (!response) throw new Error('a response event without one');
-    const answered = new Headers();
+    const responded = new Headers();
     for (const [name, values] of Object.entries(response.headersDistinct)) {
-      for (const value of values ?? []) answered.append(name, value);
+      for (const value of values ?? []) responded.append(name, value);
     }
-    const text = decoded(await buffer(response), answered.get('content-encoding')).toString();
-    return { status: response.statusCode ?? 0, headers: answered, text };
+    const text = decoded(await buffer(response), responded.get('content-encoding')).toString();
+    return { status: response.statusCode ?? 0, headers: responded, text };
   }
 
   close(): void {
@@ -70,7 +70,7 @@ function portOf(url: string): number {
  * @throws Error when the server does not close
  */
 export async function exchange(url: string, text: string, { keepsOpen = false } = {}): Promise<string> {
-  const socket = connect({ port: portOf(url), host: '127.0.0.1', allowHalfOpen: true, timeout: PATIENCE_MS });
+  const socket = connect({ port: portOf(url), host: '127.0.0.1', allowHalfOpen: true, timeout: TIMEOUT_MS });
   const chunks: Buffer[] = [];
   let isLate = false;
   socket

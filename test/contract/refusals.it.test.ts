@@ -1,5 +1,5 @@
 /**
- * What the API refuses, with which status, code and text. Each answer is compared with the OpenAPI document as well; who may do what is in
+ * What the API refuses, with which status, code and text. Each response is compared with the OpenAPI document as well; who may do what is in
  * the authorisation matrix, and what no HTTP client would send in http.it.test.ts.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
@@ -167,7 +167,7 @@ const WINDOWS: readonly Refusal[] = [
   bad(
     window('0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'),
     '',
-    'The window has 119988 monthly buckets, and an answer at most 20000; shorten the window.',
+    'The window has 119988 monthly buckets, and a response at most 20000; shorten the window.',
   ),
   ...[
     ...['2025-10-01', '2025-10-01T00:00:00', '2025-10-01T02:00:00+02:00', '2025-10-01T00:00:00-00:00'],
@@ -338,7 +338,7 @@ it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const
   async (caller, _request, [request, outcome, at, text, , body]) => {
     const [sent = '', version] = request.split(' @');
     const [method = '', ...path] = sent.split(' ');
-    const answer = await api.request(path.join(' '), {
+    const response = await api.request(path.join(' '), {
       method,
       headers: {
         ...(keys[caller] !== undefined && { authorization: `Bearer ${keys[caller]}` }),
@@ -346,8 +346,8 @@ it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const
       },
       ...(body !== undefined && method !== 'GET' && { body }),
     });
-    const { error, message, details = [] } = errorOf(answer);
-    expect(`${answer.status} ${error}`).toBe(outcome);
+    const { error, message, details = [] } = errorOf(response);
+    expect(`${response.status} ${error}`).toBe(outcome);
     const named = [...new Set(details.map(({ parameter }) => parameter))].sort();
     if (outcome === PARAMETER || outcome === BODY) {
       if (at !== '') expect(named.join()).toBe(at);

@@ -33,8 +33,11 @@ const computed = () => statements.filter((name) => name === 'read_metrics').leng
 
 async function ask(key: string, query: Query | string, headers: Record<string, string> = {}) {
   const { headers: authorization } = bearer(key);
-  const answer = await api.request(metricsPath('acme', query), { headers: { ...authorization, ...headers } });
-  return { ...answer, cost: answer.status === 200 ? metricsBody.parse(answer.body).summary.totalCost : undefined };
+  const response = await api.request(metricsPath('acme', query), { headers: { ...authorization, ...headers } });
+  return {
+    ...response,
+    cost: response.status === 200 ? metricsBody.parse(response.body).summary.totalCost : undefined,
+  };
 }
 
 const CACHED = { 'cache-control': 'max-age=300' };

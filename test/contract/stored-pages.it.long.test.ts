@@ -1,4 +1,4 @@
-/** A large answer, page by page, while the events behind it go on changing. */
+/** A large response, page by page, while the events behind it go on changing. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createRedis } from '@meterline/api';
 import { StoredGroups } from '@meterline/query';
@@ -97,10 +97,10 @@ it('each group of a large result comes once while events keep arriving, as it wa
 
 it('a second page is 429 to a caller that would store more than it may, and to no other caller; a first page never is', async () => {
   const first = await readMetrics(api, 'acme', key, BY_UUID);
-  const answer = await ask('acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
-  expect(answer.status).toBe(429);
-  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(23 * 3_600);
-  expect(errorOf(answer)).toMatchObject({
+  const response = await ask('acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
+  expect(response.status).toBe(429);
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(23 * 3_600);
+  expect(errorOf(response)).toMatchObject({
     error: 'too_many_stored_groups',
     message: expect.stringMatching(
       /has 12?,000 groups, .* filter, group by fewer dimensions, or try again in 1,4\d\d minutes\.$/,
@@ -151,8 +151,8 @@ it('paginating says that it has expired when a revision has replaced what its fi
   const { meta } = await page();
   await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, cost: 4n })));
   await merge();
-  const answer = await next(meta.nextCursor);
-  expect([answer.status, errorOf(answer).error]).toEqual([400, 'cursor_expired']);
+  const response = await next(meta.nextCursor);
+  expect([response.status, errorOf(response).error]).toEqual([400, 'cursor_expired']);
   expect(await stored(accountId)).toBe(0);
 });
 
@@ -185,7 +185,7 @@ const change = fc.record({
   cost: fc.integer({ min: 1, max: 9 }),
 });
 const changes = fc.array(change, { maxLength: 4 });
-/** Nothing that surely counts follows the last void, so the void may be newer than all that the answer was read from. */
+/** Nothing that surely counts follows the last void, so the void may be newer than all that the response was read from. */
 const endsWithVoid = (made: readonly { kind: string }[]) =>
   made.findLast(({ kind }) => kind === 'new' || kind === 'revised' || kind === 'voided')?.kind === 'voided';
 
@@ -209,14 +209,14 @@ it('paginating agrees with its first page or says that it has expired, whatever 
     for (const one of after) await apply(one);
     const shown = [...first.data];
     for (let cursor = first.meta.nextCursor; cursor !== ''; ) {
-      const answer = await next(cursor);
-      if (answer.status === 400) {
-        expect(errorOf(answer).error).toBe('cursor_expired');
+      const response = await next(cursor);
+      if (response.status === 400) {
+        expect(errorOf(response).error).toBe('cursor_expired');
         const isReplaced = after.some(({ kind }) => kind !== 'new');
         expect(isReplaced || endsWithVoid(before)).toBe(true);
         return;
       }
-      const { summary, data, meta } = metricsBody.parse(answer.body);
+      const { summary, data, meta } = metricsBody.parse(response.body);
       expect(summary).toEqual(whole.summary);
       shown.push(...data);
       cursor = meta.nextCursor;
@@ -226,7 +226,7 @@ it('paginating agrees with its first page or says that it has expired, whatever 
   await fc.assert(property, { numRuns: RUNS });
 });
 
-it('an answer that may not be stored is refused without being computed', async () => {
+it('a response that may not be stored is refused without being computed', async () => {
   const statements: string[] = [];
   const database = await createTestDatabase();
   const warehouse = createWarehouse({

@@ -17,7 +17,7 @@ import { sendBytes } from './raw-http.js';
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** No question here is about usage. */
+/** No query here is about usage. */
 const warehouse = createWarehouse({
   ...{ url: 'http://127.0.0.1:1', user: 'default', password: '', database: 'meterline' },
   application: 'meterline-test',
@@ -191,9 +191,9 @@ it('a token is 503 when the published keys cannot be read, and an API key still 
   await serving({}, async (other) => {
     for (const url of ['http://127.0.0.1:1/jwks.json', `${other.url}/healthz`, `${other.url}/nope`]) {
       await serving({ tokens: verifier({ AUTH_JWKS_URL: url }) }, async (server) => {
-        const answer = await server.request('/v0/accounts', bearer(await issuer.sign({})));
-        expect([url, answer.status, errorOf(answer).error]).toEqual([url, 503, 'auth_unavailable']);
-        expect(answer.headers.get('retry-after')).toBe('5');
+        const response = await server.request('/v0/accounts', bearer(await issuer.sign({})));
+        expect([url, response.status, errorOf(response).error]).toEqual([url, 503, 'auth_unavailable']);
+        expect(response.headers.get('retry-after')).toBe('5');
         expect((await server.request('/v0/accounts', bearer(await server.key('acme')))).status).toBe(200);
       });
     }
@@ -256,8 +256,8 @@ describe('where tokens come from', () => {
 
   it('where tokens come from is 404 where tokens are not accepted, and no challenge names it', async () => {
     await serving({}, async (server) => {
-      const answer = await server.request(PATH);
-      expect([answer.status, errorOf(answer).error]).toEqual([404, 'not_found']);
+      const response = await server.request(PATH);
+      expect([response.status, errorOf(response).error]).toEqual([404, 'not_found']);
       const { status, headers } = await server.request('/v0/accounts', bearer(await issuer.sign({ accounts: ROLES })));
       expect([status, headers.get('www-authenticate')]).toEqual([
         401,

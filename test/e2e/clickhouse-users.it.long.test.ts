@@ -132,8 +132,8 @@ describe('with the schema that migrate has made', () => {
   it('query reads the events behind a figure, and their prices', async () => {
     const query = connect('query');
     const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
-    const question = { accountId: account, window, filters: {}, includesVoided: true, after: undefined, limit: 1 };
-    expect(await readEventList(query, question)).toEqual({ events: [], next: undefined });
+    const metricsQuery = { accountId: account, window, filters: {}, includesVoided: true, after: undefined, limit: 1 };
+    expect(await readEventList(query, metricsQuery)).toEqual({ events: [], next: undefined });
     expect(await readPriceBook(query, 65_535)).toBeUndefined();
   });
 
@@ -141,9 +141,9 @@ describe('with the schema that migrate has made', () => {
     const query = connect('query');
     const abort = new AbortController();
     const endless = 'SELECT sleepEachRow(0.01) FROM numbers(100000000) FORMAT Null SETTINGS max_block_size = 10';
-    const patient = { function_sleep_max_microseconds_per_block: '1000000000' };
+    const settings = { function_sleep_max_microseconds_per_block: '1000000000' };
     const start = (user: Warehouse, signal: AbortSignal) =>
-      failureOf(user.within({ signal, settings: patient }).run({ name: 'endless', query: endless, query_params: {} }));
+      failureOf(user.within({ signal, settings }).run({ name: 'endless', query: endless, query_params: {} }));
     const running = async () => {
       const statement =
         "SELECT user FROM system.processes WHERE query LIKE '%sleepEachRow%' AND user != 'meterline' ORDER BY user";

@@ -19,8 +19,8 @@ it('a worker makes single events and events in a list readable, priced with the 
   await enqueueData(product.queue, usageEvent(1, { usage: '0.1' }));
   await product.send(usageEvent(2, { usage: 0.2 }), usageEvent(3, { workspace: 'dev' }));
   const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 1, 1) };
-  const question = { accounts: ['acme'], window, filters: {}, resolution: 'monthly', limit: 10 } as const;
-  const { groups } = await readMetrics(product.warehouse, { ...question, groupBy: ['workspace'] });
+  const query = { accounts: ['acme'], window, filters: {}, resolution: 'monthly', limit: 10 } as const;
+  const { groups } = await readMetrics(product.warehouse, { ...query, groupBy: ['workspace'] });
   expect(groups.map(({ values, usage, cost }) => [values.workspace, usage, cost])).toEqual([
     ['dev', '1', '0.0000115'],
     ['prod', '0.3', '0.00000345'],

@@ -12,7 +12,7 @@ import { TcpProxy } from '../faults/tcp-proxy.js';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { freeze, whileFrozen } from '../harness/programs.js';
-import { drained, enqueue, PATIENCE, stored, until } from '../harness/queue.js';
+import { drained, enqueue, stored, TIMEOUT_FACTOR, until } from '../harness/queue.js';
 import { startWatchedRedis } from '../harness/redis-servers.js';
 import { type ServiceProcess, startIngest, startQuery, withConstants } from '../harness/services.js';
 import { testRedisUrl, uniquePrefix } from '../harness/stack.js';
@@ -29,7 +29,7 @@ const constants = (of: Readonly<Record<string, number>>) => ({ METERLINE_CONSTAN
 async function quickScrape(url: string) {
   const started = performance.now();
   const page = await scrape(url);
-  expect((performance.now() - started) / SECONDS).toBeLessThan(SCRAPE_SECONDS * PATIENCE);
+  expect((performance.now() - started) / SECONDS).toBeLessThan(SCRAPE_SECONDS * TIMEOUT_FACTOR);
   return page;
 }
 
@@ -231,7 +231,7 @@ it('a worker and other clients replace connections that fell silent for ever, an
     const ids = async () =>
       String(await straight.client('LIST')).match(new RegExp(`id=\\d+(?=.* name=${prefix})`, 'g'));
     const before = await ids();
-    // Longer than a connection may be silent that owes an answer: the worker waits for jobs, in pieces of five seconds.
+    // Longer than a connection may be silent that owes a response: the worker waits for jobs, in pieces of five seconds.
     await delay(20 * SECONDS);
     expect([before?.length, await ids()]).toEqual([1, before]);
     proxy.forsake();

@@ -56,10 +56,10 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
   while ((await count()) !== '4') await new Promise((resolve) => setTimeout(resolve, 50));
 
   for (const key of keys) {
-    const answer = await fetch(`${api.url}/v0/accounts`, {
+    const response = await fetch(`${api.url}/v0/accounts`, {
       headers: { authorization: `Bearer ${key}`, connection: 'close' },
     });
-    expect([answer.status, await answer.json()]).toMatchObject([200, [{ id: 'acme' }]]);
+    expect([response.status, await response.json()]).toMatchObject([200, [{ id: 'acme' }]]);
   }
   expect((await runCommand(['queue', 'status'], asOperator)).stdout).toMatch(/workers +1/);
   for (const service of [worker, api]) expect(service.log()).not.toMatch(NOT_ALLOWED);

@@ -31,7 +31,7 @@ export interface Received {
   readonly atMs: number;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON, or a text that is sent as it is. */
@@ -43,7 +43,7 @@ export function receipt(
   events: readonly UsageEventInput[],
   refuse: (event: UsageEventInput) => boolean = () => false,
   rejection = { reason: 'no_price', message: 'there is no price …' },
-): Answer {
+): TestResponse {
   const results = events.map((event, index) =>
     refuse(event) ? { index, status: 'rejected', ...rejection } : { index, status: 'accepted' },
   );
@@ -55,7 +55,7 @@ export function receipt(
 export class TestCollector {
   readonly received: Received[] = [];
   /** The response to the next requests. */
-  answer: (request: Received) => Answer | Promise<Answer> = ({ events }) => receipt(events);
+  respond: (request: Received) => TestResponse | Promise<TestResponse> = ({ events }) => receipt(events);
 
   private constructor(
     readonly server: Server,
@@ -64,7 +64,7 @@ export class TestCollector {
     server.on('request', async (request, response) => {
       const got = await read(request);
       this.received.push(got);
-      const { status, headers, body } = await this.answer(got);
+      const { status, headers, body } = await this.respond(got);
       response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
     });
   }

@@ -14,11 +14,11 @@ const AGENT = `{ accountId: 'acme', workspace: 'production', resourceType: 'agen
 const folder = testFolder();
 let collector: TestCollector;
 /** What a request of an emitter waits for before it is answered, by the first segment of its path. */
-const answers = new Map<string, () => Promise<void>>();
+const responses = new Map<string, () => Promise<void>>();
 beforeAll(async () => {
   collector = await TestCollector.start();
-  collector.answer = async ({ path, events }) => {
-    await answers.get(path.split('/')[1] ?? '')?.();
+  collector.respond = async ({ path, events }) => {
+    await responses.get(path.split('/')[1] ?? '')?.();
     return receipt(events);
   };
 });
@@ -122,7 +122,7 @@ async function startClosing(names: readonly string[], isBusy = false): Promise<C
 /** @returns what answers the emitter's request once that is there */
 function requestTo(name: string): Promise<() => void> {
   return new Promise((there) => {
-    answers.set(name, () => new Promise((answer) => there(answer)));
+    responses.set(name, () => new Promise((respond) => there(respond)));
   });
 }
 
@@ -141,9 +141,9 @@ it.concurrent('a program that does nothing else at a signal is ended by it, once
   const child = await startClosing(['alone']);
   const end = once(child, 'exit');
   child.kill('SIGTERM');
-  const answer = await request;
+  const respond = await request;
   child.kill('SIGTERM');
-  answer();
+  respond();
   expect(await end).toEqual([null, 'SIGTERM']);
 });
 
@@ -163,16 +163,16 @@ it.concurrent('a program with two emitters is ended by the signal when the slowe
   const child = await startClosing(['quick', 'slow']);
   const end = once(child, 'exit');
   child.kill('SIGTERM');
-  const [answerQuick, answerSlow] = await Promise.all([quick, slow]);
+  const [respondQuickly, respondSlowly] = await Promise.all([quick, slow]);
   const quickClosed = told(child);
-  answerQuick();
+  respondQuickly();
   expect(await quickClosed).toEqual([1, 0]);
   // If that had let the signal end the program, it would be gone.
-  const asked = told(child);
+  const requested = told(child);
   child.send('how much?', () => undefined);
-  expect(await asked).toEqual([1, 0]);
+  expect(await requested).toEqual([1, 0]);
   const slowClosed = told(child);
-  answerSlow();
+  respondSlowly();
   expect(await slowClosed).toEqual([1, 1]);
   expect(await end).toEqual([null, 'SIGTERM']);
 });

@@ -12,7 +12,7 @@ const stop = new AbortController();
 let results: RunResult[];
 beforeAll(async () => {
   const seed = Date.now() % 1_000_000;
-  const options = { rounds: 1, lanes: 4, brief: true, signal: stop.signal, say: () => undefined };
+  const options = { rounds: 1, parallel: 4, brief: true, signal: stop.signal, say: () => undefined };
   results = await playAll(PLAYED, { ...options, seed });
 });
 afterAll(() => stop.abort());

@@ -85,28 +85,28 @@ export class Fixture {
 
   /** Starts what has ended by itself. @returns whether both servers answer */
   async restartEndedServers(): Promise<boolean> {
-    const answers = await Promise.all([this.#clickhouseAnswers(), this.#redisAnswers()]);
+    const responses = await Promise.all([this.#clickhouseResponses(), this.#redisResponses()]);
     for (const [index, server] of [this.clickhouse, this.redis].entries()) {
-      if (answers[index]) continue;
+      if (responses[index]) continue;
       await server.kill();
       await server.start();
     }
-    return answers.every((answer) => answer);
+    return responses.every((response) => response);
   }
 
-  async #clickhouseAnswers(): Promise<boolean> {
+  async #clickhouseResponses(): Promise<boolean> {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    const answer = await fetch(`${this.clickhouse.running.url}/ping`, { signal }).catch(() => undefined);
-    return answer?.ok === true;
+    const response = await fetch(`${this.clickhouse.running.url}/ping`, { signal }).catch(() => undefined);
+    return response?.ok === true;
   }
 
-  async #redisAnswers(): Promise<boolean> {
+  async #redisResponses(): Promise<boolean> {
     const redis = new Redis(this.redis.running.url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
     // The rejected command says the same.
     redis.on('error', () => undefined);
-    const answer = await redis.set('fault-tests:probe', 'x', 'EX', 1).catch(() => undefined);
+    const response = await redis.set('fault-tests:probe', 'x', 'EX', 1).catch(() => undefined);
     redis.disconnect();
-    return answer === 'OK';
+    return response === 'OK';
   }
 
   /** Ends every process and removes every file. */
@@ -118,7 +118,7 @@ export class Fixture {
   }
 }
 
-const PORT_PATIENCE_MS = 2_000;
+const PORT_TIMEOUT_MS = 2_000;
 
 /** A server that can be killed or stopped and started again with the same data, on the same ports. */
 export class RestartableServer {
@@ -135,7 +135,7 @@ export class RestartableServer {
   /** Waits for the port, because a client may have taken it for a moment while the server was down. @throws LocalStackError */
   async start(): Promise<void> {
     const port = Number(new URL(this.#running.url).port);
-    await until(`port ${port} is free`, PORT_PATIENCE_MS, () => isPortFree(port));
+    await until(`port ${port} is free`, PORT_TIMEOUT_MS, () => isPortFree(port));
     this.#running = await this.#running.restart();
   }
 

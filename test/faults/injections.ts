@@ -5,7 +5,7 @@ import {
   MeterlineClient,
   MeterlineConnectionError,
   MeterlineError,
-  type MetricsAnswerBy,
+  type MetricsResponseBy,
 } from '@meterline/client';
 import { FREE_SPACE } from '@meterline/local-stack';
 import { sealNext } from '@meterline/warehouse';
@@ -263,13 +263,13 @@ export const queryKilled: Injection = async (run) => {
 
 /** One group for each event. */
 const BY_EVENT = { resolution: 'monthly', groupBy: ['resource_uuid', 'billing_dimension'] } as const;
-type Page = MetricsAnswerBy<typeof BY_EVENT.groupBy>;
+type Page = MetricsResponseBy<typeof BY_EVENT.groupBy>;
 
 /**
  * Tries again while a server is away.
  * @param mayExpire until the second page is there, a revision or a late event may end the pages, as any client can see
  * @returns undefined when that has happened
- * @throws AbortError, or Error with an answer that is no outage
+ * @throws AbortError, or Error with a response that is no outage
  */
 async function readPage(run: StreamRun, cursor: string, limit: number, mayExpire = false): Promise<Page | undefined> {
   const { asker, stream, signal } = run;
@@ -279,9 +279,9 @@ async function readPage(run: StreamRun, cursor: string, limit: number, mayExpire
     try {
       return await client.metrics(stream.accountId, { ...stream.window, ...BY_EVENT, limit, cursor }, { signal });
     } catch (error) {
-      const isAnswer = error instanceof MeterlineError;
-      if (mayExpire && isAnswer && error.code === 'cursor_expired') return undefined;
-      if (isAnswer ? error.status !== 503 : !(error instanceof MeterlineConnectionError)) throw error;
+      const isResponse = error instanceof MeterlineError;
+      if (mayExpire && isResponse && error.code === 'cursor_expired') return undefined;
+      if (isResponse ? error.status !== 503 : !(error instanceof MeterlineConnectionError)) throw error;
     }
     await pause(PAGE_RETRY_MS, signal);
   }

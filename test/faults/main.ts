@@ -1,5 +1,5 @@
 /**
- * Injects faults again and again: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--lanes 4]`.
+ * Injects faults again and again: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--parallel 4]`.
  *
  * Exits with 0 only if nothing differs and no job is stuck. Ctrl-C ends all processes of the run and removes its files.
  * --brief is the short form that `npm test` uses; --list prints the table of all faults.
@@ -18,7 +18,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     only: { type: 'string' },
-    lanes: { type: 'string', default: '4' },
+    parallel: { type: 'string', default: '4' },
     brief: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
@@ -30,15 +30,15 @@ if (options.list) {
 }
 const only = options.only?.split(',');
 const chosen = FAULTS.filter(({ name }) => only === undefined || only.includes(name));
-const [rounds, seed, lanes] = [Number(options.rounds), Number(options.seed), Number(options.lanes)];
+const [rounds, seed, parallel] = [Number(options.rounds), Number(options.seed), Number(options.parallel)];
 if (
   chosen.length === 0 ||
   (only && chosen.length < only.length) ||
-  ![rounds, seed, lanes].every(Number.isSafeInteger) ||
-  lanes < 1
+  ![rounds, seed, parallel].every(Number.isSafeInteger) ||
+  parallel < 1
 ) {
   const names = FAULTS.map(({ name }) => name).join('|');
-  console.error(`usage: npm run test:faults -- [--rounds N] [--seed S] [--lanes N] [--only ${names}]`);
+  console.error(`usage: npm run test:faults -- [--rounds N] [--seed S] [--parallel N] [--only ${names}]`);
   process.exit(2);
 }
 
@@ -60,7 +60,7 @@ for (const { name } of chosen.filter((fault) => !faults.includes(fault))) {
 try {
   const { signal } = stop;
   const say = (result: RunResult) => console.log(formatResult(result));
-  const results = await playAll(faults, { rounds, seed, lanes, brief: options.brief, signal, say });
+  const results = await playAll(faults, { rounds, seed, parallel, brief: options.brief, signal, say });
   const titles = ['fault', 'rounds', 'events', 'differences', 'stuck', 'worst recovery'];
   const rows = [...faults.map(({ name }) => name), 'all'].map((name) => {
     const own = results.filter(({ fault }) => name === 'all' || fault === name);

@@ -30,14 +30,14 @@ const meter = await openEmitter({
 });
 meter.closeOn('SIGTERM', { timeoutMs: CLOSE_WITHIN_MS });
 
-let isAsked = false;
+let isRequested = false;
 process.on('message', () => {
-  isAsked = true;
+  isRequested = true;
 });
-process.on('disconnect', () => process.exit(isAsked ? 0 : 1));
+process.on('disconnect', () => process.exit(isRequested ? 0 : 1));
 
 let recorded = 0;
-for (let turn = 1; !isAsked; turn += 1) {
+for (let turn = 1; !isRequested; turn += 1) {
   for (let n = 0; n < EVENTS_PER_TURN; n += 1) {
     const id = meter.record({
       accountId,

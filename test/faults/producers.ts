@@ -218,7 +218,7 @@ export async function playProducers(run: Run, inject: ProducerInjection): Promis
   }
 }
 
-const answerSchema = z.object({ summary: z.object({ totalUsage: z.number() }) });
+const responseSchema = z.object({ summary: z.object({ totalUsage: z.number() }) });
 
 interface Told {
   readonly producer: Producer;
@@ -242,7 +242,7 @@ async function differencesOf(
   const asker = { url, key: await product.key(account) };
   const text = await read(asker, `/v0/accounts/${account}/metrics?${window}`, new AbortController().signal);
   // Each event is a usage of 1.
-  const { totalUsage } = answerSchema.parse(JSON.parse(text)).summary;
+  const { totalUsage } = responseSchema.parse(JSON.parse(text)).summary;
   const isWrong = ([mark, times]: [string, number]) => times !== 1 || !possible.has(mark);
   return [
     ...[...promised].filter((mark) => !counted.has(mark)).map((mark) => `${account}, ${mark}: lost`),

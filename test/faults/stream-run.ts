@@ -137,7 +137,7 @@ async function together<A, B>(
 }
 
 const RETRY_MS = 150;
-const ANSWER_TIMEOUT_MS = 2_000;
+const RESPONSE_TIMEOUT_MS = 2_000;
 const JOBS_AT_ONCE = 4;
 
 /** Each attempt sends at most one command, so that the number of times a job may have been added is known. */
@@ -145,8 +145,8 @@ export const CAREFUL = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   enableOfflineQueue: false,
-  commandTimeout: ANSWER_TIMEOUT_MS,
-  connectTimeout: ANSWER_TIMEOUT_MS,
+  commandTimeout: RESPONSE_TIMEOUT_MS,
+  connectTimeout: RESPONSE_TIMEOUT_MS,
   retryStrategy: () => RETRY_MS,
 };
 
@@ -283,12 +283,12 @@ class WorkerPool {
 
 /** A worker ends at its start while a server is away, which another fault may see to; a supervisor starts it again. */
 async function supervised(start: () => Promise<ServiceProcess>): Promise<ServiceProcess> {
-  const patienceEnds = Date.now() + STARTED_WITHIN_MS;
+  const deadline = Date.now() + STARTED_WITHIN_MS;
   for (;;) {
     try {
       return await start();
     } catch (error) {
-      if (Date.now() > patienceEnds) throw error;
+      if (Date.now() > deadline) throw error;
       await pause(RESTART_MS);
     }
   }

@@ -1,4 +1,4 @@
-/** Plays faults of the table: several at a time, each lane on servers of its own. */
+/** Plays faults of the table: several at a time, each part on servers of its own. */
 import { inspect } from 'node:util';
 import { Fixture } from './fixture.js';
 import { SeededRandom } from './stream.js';
@@ -49,7 +49,7 @@ export interface SuiteOptions {
   /** Over all faults. */
   readonly rounds: number;
   readonly seed: number;
-  readonly lanes: number;
+  readonly parallel: number;
   readonly brief: boolean;
   readonly signal: AbortSignal;
   /** Is told each result when it is there. */
@@ -63,26 +63,26 @@ type Plan = { readonly fault: Fault; readonly seed: number }[];
  * @throws the abort's reason, after every process has ended and every file is removed
  */
 export async function playAll(faults: readonly Fault[], options: SuiteOptions): Promise<RunResult[]> {
-  const { rounds, seed, lanes } = options;
+  const { rounds, seed, parallel } = options;
   const each = Math.max(1, Math.round(rounds / faults.length));
   const plan = faults.flatMap((fault) => Array.from({ length: each }, (_, n) => ({ fault, seed: seed + n })));
   const shuffled = new SeededRandom(seed).shuffled(plan);
-  // A small disk is one lane's.
+  // A small disk is one part's.
   const onDisk = shuffled.filter(({ fault }) => fault.onSmallDisk);
   const others = shuffled.filter(({ fault }) => !fault.onSmallDisk);
-  const most = Math.min(lanes, others.length);
+  const most = Math.min(parallel, others.length);
   const ended = await Promise.allSettled([
-    playLane(onDisk, true, options),
-    ...Array.from({ length: most }, () => playLane(others, false, options)),
+    playPart(onDisk, true, options),
+    ...Array.from({ length: most }, () => playPart(others, false, options)),
   ]);
-  return ended.flatMap((lane) => {
-    if (lane.status === 'rejected') throw lane.reason;
-    return lane.value;
+  return ended.flatMap((part) => {
+    if (part.status === 'rejected') throw part.reason;
+    return part.value;
   });
 }
 
 /** Plays runs from the plan until none is left. Servers are replaced when a run has left something on them. */
-async function playLane(plan: Plan, onSmallDisk: boolean, options: SuiteOptions): Promise<RunResult[]> {
+async function playPart(plan: Plan, onSmallDisk: boolean, options: SuiteOptions): Promise<RunResult[]> {
   const results: RunResult[] = [];
   while (plan.length > 0) {
     options.signal.throwIfAborted();

@@ -216,8 +216,8 @@ it.each([
 const WIDE = ['export', 'focus', '--account', 'wide', '--month', '2025-10'];
 
 /** Through a proxy that answers the first requests for a second page itself. */
-async function runWith(answers: readonly { status: number; body: unknown }[], args: readonly string[]) {
-  const left = [...answers];
+async function runWith(responses: readonly { status: number; body: unknown }[], args: readonly string[]) {
+  const left = [...responses];
   const interfere = async (path: string) => (path.includes('cursor=') ? left.shift() : undefined);
   return withApiProxy(api.url, interfere, (url) =>
     runCommand(args, { env: { METERLINE_API_URL: url, METERLINE_API_KEY: wideKey } }),
@@ -231,8 +231,8 @@ it('an export that fails in the middle leaves the file as it was, nothing beside
   const file = folder('wide.csv');
   await writeFile(file, 'of last time');
   const before = await readdir(folder());
-  const answers = [refusal(400, 'invalid_cursor')];
-  const [toFile, toStdout] = [await runWith(answers, [...WIDE, '--output', file]), await runWith(answers, WIDE)];
+  const responses = [refusal(400, 'invalid_cursor')];
+  const [toFile, toStdout] = [await runWith(responses, [...WIDE, '--output', file]), await runWith(responses, WIDE)];
   expect([toFile.code, toStdout.code, toStdout.stdout]).toEqual([2, 2, '']);
   expect(toFile.stderr).toContain('Not this time. (400 invalid_cursor');
   expect(await readFile(file, 'utf8')).toBe('of last time');
@@ -297,8 +297,8 @@ it('an export by the hour writes a month whose third week is under way, and gets
   };
   try {
     const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('busy'), fetch: busy });
-    const question = { account: 'busy', month: Date.UTC(2025, 9), resolution: 'hourly' } as const;
-    const { cost } = await exportFocus(client, question, () => ({ write: () => undefined }));
+    const query = { account: 'busy', month: Date.UTC(2025, 9), resolution: 'hourly' } as const;
+    const { cost } = await exportFocus(client, query, () => ({ write: () => undefined }));
     // One with the request for each of the month's five weeks.
     expect(cost).toBe('5');
   } finally {
@@ -307,16 +307,16 @@ it('an export by the hour writes a month whose third week is under way, and gets
 });
 
 it('an export never has more than a page in memory', async () => {
-  let asked = 0;
+  let requested = 0;
   const counting: typeof fetch = (input, init) => {
-    if (String(input).includes('/metrics')) asked += 1;
+    if (String(input).includes('/metrics')) requested += 1;
     return fetch(input, init);
   };
   const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('wide'), fetch: counting });
   const seen: [number, number][] = [];
   const write = async (charges: readonly unknown[]) => {
     await new Promise(setImmediate);
-    seen.push([asked, charges.length]);
+    seen.push([requested, charges.length]);
   };
   const { rows } = await exportFocus(client, { account: 'wide', month: Date.UTC(2025, 9) }, () => ({ write }));
   expect([rows, seen]).toEqual([

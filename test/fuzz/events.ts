@@ -1,28 +1,28 @@
-/** The collector under fuzzed bodies: each answer is what a model says, and the queue holds what was accepted, once. */
+/** The collector under fuzzed bodies: each response is what a model says, and the queue holds what was accepted, once. */
 import { gzipSync } from 'node:zlib';
 import { createOpenApiDocument } from '@meterline/collector';
 import * as fc from 'fast-check';
 import { z } from 'zod';
-import { HttpClient, type RawAnswer } from '../contract/raw-http.js';
-import { answerCheck } from '../harness/openapi-check.js';
+import { HttpClient, type RawResponse } from '../contract/raw-http.js';
+import { responseCheck } from '../harness/openapi-check.js';
 import type { Product } from '../harness/product.js';
 import { isName, isRecord, MOST_EVENTS, parsed, understand } from '../oracle/event-rules.js';
 import { eventData } from './arbitraries.js';
 import { holds, throwAll, watchMemory } from './run.js';
 
 const ACCOUNT = 'door';
-const LANES = 8;
+const PARALLEL = 8;
 const LARGEST_BODY = 60;
 const MEMORY_BOUND_MIB = 300;
 
-const checkAnswer = answerCheck(createOpenApiDocument());
+const checkResponse = responseCheck(createOpenApiDocument());
 const result = z.object({
   status: z.enum(['accepted', 'rejected']),
   eventId: z.string().optional(),
   reason: z.string().min(1).optional(),
   message: z.string().min(1).optional(),
 });
-const answerSchema = z.object({ results: z.array(result) });
+const responseSchema = z.object({ results: z.array(result) });
 const jobSchema = z.object({ events: z.array(z.record(z.string(), z.unknown())) });
 
 type BodyFormat = 'application/json' | 'application/x-ndjson';
@@ -52,12 +52,12 @@ function bodies(now: number): fc.Arbitrary<Body> {
 
 export async function fuzzEvents({ queue, key, startCollector }: Product, events: number): Promise<void> {
   const collector = await startCollector({ ACCOUNT_RATE: '1000000' });
-  const client = new HttpClient(collector.url, LANES);
+  const client = new HttpClient(collector.url, PARALLEL);
   const authorization = `Bearer ${await key(ACCOUNT, 'emitter')}`;
   const memory = watchMemory(collector.pid, MEMORY_BOUND_MIB);
   const accepted: string[] = [];
   const count = Math.ceil(events / (LARGEST_BODY / 3));
-  await holds(bodies(Date.now()), { count, lanes: LANES }, async (body) => {
+  await holds(bodies(Date.now()), { count, parallel: PARALLEL }, async (body) => {
     const { format, bytes, isPacked } = body;
     const response = await client.send({
       method: 'POST',
@@ -77,15 +77,15 @@ export async function fuzzEvents({ queue, key, startCollector }: Product, events
   if ((await collector.stop()) !== 0) throw new Error('the collector ended with an error');
 }
 
-/** @returns the events that the model and the answer both call accepted @throws Error where they differ */
-function judged({ format, bytes }: Body, { status, headers, text }: RawAnswer): readonly string[] {
+/** @returns the events that the model and the response both call accepted @throws Error where they differ */
+function judged({ format, bytes }: Body, { status, headers, text }: RawResponse): readonly string[] {
   const wrong = (what: string) => new Error(`${what}: ${format} ${bytes.toString()} → ${status} ${text}`);
   if (status >= 500) throw wrong(`status ${status}`);
   const body: unknown = JSON.parse(text);
-  checkAnswer({ method: 'POST', path: `/v0/accounts/${ACCOUNT}/events`, status, headers, text, body });
+  checkResponse({ method: 'POST', path: `/v0/accounts/${ACCOUNT}/events`, status, headers, text, body });
   const sent = utf8(bytes);
   const expected = sent === undefined ? undefined : expectedOf(sent, format, ACCOUNT, Date.now());
-  const results = answerSchema.safeParse(body).data?.results;
+  const results = responseSchema.safeParse(body).data?.results;
   if (!expected || !results) {
     if (expected || results || status < 400) throw wrong('a body is judged differently');
     return [];

@@ -61,7 +61,7 @@ export async function fuzzJobs(product: Product, events: number): Promise<void> 
   });
   const jobs = fc.array(job, { minLength: 1, maxLength: JOBS_A_RUN });
   let runs = 0;
-  await holds(jobs, { count: events / EVENTS_A_RUN, lanes: 1 }, async (list) => {
+  await holds(jobs, { count: events / EVENTS_A_RUN, parallel: 1 }, async (list) => {
     runs += 1;
     // Each run has accounts of its own, so that it can be compared and repeated alone.
     const run = ` ${runs}`;
@@ -199,17 +199,17 @@ function wronglyStored(rows: readonly StoredRow[], oracle: Oracle): string[] {
       })),
     ]),
   );
-  const faults = rows.flatMap(({ account_id, event_id, ...row }) => {
+  const problems = rows.flatMap(({ account_id, event_id, ...row }) => {
     const key = identityOf(account_id, event_id, hourOf(Number(row['timestamp'])));
     const isRight = wanted.get(key)?.some((one) => isDeepStrictEqual(one, row));
     const isKnown = wanted.delete(key);
     if (isRight) return [];
-    const fault = isKnown
+    const problem = isKnown
       ? 'another payload than the winner is stored'
       : 'an event is stored twice or was not accepted';
-    return [`${fault}: ${key} ${JSON.stringify(row)}`];
+    return [`${problem}: ${key} ${JSON.stringify(row)}`];
   });
-  return [...faults, ...[...wanted.keys()].map((key) => `an accepted event is lost: ${key}`)];
+  return [...problems, ...[...wanted.keys()].map((key) => `an accepted event is lost: ${key}`)];
 }
 
 /** Each rejected event is kept, once, with what was sent. */
@@ -221,15 +221,15 @@ async function wronglyRejected({ warehouse }: Product, { jobs, refusals }: JobMo
     { jobs },
   );
   const kept = new Map(rows.map((row) => [row.place, row]));
-  const faults = kept.size < rows.length ? [`${rows.length - kept.size} rejections are kept more than once`] : [];
+  const problems = kept.size < rows.length ? [`${rows.length - kept.size} rejections are kept more than once`] : [];
   for (const refusal of refusals) {
     const row = kept.get(refusal.place);
     kept.delete(refusal.place);
-    if (!row) faults.push(`a rejected event is not kept: ${refusal.place} ${JSON.stringify(refusal.sent)}`);
-    else if (!isKept(refusal, row.payload)) faults.push(`another payload is kept: ${row.reason} ${row.payload}`);
+    if (!row) problems.push(`a rejected event is not kept: ${refusal.place} ${JSON.stringify(refusal.sent)}`);
+    else if (!isKept(refusal, row.payload)) problems.push(`another payload is kept: ${row.reason} ${row.payload}`);
   }
-  for (const row of kept.values()) faults.push(`an event was rejected that fits: ${row.reason} ${row.payload}`);
-  return faults;
+  for (const row of kept.values()) problems.push(`an event was rejected that fits: ${row.reason} ${row.payload}`);
+  return problems;
 }
 
 function isKept({ sent, isWhole }: Refusal, payload: string): boolean {

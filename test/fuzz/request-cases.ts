@@ -78,7 +78,7 @@ export interface CaseSource {
   /** The OpenAPI document as it was served. */
   readonly document: unknown;
   readonly callers: readonly [Caller, ...Caller[]];
-  /** Cursors that the service has issued, for other questions or other callers. */
+  /** Cursors that the service has issued, for other queries or other callers. */
   readonly foreignCursors: readonly string[];
 }
 

@@ -8,13 +8,13 @@ import { expect } from '@jest/globals';
 import { BILLING_DIMENSIONS, DIMENSIONS } from '@meterline/catalog';
 import * as fc from 'fast-check';
 import { z } from 'zod';
-import { exchange, HttpClient, type RawAnswer } from '../contract/raw-http.js';
-import { checkAnswer } from '../harness/openapi-check.js';
+import { exchange, HttpClient, type RawResponse } from '../contract/raw-http.js';
+import { checkResponse } from '../harness/openapi-check.js';
 import type { Product } from '../harness/product.js';
 import { type Caller, type CallerCase, requests as requestsFrom } from './request-cases.js';
 import { holds, watchMemory } from './run.js';
 
-const LANES = 12;
+const PARALLEL = 12;
 /** What fuzzing may add to the memory of the process that answers. */
 const MEMORY_BOUND_MIB = 300;
 const ACCOUNT = 'acme';
@@ -38,14 +38,14 @@ export async function fuzzRequests(product: Product, count: number): Promise<voi
   await product.send(...USAGE);
   await worker.stop();
   const query = await product.startQuery({ ACCOUNT_RATE: '100000' });
-  const client = new HttpClient(query.url, LANES);
+  const client = new HttpClient(query.url, PARALLEL);
   const statuses = new Set<number>();
   const document: unknown = await (await fetch(`${query.url}/openapi.json`)).json();
   const admin = await product.key(ACCOUNT);
   const callers = await callersOf(product, admin);
   const request = requestsFrom({ document, callers, foreignCursors: await cursorsOf(query.url, admin) });
   const memory = watchMemory(query.pid, MEMORY_BOUND_MIB);
-  await holds(request, { count, lanes: LANES }, async (sent) => {
+  await holds(request, { count, parallel: PARALLEL }, async (sent) => {
     const response = await client.send(sent).catch((error: Error) => {
       // A server may answer and close before it has read a large body; the client then sees a reset.
       if (sent.body === undefined || error.name === 'AbortError') throw error;
@@ -81,21 +81,21 @@ async function callersOf({ key, keys }: Product, admin: string): Promise<readonl
   ];
 }
 
-/** @throws Error with what is wrong with the answer */
-function judge({ method, target, caller }: CallerCase, { status, headers, text }: RawAnswer): void {
+/** @throws Error with what is wrong with the response */
+function judge({ method, target, caller }: CallerCase, { status, headers, text }: RawResponse): void {
   const wrong = (what: string) => new Error(`${what}: ${status} ${text.slice(0, 300)}`);
-  // Outages and limits are documented, and may come instead of any answer.
+  // Outages and limits are documented, and may come instead of any response.
   if ((status === 503 || status === 429) && headers.has('retry-after')) return;
   if (status >= 500) throw wrong(`status ${status}`);
   const requestId = headers.get('x-request-id');
   if (requestId === null) throw wrong('no X-Request-Id');
   const path = target.replace(/\?.*$/s, '');
   if (status < 400 && path.startsWith('/v0/') && !isOwn(path, caller)) throw wrong('shown to who may not see it');
-  // What a cache has already: RFC 9110, section 13.1.2. Such an answer is in no OpenAPI document.
+  // What a cache has already: RFC 9110, section 13.1.2. Such a response is in no OpenAPI document.
   if (status === 304) return;
   const isJson = headers.get('content-type')?.startsWith('application/json') && text !== '';
   const body: unknown = isJson ? JSON.parse(text) : undefined;
-  checkAnswer({ method, path, status, headers, text, body });
+  checkResponse({ method, path, status, headers, text, body });
   if (status < 400 || body === undefined) return;
   expect(errorBody.parse(body)).toMatchObject({ code: status, requestId });
 }
@@ -106,7 +106,7 @@ function isOwn(path: string, { account }: Caller): boolean {
   return account !== undefined && (named === undefined || decodeURIComponent(named) === account);
 }
 
-/** Cursors for questions that the fuzz does not ask. */
+/** Cursors for queries that the fuzz does not ask. */
 async function cursorsOf(url: string, key: string): Promise<string[]> {
   const parameters = 'startTime=2025-10-01T00:00:00.001Z&endTime=2025-10-03T00:00:00Z&groupBy=resource_name&limit=1';
   const response = await fetch(`${url}/v0/accounts/${ACCOUNT}/metrics?${parameters}`, {
@@ -148,7 +148,7 @@ const nearlyHttp = fc.tuple(request, fc.array(change, { maxLength: 4 })).map(([t
 export async function fuzzBytes(product: Product, count: number): Promise<void> {
   const query = await product.startQuery();
   const memory = watchMemory(query.pid, MEMORY_BOUND_MIB);
-  await holds(nearlyHttp, { count, lanes: LANES }, async (text) => {
+  await holds(nearlyHttp, { count, parallel: PARALLEL }, async (text) => {
     const response = await exchange(query.url, text);
     for (const [, digits] of response.matchAll(STATUS_LINE)) {
       const status = Number(digits);

@@ -1,12 +1,12 @@
 /**
- * The requests that the configurations of the guide make, with their headers, ids and bodies, and what the configuration does with the answers.
+ * The requests that the configurations of the guide make, with their headers, ids and bodies, and what the configuration does with the responses.
  * Redpanda Connect and Vector themselves are not run.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { eventIdOf } from '@meterline/collector';
 import { parse as parseYaml } from 'yaml';
-import { type CollectorFixture, event, eventsAnswer, startCollectorFixture } from '../harness/collector.js';
+import { type CollectorFixture, event, eventsResponse, startCollectorFixture } from '../harness/collector.js';
 
 const GUIDE = readFileSync(new URL('../../docs/guides/connectors.md', import.meta.url), 'utf8');
 const blocks = [...GUIDE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => parseYaml(text));
@@ -18,19 +18,19 @@ const [{ split }, , , { branch }] = pipeline.processors;
 const request = branch.processors[0].http;
 const { meterline: vector } = blocks.at(-1).sinks;
 
-let site: CollectorFixture;
+let fixture: CollectorFixture;
 let account: string;
 let key: string;
 beforeAll(async () => {
-  site = await startCollectorFixture();
-  ({ account, key } = await site.account());
+  fixture = await startCollectorFixture();
+  ({ account, key } = await fixture.account());
 });
-afterEach(() => site.takeJobs());
-afterAll(() => site.close());
+afterEach(() => fixture.takeJobs());
+afterAll(() => fixture.close());
 
 const filled = (text: string) => {
   const values: Readonly<Record<string, string>> = {
-    COLLECTOR_URL: site.service.url,
+    COLLECTOR_URL: fixture.service.url,
     METERLINE_ACCOUNT: account,
     METERLINE_EMITTER_KEY: key,
   };
@@ -47,12 +47,12 @@ function withId(record: Record<string, unknown>, offset: number): Record<string,
 }
 
 async function post(url: string, headers: Readonly<Record<string, string>>, body: unknown) {
-  const answer = await fetch(filled(url), {
+  const response = await fetch(filled(url), {
     method: 'POST',
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)])),
     body: JSON.stringify(body),
   });
-  return { status: answer.status, body: eventsAnswer.parse(await answer.json()) };
+  return { status: response.status, body: eventsResponse.parse(await response.json()) };
 }
 /** A batch: archived, put into `events`, and sent. */
 const send = (events: readonly unknown[]) => post(request.url, request.headers, { events });
@@ -62,7 +62,7 @@ const { eventId: _, ...record } = event();
 it('the configurations have the steps that are played here, and no others', () => {
   const [text, number, object] = [expect.any(String), expect.any(Number), expect.any(Object)];
   const http = { url: text, verb: 'POST', headers: object, timeout: text, max_retry_backoff: text };
-  const answers = { backoff_on: [429, 503], successful_on: [400] };
+  const responses = { backoff_on: [429, 503], successful_on: [400] };
   const result_map = 'root.rejections = this.results.filter(result -> result.status == "rejected")';
   expect(blocks[0]).toEqual({
     input: {
@@ -76,7 +76,7 @@ it('the configurations have the steps that are played here, and no others', () =
         { split: { size: number } },
         { archive: { format: 'json_array' } },
         { mapping: 'root.events = this' },
-        { branch: { processors: [{ http: { ...http, ...answers } }], result_map } },
+        { branch: { processors: [{ http: { ...http, ...responses } }], result_map } },
         { mapping: text },
       ],
     },
@@ -91,18 +91,18 @@ it('a batch of Kafka is accepted, and has the same ids when it is replayed', asy
   for (let replay = 0; replay < 2; replay += 1) {
     expect(await send(batch)).toMatchObject({ status: 202, body: { accepted: 2, rejected: 0 } });
   }
-  const ids = (await site.takeJobs()).flat().map(({ eventId }) => eventId);
+  const ids = (await fixture.takeJobs()).flat().map(({ eventId }) => eventId);
   const expected = ['kafka/usage/0/41', 'kafka/usage/0/42'].map((id) => eventIdOf(account, id));
   expect(ids).toEqual([...expected, ...expected]);
 });
 
-it('a record that breaks a rule is found by its place in the answer, and the others are accepted', async () => {
+it('a record that breaks a rule is found by its place in the response, and the others are accepted', async () => {
   const { status, body } = await send([withId(record, 1), withId({ malformed: '{' }, 2)]);
   const rejected = body.results.filter(({ status: each }) => each === 'rejected');
   expect([status, body.accepted, rejected]).toMatchObject([202, 1, [{ index: 1, reason: 'missing_field' }]]);
 });
 
-it('a batch of which no record is accepted is 400 with results, which counts as an answer', async () => {
+it('a batch of which no record is accepted is 400 with results, which counts as a response', async () => {
   const { status, body } = await send([withId({ ...record, usage: -1 }, 3)]);
   expect([status, body.results]).toMatchObject([400, [{ index: 0, reason: 'invalid_usage' }]]);
   expect(request.successful_on).toEqual([status]);

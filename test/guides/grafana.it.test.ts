@@ -75,13 +75,13 @@ async function rowsOf({ url, url_options, root_selector, columns }: Query, { fro
   };
   const filled = (text: string) => text.replace(/\$\{(.*?)\}/g, (macro, name: string) => values[name] ?? macro);
   const params = url_options.params.map(({ key: name, value }) => [name, filled(value)]);
-  const answer = await api.request(`${filled(url)}?${new URLSearchParams(params)}`, {
+  const response = await api.request(`${filled(url)}?${new URLSearchParams(params)}`, {
     headers: { ...headers, authorization: `Bearer ${credential}` },
   });
-  if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
+  if (response.status !== 200) throw new Error(`${response.status}: ${response.text}`);
   // A path of GJSON is tried first; it would be the path of a member, and none begins so.
   expect(root_selector).toMatch(/^\$/);
-  const root: unknown = await jsonata(root_selector).evaluate(answer.body);
+  const root: unknown = await jsonata(root_selector).evaluate(response.body);
   const rows: readonly unknown[] = Array.isArray(root) ? [...root] : root === undefined ? [] : [root];
   return rows.map((row) => Object.fromEntries(columns.map(({ selector, text }) => [text, byPath(row, selector)])));
 }

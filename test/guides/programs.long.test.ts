@@ -15,7 +15,7 @@ jest.setTimeout(300_000);
 
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 
-type Answer = (response: ServerResponse) => void;
+type Behaviour = (response: ServerResponse) => void;
 
 const LANGUAGES = ['python', 'go'] as const;
 type Language = (typeof LANGUAGES)[number];
@@ -27,7 +27,7 @@ const isInstalled: Readonly<Record<Language, boolean>> = {
 
 const folder = testFolder();
 let server: Server;
-let answers: Answer[];
+let behaviours: Behaviour[];
 let bodies: string[];
 let targets: Set<string>;
 
@@ -47,7 +47,7 @@ beforeEach(() => {
   server = createServer(async (request, response) => {
     targets.add(`${request.method} ${request.url}`);
     bodies.push(await text(request));
-    answers.shift()?.(response);
+    behaviours.shift()?.(response);
   });
 });
 afterEach(() => {
@@ -71,8 +71,8 @@ async function run(language: Language) {
   return { code, output: printed + told };
 }
 
-const answer =
-  (status: number, headers: Readonly<Record<string, string>>, body: unknown = ''): Answer =>
+const behaviour =
+  (status: number, headers: Readonly<Record<string, string>>, body: unknown = ''): Behaviour =>
   (response) =>
     void response.writeHead(status, headers).end(JSON.stringify(body));
 
@@ -86,17 +86,17 @@ const REJECTED = {
 describe.each(LANGUAGES)('the program in %s', (language) => {
   const inIt = isInstalled[language] ? it : it.skip;
 
-  inIt('the example sends the same again until there is a whole answer, and then ends', async () => {
-    answers = [
+  inIt('the example sends the same again until there is a whole response, and then ends', async () => {
+    behaviours = [
       (response) => {
         response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1');
         setTimeout(() => response.destroy(), 50);
       },
       (response) => void response.destroy(),
-      answer(503, { 'retry-after': new Date().toUTCString() }),
-      answer(429, { 'retry-after': '0' }),
-      answer(408, { 'retry-after': '0' }),
-      answer(202, {}, ACCEPTED),
+      behaviour(503, { 'retry-after': new Date().toUTCString() }),
+      behaviour(429, { 'retry-after': '0' }),
+      behaviour(408, { 'retry-after': '0' }),
+      behaviour(202, {}, ACCEPTED),
     ];
     expect(await run(language)).toMatchObject({ code: 0 });
     expect([bodies.length, new Set(bodies).size]).toEqual([6, 1]);
@@ -110,14 +110,14 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
   });
 
   inIt.each([302, 308, 403, 404])('the example fails at a %d, which sending again does not change', async (status) => {
-    answers = [answer(status, { location: '/elsewhere' }), answer(200, {}, ACCEPTED)];
+    behaviours = [behaviour(status, { location: '/elsewhere' }), behaviour(200, {}, ACCEPTED)];
     const { code, output } = await run(language);
     expect([code, bodies.length]).toEqual([1, 1]);
     expect(output).toContain(String(status));
   });
 
   inIt('the example says why an event is rejected, and does not send it again', async () => {
-    answers = [answer(400, {}, REJECTED)];
+    behaviours = [behaviour(400, {}, REJECTED)];
     expect((await run(language)).output).toContain('no_price');
     expect(bodies).toHaveLength(1);
   });

@@ -15,10 +15,10 @@ import { AlertStore } from '@meterline/service/alerts';
 import { insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { checkAnswer } from './openapi-check.js';
+import { checkResponse } from './openapi-check.js';
 import { createTestDatabase, testRedisUrl, uniquePrefix } from './stack.js';
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -35,7 +35,7 @@ export interface TestApi {
   /** The request log, one parsed line each. */
   readonly log: unknown[];
   key(account: string, role?: KeyRole, clientId?: string): Promise<string>;
-  request(path: string, init?: RequestInit): Promise<Answer>;
+  request(path: string, init?: RequestInit): Promise<TestResponse>;
   seed(events: readonly PricedEvent[]): Promise<void>;
   stop(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
       rates: new RateLimiter({ redis, prefix, limits: NO_LIMITS }),
       warehouse,
     }),
-    maxUnsentBytes: 64 * 1024 * 1024,
+    maxInFlightBytes: 64 * 1024 * 1024,
     keys,
     accounts: keys.accounts,
     alerts: new AlertStore(redis, prefix),
@@ -130,15 +130,15 @@ export async function allPages<Page extends { readonly meta: { readonly nextCurs
   return pages;
 }
 
-/** Each answer is compared with the OpenAPI document. */
-async function send(url: string, init?: RequestInit): Promise<Answer> {
+/** Each response is compared with the OpenAPI document. */
+async function send(url: string, init?: RequestInit): Promise<TestResponse> {
   const response = await fetch(url, init);
   const { headers, status } = response;
   const text = await response.text();
   const isJson = headers.get('content-type')?.startsWith('application/json') && text !== '';
-  const answer = { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
-  checkAnswer({ ...answer, method: init?.method ?? 'GET', path: new URL(url).pathname });
-  return answer;
+  const result = { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
+  checkResponse({ ...result, method: init?.method ?? 'GET', path: new URL(url).pathname });
+  return result;
 }
 
 export function bearer(token: string): { headers: Record<string, string> } {
@@ -178,9 +178,9 @@ export type MetricsBody = z.output<typeof metricsBody>;
 
 /** Asks for metrics and insists on 200 and on the shape of the specification. */
 export async function readMetrics(api: TestApi, account: string, key: string, query: Query): Promise<MetricsBody> {
-  const answer = await api.request(metricsPath(account, query), bearer(key));
-  if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
-  return metricsBody.parse(answer.body);
+  const result = await api.request(metricsPath(account, query), bearer(key));
+  if (result.status !== 200) throw new Error(`${result.status}: ${result.text}`);
+  return metricsBody.parse(result.body);
 }
 
 export const errorBody = z.strictObject({
@@ -192,10 +192,10 @@ export const errorBody = z.strictObject({
 });
 export type ErrorBody = z.output<typeof errorBody>;
 
-/** The answer as an error; that the body repeats status and request id is a part of its shape. */
-export function errorOf(answer: Answer): ErrorBody {
-  const error = errorBody.parse(answer.body);
-  if (error.code !== answer.status) throw new Error(`code ${error.code} under status ${answer.status}`);
-  if (error.requestId !== answer.headers.get('x-request-id')) throw new Error('requestId is not X-Request-Id');
+/** The response as an error; that the body repeats status and request id is a part of its shape. */
+export function errorOf(result: TestResponse): ErrorBody {
+  const error = errorBody.parse(result.body);
+  if (error.code !== result.status) throw new Error(`code ${error.code} under status ${result.status}`);
+  if (error.requestId !== result.headers.get('x-request-id')) throw new Error('requestId is not X-Request-Id');
   return error;
 }

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { createOpenApiDocument } from '@meterline/collector';
 import { z } from 'zod';
-import { answerCheck } from './openapi-check.js';
+import { responseCheck } from './openapi-check.js';
 import { type Intake, openIntake } from './product.js';
 import type { HttpProcess, ServiceEnvironment } from './services.js';
 
-interface Answer {
+interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: unknown;
@@ -16,9 +16,9 @@ export interface CollectorFixture extends Intake {
   readonly service: HttpProcess;
   /** An account that no other test uses, and the key of an emitter of it. */
   account(): Promise<{ readonly account: string; readonly key: string }>;
-  send(account: string, key: string, body: BodyInit, options?: SendOptions): Promise<Answer>;
+  send(account: string, key: string, body: BodyInit, options?: SendOptions): Promise<TestResponse>;
   /** JSON, with these credentials. */
-  sendAs(credentials: Readonly<Record<string, string>>, account: string, body: string): Promise<Answer>;
+  sendAs(credentials: Readonly<Record<string, string>>, account: string, body: string): Promise<TestResponse>;
   /** The events of each job in the queue, the oldest first, and takes them out. */
   takeJobs(): Promise<readonly (readonly Record<string, unknown>[])[]>;
 }
@@ -66,20 +66,20 @@ export async function startCollectorFixture(
   };
 }
 
-/** Each answer is compared with the OpenAPI document. */
-async function post(url: string, body: BodyInit, headers: Readonly<Record<string, string>>): Promise<Answer> {
+/** Each response is compared with the OpenAPI document. */
+async function post(url: string, body: BodyInit, headers: Readonly<Record<string, string>>): Promise<TestResponse> {
   const response = await fetch(url, { method: 'POST', body, headers });
   const text = await response.text();
-  const answer = {
+  const result = {
     status: response.status,
     headers: response.headers,
     body: text === '' ? undefined : JSON.parse(text),
   };
-  checkAnswer({ ...answer, method: 'POST', path: new URL(url).pathname, text });
-  return answer;
+  checkResponse({ ...result, method: 'POST', path: new URL(url).pathname, text });
+  return result;
 }
 
-const checkAnswer = answerCheck(createOpenApiDocument());
+const checkResponse = responseCheck(createOpenApiDocument());
 
 /** An event that is accepted, without account. */
 export function event(change: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
@@ -95,7 +95,7 @@ export function event(change: Readonly<Record<string, unknown>> = {}): Record<st
   };
 }
 
-export const eventsAnswer = z.object({
+export const eventsResponse = z.object({
   accepted: z.number(),
   rejected: z.number(),
   results: z.array(

@@ -1,11 +1,11 @@
-/** Compares every answer of the contract tests with the OpenAPI document, so that a deviation fails the test that got it. */
+/** Compares every response of the contract tests with the OpenAPI document, so that a deviation fails the test that got it. */
 
 import type { OpenApiDocument, OpenApiResponse } from '@meterline/api';
 import { parseTimestamp } from '@meterline/catalog';
 import { createOpenApiDocument } from '@meterline/query';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
-export interface CheckedAnswer {
+export interface CheckedResponse {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
@@ -30,11 +30,11 @@ const METHODS: Readonly<Record<string, string>> = {
 /** The API. Pages for people and the document itself are not in the document. */
 const API = /^\/(v0|healthz|readyz|\.well-known)(\/|$)/;
 
-/** Of the query service. @throws Error that says how the answer deviates */
-export const checkAnswer = answerCheck(createOpenApiDocument());
+/** Of the query service. @throws Error that says how the response deviates */
+export const checkResponse = responseCheck(createOpenApiDocument());
 
-/** @returns what throws an Error that says how an answer deviates from the document */
-export function answerCheck(document: OpenApiDocument): (answer: CheckedAnswer) => void {
+/** @returns what throws an Error that says how a response deviates from the document */
+export function responseCheck(document: OpenApiDocument): (actual: CheckedResponse) => void {
   const { headers: headerComponents, responses: responseComponents, schemas } = document.components;
   // The documents are linted by tests of their own. To check them here costs every file the compilation of JSON Schema's schema.
   const ajv = new Ajv2020({ allErrors: true, validateSchema: false });
@@ -47,10 +47,10 @@ export function answerCheck(document: OpenApiDocument): (answer: CheckedAnswer) 
     methods,
   }));
 
-  return (answer) => {
-    const { method, path, status, headers, text, body } = answer;
+  return (actual) => {
+    const { method, path, status, headers, text, body } = actual;
     if (method === 'OPTIONS' || (status < 400 && !API.test(path))) return;
-    const response = documented(answer);
+    const response = documented(actual);
     const place = `${method} ${path} answered ${status}`;
     for (const [name, header] of Object.entries(response.headers ?? {})) {
       const { required } = '$ref' in header ? component(headerComponents, header.$ref) : header;
@@ -68,8 +68,8 @@ export function answerCheck(document: OpenApiDocument): (answer: CheckedAnswer) 
     if (!validate(body)) throw new Error(`${place}, and the body deviates: ${ajv.errorsText(validate.errors)}`);
   };
 
-  /** The response in the document for an answer. For a path or method that it does not have, it is the one for other errors. */
-  function documented({ method, path, status }: CheckedAnswer): OpenApiResponse {
+  /** The document's entry for a response. For a path or method that it does not have, it is the one for other errors. */
+  function documented({ method, path, status }: CheckedResponse): OpenApiResponse {
     const methods = paths.find(({ pattern }) => pattern.test(path))?.methods;
     const operation = Object.entries(methods ?? {}).find(([name]) => name === METHODS[method])?.[1];
     if (!operation) {

@@ -50,12 +50,12 @@ export async function openJobs(queue: Queue): Promise<number> {
 }
 
 /** How many times longer than an idle machine a busy one may take before a test fails. */
-export const PATIENCE = 12;
+export const TIMEOUT_FACTOR = 12;
 
 /** Polls until the condition holds. @param deadlineMs more than enough on an idle machine */
 export async function until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
-  if (!(await holdsWithin(deadlineMs * PATIENCE, undefined, holds)))
-    throw new Error(`not within ${deadlineMs * PATIENCE} ms: ${what}`);
+  if (!(await holdsWithin(deadlineMs * TIMEOUT_FACTOR, undefined, holds)))
+    throw new Error(`not within ${deadlineMs * TIMEOUT_FACTOR} ms: ${what}`);
 }
 
 /** Polls the condition. @returns whether it held before the deadline @throws AbortError */

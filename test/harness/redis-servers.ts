@@ -8,11 +8,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort, programFile } from '@meterline/local-stack';
 import { Redis, type RedisOptions } from 'ioredis';
-import { PATIENCE } from './queue.js';
+import { TIMEOUT_FACTOR } from './queue.js';
 
 const LIFELINE = programFile('lifeline');
 const HOST = '127.0.0.1';
-const READY_WITHIN_MS = 30_000 * PATIENCE;
+const READY_WITHIN_MS = 30_000 * TIMEOUT_FACTOR;
 const POLL_MS = 20;
 const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 

@@ -63,15 +63,15 @@ export interface Race {
 }
 
 /** The day's usage from the rollup rows of days or of hours, by a dimension that the small or the large arrays have. */
-const QUESTIONS = [
+const QUERYS = [
   { resolution: 'daily', groupBy: ['workspace'] },
   { resolution: 'hourly', groupBy: ['resource_name'] },
 ] as const;
 
 /**
  * Sealers, writers, recomputers of dirty hours and queries stopped before each of their statements and resumed in
- * every order. After each statement an answer holds everything that is acknowledged, and in the end rollup rows and events
- * agree, and so does every answer that trusts watermarks read at any moment before.
+ * every order. After each statement a response holds everything that is acknowledged, and in the end rollup rows and events
+ * agree, and so does every response that trusts watermarks read at any moment before.
  */
 export class RollupFixture {
   readonly #database: Pick<TestDatabase, 'warehouse'>;
@@ -139,12 +139,12 @@ export class RollupFixture {
       for (let move = await next(tasks); move; move = await next(tasks)) {
         if (move.statement === 'raise_watermark') sealed = await this.sealedUntil();
         known.set(JSON.stringify(sealed), sealed);
-        // A statement that only reads changes no answer, nor what may be in it, unless its task has ended with it.
+        // A statement that only reads changes no response, nor what may be in it, unless its task has ended with it.
         const isRead = move.statement.startsWith('read_') && !tasks[move.turn]?.hasEnded;
         if (isRead || !move.isNew) continue;
         const ended = tasks.map(({ hasEnded }) => hasEnded);
-        const asked = ([['acme'], 'all'] as const).map((accounts) => ask(this.warehouse, day, sealed, accounts));
-        for (const usage of await Promise.all(asked)) {
+        const requested = ([['acme'], 'all'] as const).map((accounts) => ask(this.warehouse, day, sealed, accounts));
+        for (const usage of await Promise.all(requested)) {
           expect({ order, sealed, usage, isExact: allowed(race, ended).has(usage) }).toMatchObject({ isExact: true });
         }
       }
@@ -164,20 +164,20 @@ export class RollupFixture {
     const about = aboutDay(day);
     const dirtyHours = await readDirtyHours(this.warehouse, about.accounts, about.window);
     const total = effects.reduce((sum, effect) => sum + effect, usage);
-    const comparisons = QUESTIONS.map(async (question) => {
-      const truth = await readMetrics(this.warehouse, { ...about, ...question });
+    const comparisons = QUERYS.map(async (query) => {
+      const truth = await readMetrics(this.warehouse, { ...about, ...query });
       expect(truth.totals.usage).toBe(String(total));
-      // Watermarks that lead to the same statement have the same answer by now.
-      const asked = new Set([JSON.stringify(metricsStatement({ ...about, ...question }))]);
+      // Watermarks that lead to the same statement have the same response by now.
+      const requested = new Set([JSON.stringify(metricsStatement({ ...about, ...query }))]);
       for (const sealed of known) {
-        const trusting = { ...about, ...question, rollups: { ...sealed, dirtyHours } };
+        const trusting = { ...about, ...query, rollups: { ...sealed, dirtyHours } };
         const statement = JSON.stringify(metricsStatement(trusting));
-        if (asked.has(statement)) continue;
-        asked.add(statement);
-        const answer = await readMetrics(this.warehouse, trusting);
+        if (requested.has(statement)) continue;
+        requested.add(statement);
+        const response = await readMetrics(this.warehouse, trusting);
         // Rollup rows do not tell which blocks their events came from.
         const mark = { ...truth.mark, newest_block: expect.any(String) };
-        expect({ order, sealed, answer }).toEqual({ order, sealed, answer: { ...truth, mark } });
+        expect({ order, sealed, response }).toEqual({ order, sealed, response: { ...truth, mark } });
       }
     });
     await Promise.all(comparisons);
@@ -194,7 +194,7 @@ function aboutDay(day: number) {
   } as const;
 }
 
-/** The day's usage in all, as a question that begins now and trusts these watermarks: of the account, or of all accounts. */
+/** The day's usage in all, as a query that begins now and trusts these watermarks: of the account, or of all accounts. */
 export async function ask(
   asker: Warehouse,
   day: number,
@@ -208,7 +208,7 @@ export async function ask(
 }
 
 /**
- * What an answer may say: everything of tasks that had ended when it was asked for is in it, and anything of those that
+ * What a response may say: everything of tasks that had ended when it was asked for is in it, and anything of those that
  * had not.
  */
 export function allowed({ usage, effects }: Race, ended: readonly boolean[]): Set<string> {

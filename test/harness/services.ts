@@ -258,7 +258,7 @@ async function stop(name: ServiceName, child: ChildProcess, exited: Promise<Serv
 
 /**
  * Runs `work` with an address that passes everything on to the API. The path of each request goes to `interfere` before it is
- * passed on, which may return an answer of its own.
+ * passed on, which may return a response of its own.
  */
 export async function withApiProxy<T>(
   apiUrl: string,
@@ -275,8 +275,8 @@ export async function withApiProxy<T>(
       ...{ authorization: headers.authorization ?? '' },
       ...(typeof version === 'string' && { 'svc-version': version }),
     };
-    const answer = await fetch(`${apiUrl}${url}`, { headers: passed });
-    return send(answer.status, await answer.text());
+    const result = await fetch(`${apiUrl}${url}`, { headers: passed });
+    return send(result.status, await result.text());
   };
   const proxy = createServer((request, response) => void pass(request, response));
   try {

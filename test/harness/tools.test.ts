@@ -6,7 +6,7 @@ import { differentEvents, eventByEvent } from '../faults/compare.js';
 import { buildStream, SeededRandom, streamWindow } from '../faults/stream.js';
 import { Oracle } from '../oracle/model.js';
 import { usageEvent } from './events.js';
-import { type CheckedAnswer, checkAnswer } from './openapi-check.js';
+import { type CheckedResponse, checkResponse } from './openapi-check.js';
 
 const HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 const ENTRY = { summary: { cost: 1.5 }, timeseries: [{ timestamp: '2025-10-01T00:00:00Z', cost: 1.5 }] };
@@ -26,12 +26,12 @@ const ERROR = { code: 403, error: 'forbidden', message: 'Access denied', request
 function check(
   status: number,
   body: unknown,
-  { headers = {}, ...rest }: Partial<CheckedAnswer> | { headers?: Record<string, string> } = {},
+  { headers = {}, ...rest }: Partial<CheckedResponse> | { headers?: Record<string, string> } = {},
 ) {
   const text = body === undefined ? '' : JSON.stringify(body);
-  const answer = { method: 'GET', path: '/v0/accounts/acme/metrics', status, text, body, ...rest };
+  const response = { method: 'GET', path: '/v0/accounts/acme/metrics', status, text, body, ...rest };
   return () =>
-    checkAnswer({ ...answer, headers: new Headers({ ...HEADERS, ...Object.fromEntries(new Headers(headers)) }) });
+    checkResponse({ ...response, headers: new Headers({ ...HEADERS, ...Object.fromEntries(new Headers(headers)) }) });
 }
 
 describe('the comparison with the OpenAPI document', () => {
@@ -43,7 +43,7 @@ describe('the comparison with the OpenAPI document', () => {
     ['a HEAD', check(200, undefined, { ...TAGGED, method: 'HEAD' })],
     ['an unknown route', check(404, { ...ERROR, code: 404 }, { path: '/nope' })],
     ['a revocation', check(200, undefined, { method: 'DELETE', path: '/v0/service_accounts/a/api_keys/b' })],
-  ])('an answer that the document describes passes: %s', (_name, passes) => expect(passes).not.toThrow());
+  ])('a response that the document describes passes: %s', (_name, passes) => expect(passes).not.toThrow());
 
   it.each([
     ['an unknown member', check(200, { ...METRICS, extra: 1 }, TAGGED), /additional properties/],
@@ -71,7 +71,7 @@ describe('the comparison with the OpenAPI document', () => {
       /with a body/,
     ],
     ['a route that is not described', check(200, {}, { path: '/v0/secret' }), /not in the document/],
-  ])('an answer that deviates fails: %s', (_name, fails, reason) => expect(fails).toThrow(reason));
+  ])('a response that deviates fails: %s', (_name, fails, reason) => expect(fails).toThrow(reason));
 });
 
 describe('the figures of the benches', () => {

@@ -104,7 +104,7 @@ async function ask(path: string, init: RequestInit = {}): Promise<number> {
 }
 
 it('the metrics of the query service count requests by the route they came to, and never have a path', async () => {
-  const answers = [
+  const responses = [
     await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`),
     await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`),
     await ask('/v0/accounts/metrics-acme/metrics'),
@@ -115,7 +115,7 @@ it('the metrics of the query service count requests by the route they came to, a
     await ask('/v0/accounts', { method: 'PUT' }),
     await ask('/v0/accounts/metrics-acme/alerts/none', { method: 'PATCH', body: '{}' }),
   ];
-  expect(answers).toEqual([200, 200, 400, 403, 404, 404, 501, 405, 404]);
+  expect(responses).toEqual([200, 200, 400, 403, 404, 404, 501, 405, 404]);
   const { value } = await scrape(urls.query);
   const requests = (route: string, method: string, status: number) =>
     value(`meterline_http_request_duration_seconds_count{route="${route}",method="${method}",status="${status}"}`);

@@ -1,4 +1,4 @@
-/** Prometheus as far as the tests need it: asks a service's admin port and reads the answer. */
+/** Prometheus as far as the tests need it: asks a service's admin port and reads the response. */
 import { z } from 'zod';
 import type { ServiceProcess } from '../harness/services.js';
 

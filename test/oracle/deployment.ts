@@ -11,7 +11,7 @@ import { until } from '../harness/queue.js';
 import { NO_LIMITS, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
 import { maskedPages, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
-import type { Question } from './questions.js';
+import type { Request } from './requests.js';
 
 export interface Deployment {
   /** Sends one job for each item of data. Resolves with the jobs' ids when all are acknowledged. */
@@ -26,17 +26,17 @@ export interface Deployment {
 }
 
 /** The bodies of all pages, cursors masked. */
-interface Answers {
+interface Responses {
   /** Answered from sealed rollup rows where they exist. */
   readonly fromRollups: string[];
   readonly fromEvents: string[];
-  /** The same question to the first process again, which has kept its answer. */
+  /** The same query to the first process again, which has kept its response. */
   readonly fromMemory: string[];
 }
 
 interface Customer {
-  /** @param query that of the question, with the names of the accounts */
-  ask(question: Question, query?: OracleQuery): Promise<Answers>;
+  /** @param query that of the query, with the names of the accounts */
+  ask(request: Request, query?: OracleQuery): Promise<Responses>;
 }
 
 /** @param book the worker's */
@@ -83,7 +83,7 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
         member: await tokenOf(accountId, { [second]: 'member', [accountId]: 'admin' }),
       };
       const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
-      const ask = async (url: string, { about, role = 'admin' }: Question, query: OracleQuery) => {
+      const ask = async (url: string, { about, role = 'admin' }: Request, query: OracleQuery) => {
         const pages = (root: string, key: string) =>
           maskedPages((cursor) => read(root, key, { ...query, ...(cursor !== '' && { cursor }) }));
         if (about === 'metrics') return pages(rootOf(url), own[role]);
@@ -91,10 +91,13 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
         return [await read(`${rootOf(url)}/enums/resource-types`, own[role], query)];
       };
       return {
-        ask: async (question, query = question.query) => {
-          const asked = [question, query] as const;
-          const [fromRollups, fromEvents] = await Promise.all([ask(rollups.url, ...asked), ask(truth.url, ...asked)]);
-          return { fromRollups, fromEvents, fromMemory: await ask(rollups.url, ...asked) };
+        ask: async (request, query = request.query) => {
+          const requested = [request, query] as const;
+          const [fromRollups, fromEvents] = await Promise.all([
+            ask(rollups.url, ...requested),
+            ask(truth.url, ...requested),
+          ]);
+          return { fromRollups, fromEvents, fromMemory: await ask(rollups.url, ...requested) };
         },
       };
     },

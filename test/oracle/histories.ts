@@ -131,7 +131,7 @@ const voiding = fc.oneof(
 );
 
 /** At most one fault per event, so that each rule is tested alone. */
-const fault = fc.oneof(
+const problem = fc.oneof(
   { weight: 30, arbitrary: fc.constant({}) },
   {
     weight: 1,
@@ -167,7 +167,7 @@ export function nth(names: readonly string[], number: number): string {
 }
 
 /** No part depends on another, so that fast-check can shrink each alone. */
-const draft = fc.record({
+const drawn = fc.record({
   eventId,
   workspace: nameNumber,
   resourceName: nameNumber,
@@ -177,25 +177,25 @@ const draft = fc.record({
   moment: fc.tuple(distance, spelling),
   revision,
   voiding,
-  fault,
+  problem,
 });
-type Draft = typeof draft extends fc.Arbitrary<infer Value> ? Value : never;
+type Drawn = typeof drawn extends fc.Arbitrary<infer Value> ? Value : never;
 
-function toSketch({ moment: [milliseconds, as], ...draft }: Draft, anchor: number, names: readonly string[]): Sketch {
-  const dimension = DIMENSIONS[draft.billingDimension];
+function toSketch({ moment: [milliseconds, as], ...drawn }: Drawn, anchor: number, names: readonly string[]): Sketch {
+  const dimension = DIMENSIONS[drawn.billingDimension];
   return {
-    eventId: draft.eventId,
-    workspace: nth(names, draft.workspace),
+    eventId: drawn.eventId,
+    workspace: nth(names, drawn.workspace),
     resourceType: dimension?.resourceType,
-    resourceName: nth(names, draft.resourceName),
-    ...(draft.resourceUuid !== null && { resourceUuid: nth(names, draft.resourceUuid) }),
-    billingDimension: draft.billingDimension,
-    usage: dimension?.counts ? countOf(draft.usage) : draft.usage,
+    resourceName: nth(names, drawn.resourceName),
+    ...(drawn.resourceUuid !== null && { resourceUuid: nth(names, drawn.resourceUuid) }),
+    billingDimension: drawn.billingDimension,
+    usage: dimension?.counts ? countOf(drawn.usage) : drawn.usage,
     // May lie before 1970, which is refused.
     timestamp: spell(anchor + milliseconds, as),
-    ...draft.revision,
-    ...draft.voiding,
-    ...draft.fault,
+    ...drawn.revision,
+    ...drawn.voiding,
+    ...drawn.problem,
   };
 }
 
@@ -211,14 +211,14 @@ export const history: fc.Arbitrary<History> = fc
   .record({
     anchor,
     names: fc.array(name, { minLength: 1, maxLength: NAMES }),
-    drafts: fc.array(fc.record({ draft, account, jobs }), { minLength: 1, maxLength: 24, size: 'max' }),
+    allDrawn: fc.array(fc.record({ drawn, account, jobs }), { minLength: 1, maxLength: 24, size: 'max' }),
     ownPrices: fc.constantFrom(false, false, false, true),
     nameSuffix: fc.constantFrom('', ' ', '/', '?a=b', '#', '%2F', '\u00e9', '\u{1f600}'),
   })
-  .map(({ drafts, ...history }) => ({
+  .map(({ allDrawn, ...history }) => ({
     ...history,
-    sendings: drafts.map(({ draft, ...sending }) => ({
-      event: toSketch(draft, history.anchor, history.names),
+    sendings: allDrawn.map(({ drawn, ...sending }) => ({
+      event: toSketch(drawn, history.anchor, history.names),
       ...sending,
     })),
   }));

@@ -3,7 +3,6 @@
  * specification and the design alone; it shares no code with the product, so that both are unlikely to have the same fault.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { answerPages, answerResourceTypes, type OracleQuery, type OracleRole, type PricedPayload } from './answer.js';
 import { hourOf } from './calendar.js';
 import {
   COST_DECIMALS,
@@ -14,9 +13,16 @@ import {
   understand,
 } from './event-rules.js';
 import { printDecimal } from './exact.js';
+import {
+  type OracleQuery,
+  type OracleRole,
+  type PricedPayload,
+  responsePages,
+  responseResourceTypes,
+} from './response.js';
 
-export { maskedPages, type OracleQuery, type OracleRole } from './answer.js';
 export type { OraclePriceBook } from './event-rules.js';
+export { maskedPages, type OracleQuery, type OracleRole } from './response.js';
 
 /** The most outcomes of contested events that are tried. */
 const MAX_WORLDS = 4_096;
@@ -106,12 +112,12 @@ export class Oracle {
    * @throws when events are contested: see worlds
    */
   pages(accounts: string | readonly string[], query: OracleQuery, role?: OracleRole): string[] {
-    return answerPages(this.#counting([accounts].flat()), query, role);
+    return responsePages(this.#counting([accounts].flat()), query, role);
   }
 
   /** The body of the resource types' enum. @throws when events are contested: see worlds */
   resourceTypes(accountId: string, query: OracleQuery): string {
-    return answerResourceTypes(this.#counting([accountId]), query);
+    return responseResourceTypes(this.#counting([accountId]), query);
   }
 
   /** The payloads that count for the account, over all time. @throws when events are contested: see worlds */

@@ -1,5 +1,5 @@
 /**
- * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every answer with the
+ * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every response with the
  * oracle's: answered from sealed rollup rows, from memory and from events alone, while sealers and repairers run and die and late
  * events arrive.
  * For more cases, another seed, or one failing case: `ORACLE_SEED=N ORACLE_PATH=P npm run test:oracle`.
@@ -16,7 +16,7 @@ import { type Deployment, deploy } from './deployment.js';
 import { trickyBook } from './event-rules.js';
 import { ANCHORS, distance, type History, history, roundsOf, type Sketch } from './histories.js';
 import { Oracle, type OraclePriceBook, type OracleQuery } from './model.js';
-import { type Question, questionDraft, toQuestion } from './questions.js';
+import { drawnRequest, type Request, toRequest } from './requests.js';
 
 const CASES = Number(process.env.ORACLE_CASES ?? (LONG ? 100 : 10));
 const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
@@ -25,10 +25,10 @@ const PATH = process.env.ORACLE_PATH;
 /** The rollup rows of some more hours are sealed after each. */
 const ROUNDS = 2;
 /**
- * Histories that run at the same time: rows of several accounts share an insert, as in production. Each lane has one case at
+ * Histories that run at the same time: rows of several accounts share an insert, as in production. Each part has one case at
  * least.
  */
-const LANES = Math.min(20, CASES);
+const PARALLEL = Math.min(20, CASES);
 /** Of all cases, and of making one that fails smaller. */
 const LIMIT_MS = CASES * 3_000 + 300_000;
 /** More than the cases, because shrinking needs further accounts. */
@@ -48,35 +48,35 @@ beforeAll(async () => {
 afterAll(() => deployment.stop());
 
 const scenario = fc
-  .record({ past: history, drafts: fc.array(questionDraft, { minLength: 1, maxLength: 3, size: 'max' }) })
-  .map(({ past, drafts }) => ({ past, questions: drafts.map((draft) => toQuestion(draft, past)) }));
+  .record({ past: history, allDrawn: fc.array(drawnRequest, { minLength: 1, maxLength: 3, size: 'max' }) })
+  .map(({ past, allDrawn }) => ({ past, requests: allDrawn.map((drawn) => toRequest(drawn, past)) }));
 
 it(`the service and the oracle agree about ${CASES} random histories`, async () => {
   process.stdout.write(`oracle: ${PATH === undefined ? `${CASES} cases` : `case ${PATH}`}, seed ${SEED}\n`);
-  const runs = { count: CASES, lanes: LANES, seed: SEED, path: PATH, limitMs: LIMIT_MS };
-  await holds(scenario, runs, ({ past, questions }) => compare(past, questions));
+  const runs = { count: CASES, parallel: PARALLEL, seed: SEED, path: PATH, limitMs: LIMIT_MS };
+  await holds(scenario, runs, ({ past, requests }) => compare(past, requests));
 });
 
-/** Plays one history for two new accounts and compares the answers after each round of jobs. */
-async function compare(past: History, questions: readonly Question[]): Promise<void> {
+/** Plays one history for two new accounts and compares the responses after each round of jobs. */
+async function compare(past: History, requests: readonly Request[]): Promise<void> {
   const accountIds = newAccounts(past);
   const customer = await deployment.customer(...accountIds);
   const { early, late } = roundsOf(past, accountIds);
-  // The answers show which of two contradicting payloads has won; the other must never win later.
+  // The responses show which of two contradicting payloads has won; the other must never win later.
   let worlds = [new Oracle(bookOf(accountIds[0], past))];
-  for (const { jobs, asked } of [
-    { jobs: early, asked: questions.slice(0, 1) },
-    { jobs: late, asked: questions },
+  for (const { jobs, requested } of [
+    { jobs: early, requested: requests.slice(0, 1) },
+    { jobs: late, requested: requests },
   ]) {
     await send(jobs, worlds);
     worlds = worlds.flatMap((world) => world.worlds(...accountIds));
     await maintenance.advance();
-    for (const question of asked) {
-      const query = queryOf(question, accountIds);
-      const { fromRollups, fromEvents, fromMemory } = await customer.ask(question, query);
-      expect({ question, fromRollups }).toEqual({ question, fromRollups: fromEvents });
-      expect({ question, fromMemory }).toEqual({ question, fromMemory: fromRollups });
-      worlds = agreeing(worlds, accountIds, { ...question, query }, fromRollups);
+    for (const request of requested) {
+      const query = queryOf(request, accountIds);
+      const { fromRollups, fromEvents, fromMemory } = await customer.ask(request, query);
+      expect({ request, fromRollups }).toEqual({ request, fromRollups: fromEvents });
+      expect({ request, fromMemory }).toEqual({ request, fromMemory: fromRollups });
+      worlds = agreeing(worlds, accountIds, { ...request, query }, fromRollups);
     }
   }
 }
@@ -96,25 +96,25 @@ async function send(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promi
 function agreeing(
   worlds: readonly Oracle[],
   accountIds: readonly [string, string],
-  question: Question,
-  answer: readonly string[],
+  request: Request,
+  response: readonly string[],
 ): Oracle[] {
-  const expected = worlds.map((world) => answerOf(world, accountIds, question));
-  const found = worlds.filter((_, n) => isDeepStrictEqual(expected[n], answer));
-  // The question is compared too, so that a difference shows it.
-  if (found.length === 0) expect({ question, answer }).toEqual({ question, answer: expected[0] });
+  const expected = worlds.map((world) => responseOf(world, accountIds, request));
+  const found = worlds.filter((_, n) => isDeepStrictEqual(expected[n], response));
+  // The query is compared too, so that a difference shows it.
+  if (found.length === 0) expect({ request, response }).toEqual({ request, response: expected[0] });
   return found;
 }
 
-function answerOf(world: Oracle, accountIds: readonly [string, string], { about, query, role }: Question): string[] {
+function responseOf(world: Oracle, accountIds: readonly [string, string], { about, query, role }: Request): string[] {
   const [accountId, second] = accountIds;
   if (about === 'resource types') return [world.resourceTypes(accountId, query)];
   if (about === 'metrics') return world.pages(accountId, query, role);
-  const isSecondAsked = (query.account ?? accountIds).includes(second) && !query.excludeAccount?.includes(second);
-  return world.pages(accountIds, query, isSecondAsked ? role : 'admin');
+  const isSecondRequested = (query.account ?? accountIds).includes(second) && !query.excludeAccount?.includes(second);
+  return world.pages(accountIds, query, isSecondRequested ? role : 'admin');
 }
 
-function queryOf({ query, accounts = {} }: Question, accountIds: readonly [string, string]): OracleQuery {
+function queryOf({ query, accounts = {} }: Request, accountIds: readonly [string, string]): OracleQuery {
   const named = Object.entries(accounts).map(([filter, numbers]) => [filter, numbers.map((n) => accountIds[n])]);
   return { ...query, ...Object.fromEntries(named) };
 }

@@ -41,7 +41,7 @@ const packOutput = z.tuple([z.object({ filename: z.string() })]);
 
 interface PackedPackage {
   /** What the compiler finds in the programs, and in the types of all packages: `wrong.ts(3,7): error TS2322: …`. */
-  readonly faults: readonly string[];
+  readonly problems: readonly string[];
   /** What the program of its description prints. */
   run(settings: Readonly<Record<string, string>>): Promise<string>;
   remove(): Promise<void>;
@@ -71,7 +71,7 @@ async function installPacked(name: string, blocks: number, wrong: string): Promi
   await writeFile(join(folder, 'readme.ts'), shown.join(''));
   await writeFile(join(folder, 'wrong.ts'), wrong);
   return {
-    faults: await compile(folder, ['readme.ts', 'wrong.ts']),
+    problems: await compile(folder, ['readme.ts', 'wrong.ts']),
     run: async (values) => {
       const { stdout } = await run(process.execPath, ['readme.js'], { cwd: folder, env: { ...env, ...values } });
       return stdout;
@@ -116,7 +116,7 @@ describe('the emitter, packed and installed alone', () => {
   });
 
   it('the packed emitter refuses what is not billed, and usage with an id in a sum, before the program runs', () => {
-    expect(packed.faults.map((fault) => fault.slice(0, 24))).toEqual([
+    expect(packed.problems.map((problem) => problem.slice(0, 24))).toEqual([
       'wrong.ts(4,26): error TS',
       'wrong.ts(5,25): error TS',
       'wrong.ts(6,81): error TS',
@@ -161,7 +161,7 @@ describe('the client, packed and installed alone', () => {
   });
 
   it('the packed client knows the members of a group that its groupBy fills, and no other', () => {
-    expect(packed.faults).toEqual([
+    expect(packed.problems).toEqual([
       "wrong.ts(7,9): error TS2322: Type 'string | undefined' is not assignable to type 'string'.",
       "wrong.ts(11,21): error TS2339: Property 'totalUsage' does not exist on type '{ totalCost: DecimalText; }'.",
       expect.stringMatching(

@@ -104,7 +104,7 @@ function dropper(month: Window): SteppedTask {
 }
 
 /** The usage of a month, hour by hour and from its days, as the API reads them. */
-async function answers(month: number): Promise<string[]> {
+async function responses(month: number): Promise<string[]> {
   const { hourly, daily } = await readWatermarks(warehouse);
   const window = { startTime: month, endTime: month + 2 * MS_PER_DAY };
   const [{ droppedBefore }, dirty] = await Promise.all([
@@ -113,8 +113,8 @@ async function answers(month: number): Promise<string[]> {
   ]);
   const dirtyHours = dirty.filter(({ bucket }) => bucket >= droppedBefore);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours };
-  const question = { accounts: ['acme'], filters: {}, limit: 9, groupBy: ['workspace'] as const, window, rollups };
-  const found = (['hourly', 'daily'] as const).map((resolution) => readMetrics(warehouse, { ...question, resolution }));
+  const query = { accounts: ['acme'], filters: {}, limit: 9, groupBy: ['workspace'] as const, window, rollups };
+  const found = (['hourly', 'daily'] as const).map((resolution) => readMetrics(warehouse, { ...query, resolution }));
   return (await Promise.all(found)).map(({ totals }) => totals.usage);
 }
 
@@ -140,13 +140,13 @@ it(
       const tasks = [worker(job, start + 1), dropper({ startTime: start, endTime: end })] as const;
       for (let move = await next(tasks); move; move = await next(tasks)) {
         if (!move.isNew) continue;
-        const shown = await answers(start);
+        const shown = await responses(start);
         const isDue = tasks[0].hasEnded && !(await isRefused(job));
         const allowed = isDue ? ['2'] : ['1', '2'];
         for (const usage of shown)
           expect({ order, shown, isIn: allowed.includes(usage) }).toMatchObject({ isIn: true });
       }
-      const [hours, days] = await answers(start);
+      const [hours, days] = await responses(start);
       const [counts, refused] = [hours === '2', await isRefused(job)];
       expect({ order, hours, days, isKept: counts || refused }).toEqual({ order, hours, days: hours, isKept: true });
       const outcome = `${counts ? 'counts' : 'does not count'}, ${refused ? 'refused' : 'accepted'}`;
@@ -155,7 +155,7 @@ it(
       expect(await readRetentionBounds(warehouse)).toMatchObject({ droppedBefore: end });
       // What has come too late and lies there still.
       await dropClosedMonths({ ...DROP, shards: oneServer(warehouse) });
-      expect(await answers(start)).toEqual([hours, days]);
+      expect(await responses(start)).toEqual([hours, days]);
     });
     expect(month).toBe(played);
     expect([...pausePoints]).toEqual(expect.arrayContaining(DROPPER));

@@ -35,11 +35,11 @@ async function meterline(...args: string[]) {
 
 async function ask(path: string, window: readonly [string, string], service = api) {
   const [startTime, endTime] = window;
-  const answer = await fetch(
+  const response = await fetch(
     `${service.url}/v0/accounts/${account}/${path}${path.includes('?') ? '&' : '?'}startTime=${startTime}&endTime=${endTime}`,
     { headers: { authorization: `Bearer ${key}`, connection: 'close' } },
   );
-  return { status: answer.status, body: await answer.json() };
+  return { status: response.status, body: await response.json() };
 }
 
 /** Of the one dimension that was used. */

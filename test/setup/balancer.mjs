@@ -24,11 +24,11 @@ export async function startBalancer(ports) {
     for (let tries = 1; ; tries += 1) {
       next = (next + 1) % ports.length;
       try {
-        const answer = await send(incoming, response, body, ports[next]);
-        response.writeHead(answer.statusCode, answer.headers);
-        // An answer that breaks off must not look complete.
-        answer.once('error', () => response.destroy());
-        return answer.pipe(response);
+        const upstream = await send(incoming, response, body, ports[next]);
+        response.writeHead(upstream.statusCode, upstream.headers);
+        // A response that breaks off must not look complete.
+        upstream.once('error', () => response.destroy());
+        return upstream.pipe(response);
       } catch (error) {
         if (error.code !== 'ECONNREFUSED' || tries === ports.length) return response.destroy();
       }

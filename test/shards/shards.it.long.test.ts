@@ -1,6 +1,6 @@
 /**
  * Two shards, two ingest and two query processes: what is stored, sealed, corrected, refused, settled and erased is exact on
- * both, a question of one account is asked of its shard alone, and a shard that dies takes only its own accounts with it. The
+ * both, a query of one account is asked of its shard alone, and a shard that dies takes only its own accounts with it. The
  * query processes have one address of ClickHouse, which leads each request to the next of the two servers. Every process and
  * command is a user of its own, as with `npm start`.
  */
@@ -29,7 +29,7 @@ jest.setTimeout(600_000);
 const WINDOW = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-03T00:00:00Z' };
 const USD_PER_GBS = 0.0000115;
 
-interface Answer {
+interface TestResponse {
   readonly status: number;
   /** In GB-seconds, as its cost has it. */
   readonly usage: number | undefined;
@@ -46,8 +46,8 @@ interface TwoShards {
   startQuery(): Promise<HttpProcess>;
   /** Of each shard a new account, in the order of the shards. */
   newAccounts(): readonly [string, string];
-  /** From each query process in turn, all its pages; every answer must be the same. */
-  ask(account: string, window?: typeof WINDOW): Promise<Answer>;
+  /** From each query process in turn, all its pages; every response must be the same. */
+  ask(account: string, window?: typeof WINDOW): Promise<TestResponse>;
   /** A command of the operator. */
   operate(args: readonly string[], options?: MeterlineOptions): ReturnType<typeof runCommand>;
   close(): Promise<void>;
@@ -79,16 +79,16 @@ async function openTwoShards(): Promise<TwoShards> {
     apis,
     ask: async (account, window = WINDOW) => {
       const key = await product.key(account);
-      const answers: Answer[] = [];
+      const responses: TestResponse[] = [];
       // Twice each, so that the balancer leads every statement to either server.
       for (const [turn] of [apis, apis].flat().entries()) {
         const inTurn = (page: number) => apis[(turn + page) % apis.length];
-        answers.push(await askPages(inTurn, account, key, window));
+        responses.push(await askPages(inTurn, account, key, window));
       }
-      const [first, ...others] = answers.map((answer) => JSON.stringify(answer));
-      const other = others.find((answer) => answer !== first);
-      if (other) throw new Error(`two answers to one question: ${first} and ${other}`);
-      return answers[0] ?? { status: 0, usage: undefined, names: [] };
+      const [first, ...others] = responses.map((result) => JSON.stringify(result));
+      const other = others.find((result) => result !== first);
+      if (other) throw new Error(`two responses to one query: ${first} and ${other}`);
+      return responses[0] ?? { status: 0, usage: undefined, names: [] };
     },
     operate: (args, options = {}) => runCommand(args, { ...options, env: envOf('operator', 'operator') }),
     close: async () => {
@@ -105,7 +105,7 @@ async function askPages(
   account: string,
   key: string,
   window: typeof WINDOW,
-): Promise<Answer> {
+): Promise<TestResponse> {
   const names: string[] = [];
   let usage: number | undefined;
   let cursor = '';
@@ -298,7 +298,7 @@ it('two shards ask the shard of an account alone', async () => {
   await two.product.send(event(first, 1), event(first, 2), event(first, 3));
   const [since] = await select<{ now: string }>(two.product.warehouse, 'SELECT toString(now64(6)) AS now');
   await two.ask(first);
-  const asked = two.product.shards.all.map(async (shard) => {
+  const requested = two.product.shards.all.map(async (shard) => {
     await execute(shard, 'SYSTEM FLUSH LOGS');
     const [row] = await select<{ statements: number }>(
       shard,
@@ -312,7 +312,7 @@ it('two shards ask the shard of an account alone', async () => {
     );
     return row?.statements;
   });
-  const [own, other] = await Promise.all(asked);
+  const [own, other] = await Promise.all(requested);
   expect(own).toBeGreaterThan(4);
   expect(other).toBe(0);
 });
@@ -326,7 +326,7 @@ itLong('two shards lose nobody but the accounts of a shard that hangs', async ()
     return (await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } })).status;
   };
   await whileFrozen(two.stack.shards[1]?.pid ?? 0, async () => {
-    // Each another question, so that none is answered from memory.
+    // Each another query, so that none is answered from memory.
     const windows = [1, 2, 3, 4].map((n) => ({ ...WINDOW, startTime: `2026-01-01T00:00:00.00${n}Z` }));
     for (const window of windows) expect(await status('metrics', window)).toBe(200);
     expect(await status('events', WINDOW)).toBe(200);

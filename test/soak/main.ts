@@ -23,7 +23,7 @@ const MOST_GROWTH_PERCENT = 2;
 /** What no process may hold, in a run of any length. */
 const MOST_MIB = 2_048;
 const DRAINED_WITHIN_MS = 600_000;
-const ANSWERED_WITHIN_MS = 120_000;
+const RESPONSE_TIMEOUT_MS = 120_000;
 const INJECT_EVERY_MS = 120_000;
 /** Responses that were seen in no more are dated: beside a kill, most often. */
 const FEW_MINUTES = 5;
@@ -110,7 +110,7 @@ async function inexact(traffic: Traffic): Promise<string[]> {
   const differences: string[] = [];
   for (const { id, key } of accounts) {
     let body: string | undefined;
-    await holdsWithin(ANSWERED_WITHIN_MS, signal, async () => {
+    await holdsWithin(RESPONSE_TIMEOUT_MS, signal, async () => {
       body = await traffic.ask(key, `/v0/accounts/${id}/metrics?${window}&groupBy=billing_dimension`);
       return body !== undefined;
     });

@@ -133,12 +133,12 @@ export function withTokens<Env extends TokenVariables>(env: Env, context: z.Refi
   } = env;
   const missing = REQUIRED_FOR_TOKENS.filter((name) => env[name] === undefined);
   const all = REQUIRED_FOR_TOKENS.join(', ');
-  const fault = (message: string) => context.addIssue({ code: 'custom', message });
+  const problem = (message: string) => context.addIssue({ code: 'custom', message });
   if (missing.length === REQUIRED_FOR_TOKENS.length) {
     const strays = ABOUT_CLAIMS.filter((name) => env[name] !== undefined);
-    for (const name of strays) fault(`${name} says how tokens are read: set ${all} too`);
+    for (const name of strays) problem(`${name} says how tokens are read: set ${all} too`);
   } else if (missing.length > 0) {
-    fault(`${missing.join(', ')} missing: set all of ${all}, or none to accept API keys only`);
+    problem(`${missing.join(', ')} missing: set all of ${all}, or none to accept API keys only`);
   }
   const accountClaims = { accounts, names, adminRoles };
   return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience, accountClaims } : undefined };

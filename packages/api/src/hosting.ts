@@ -206,7 +206,7 @@ export function createApplication(options: ApplicationOptions): Express {
   app.set('query parser', false);
   app.set('trust proxy', trustProxy);
 
-  // The log comes first: it sees every answer.
+  // The log comes first: it sees every response.
   app.use(requestLog(options.log), ...options.watchers);
   app.param('accountId', (request, _response, next, account: string) => {
     noteInLog(request, { account });

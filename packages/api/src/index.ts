@@ -29,7 +29,7 @@ export {
   notFound,
   orAuthUnavailable,
   orUnavailable,
-  type ParameterFault,
+  type ParameterProblem,
   tooMany,
   tooManyRequests,
   unauthorized,

@@ -9,7 +9,7 @@ import { ResponseBudget, type RunningServer, startServer } from './server.js';
 
 /** More than the sockets of both sides take by themselves: up to 4 MB (tcp(7), `tcp_wmem`). */
 const LARGE = Buffer.alloc(8_000_000, 'x');
-const ANSWER = JSON.stringify('x'.repeat(6_000_000));
+const RESPONSE = JSON.stringify('x'.repeat(6_000_000));
 const LIMIT_MS = 200;
 
 let server: RunningServer;
@@ -61,7 +61,7 @@ describe('the time for sending', () => {
     expect(client.bytesRead).toBeLessThan(LARGE.length);
   });
 
-  it('time to compute an answer and time between answers do not count', async () => {
+  it('time to compute a response and time between responses do not count', async () => {
     client.setEncoding('utf8');
     for (const path of ['/slow', '/', '/slow']) {
       ask(path);
@@ -74,17 +74,17 @@ describe('the time for sending', () => {
 });
 
 describe('the bytes that are not sent yet', () => {
-  let unsent: ResponseBudget;
+  let inFlight: ResponseBudget;
   let clients: Socket[];
 
   beforeEach(async () => {
     // Room for two responses to one account and for eight to all.
-    unsent = new ResponseBudget(8 * ANSWER.length + 8);
+    inFlight = new ResponseBudget(8 * RESPONSE.length + 8);
     clients = [];
     const app = express();
     app.get('/:account/:caller', (request, response) => {
       try {
-        unsent.send(request, response, request.params.account, Buffer.from(ANSWER));
+        inFlight.send(request, response, request.params.account, Buffer.from(RESPONSE));
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         response.status(error.status).set(error.headers).end(error.code);
@@ -98,7 +98,7 @@ describe('the bytes that are not sent yet', () => {
 
   const request = (caller: string) => `GET /${caller} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-  /** A client that reads the status line of its first answer and nothing else. */
+  /** A client that reads the status line of its first response and nothing else. */
   async function neverReads(...callers: string[]): Promise<string> {
     const client = connect(server.port, '127.0.0.1');
     clients.push(client);
@@ -109,13 +109,13 @@ describe('the bytes that are not sent yet', () => {
   }
 
   async function reads(caller: string): Promise<string> {
-    const answer = await fetch(`http://127.0.0.1:${server.port}/${caller}`);
-    return `${answer.status} ${(await answer.text()).length}`;
+    const result = await fetch(`http://127.0.0.1:${server.port}/${caller}`);
+    return `${result.status} ${(await result.text()).length}`;
   }
 
   const refusal = async (caller: string) => {
-    const answer = await fetch(`http://127.0.0.1:${server.port}/${caller}`);
-    return [answer.status, await answer.text(), answer.headers.get('retry-after')];
+    const result = await fetch(`http://127.0.0.1:${server.port}/${caller}`);
+    return [result.status, await result.text(), result.headers.get('retry-after')];
   };
 
   const until = async (condition: () => boolean) => {
@@ -124,27 +124,27 @@ describe('the bytes that are not sent yet', () => {
 
   it('responses that are not read of one account are bounded, whatever its keys, and others get theirs', async () => {
     expect([await neverReads('acme/ann'), await neverReads('acme/ben')]).toEqual(['200', '200']);
-    expect(await refusal('acme/cat')).toEqual([429, 'too_many_unread_answers', '5']);
-    expect(await reads('zeta/ann')).toBe(`200 ${ANSWER.length}`);
+    expect(await refusal('acme/cat')).toEqual([429, 'too_many_unread_responses', '5']);
+    expect(await reads('zeta/ann')).toBe(`200 ${RESPONSE.length}`);
   });
 
   it('responses that are not read of all are bounded', async () => {
     for (const caller of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
       expect(await neverReads(`${caller}/ann`)).toBe('200');
     expect(await refusal('i/ann')).toEqual([503, 'server_busy', '5']);
-    expect(unsent.total).toBe(8 * ANSWER.length);
+    expect(inFlight.total).toBe(8 * RESPONSE.length);
   });
 
   it('responses that are not read count no longer when their clients have gone, those behind another one of the same connection too', async () => {
     await neverReads('acme/ann', 'zeta/ben', 'beta/cat');
-    await until(() => unsent.total > 0);
+    await until(() => inFlight.total > 0);
     for (const client of clients) client.destroy();
-    await until(() => unsent.total === 0);
-    expect(await reads('acme/ann')).toBe(`200 ${ANSWER.length}`);
+    await until(() => inFlight.total === 0);
+    expect(await reads('acme/ann')).toBe(`200 ${RESPONSE.length}`);
   });
 
   it('responses that are not read count no longer when they were read', async () => {
-    for (let times = 0; times < 4; times += 1) expect(await reads('acme/ann')).toBe(`200 ${ANSWER.length}`);
-    await until(() => unsent.total === 0);
+    for (let times = 0; times < 4; times += 1) expect(await reads('acme/ann')).toBe(`200 ${RESPONSE.length}`);
+    await until(() => inFlight.total === 0);
   });
 });

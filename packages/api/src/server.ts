@@ -1,5 +1,5 @@
 /**
- * The API on a port: the limits of the HTTP layer, answers to requests that cannot be read, clients that do not read their answers, and how
+ * The API on a port: the limits of the HTTP layer, answers to requests that cannot be read, clients that do not read their responses, and how
  * the server stops.
  */
 import { randomUUID } from 'node:crypto';
@@ -23,7 +23,7 @@ const MAX_HEADER_BYTES = 48 * 1024;
 /** Longer than the usual 60 s of load balancers, which would otherwise use connections that are just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** An answer of 2 MB, the largest there is, at 35 kB/s; compressed, it is a tenth of that. */
+/** A response of 2 MB, the largest there is, at 35 kB/s; compressed, it is a tenth of that. */
 const SEND_TIMEOUT_MS = 60_000;
 /** How long a client whose bytes were refused may take to close its side of the connection. */
 const LINGER_MS = 5_000;
@@ -38,7 +38,7 @@ export interface ServerOptions {
   readonly log: Logger;
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs?: number;
-  /** How long a client may take to read an answer, whatever its size. */
+  /** How long a client may take to read a response, whatever its size. */
   readonly sendTimeoutMs?: number;
 }
 
@@ -81,9 +81,9 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   const tunnelRefused = methodRefused('CONNECT', 'GET, HEAD, POST, PATCH, DELETE');
   server.on('connect', (_request, socket) => refuse(tunnelRefused, socket, log));
   server.on('clientError', (error, socket) => {
-    // Anything written after half an answer would be read as part of it.
+    // Anything written after half a response would be read as part of it.
     if (!socket.writable || unanswered.get(socket)?.headersSent) socket.destroy();
-    else refuse(faultOf(error), socket, log);
+    else refuse(problemOf(error), socket, log);
   });
 
   return {
@@ -93,7 +93,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
 }
 
 /** The error of Node's parser: its code, and the bytes that it had read. Source: Node documentation, "clientError". */
-const parserFault = z.object({ code: z.string(), rawPacket: z.instanceof(Buffer).optional() });
+const parserProblem = z.object({ code: z.string(), rawPacket: z.instanceof(Buffer).optional() });
 
 /** A request line, whatever its method. Source: RFC 9112, section 3, and RFC 9110, section 5.6.2. */
 const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
@@ -113,8 +113,8 @@ function refuse(error: ApiError, socket: Duplex, log: Logger): void {
   log.info({ event: 'request_unreadable', requestId, status, code, remoteAddress }, error.message);
 }
 
-function faultOf(thrown: unknown): ApiError {
-  const { code, rawPacket } = parserFault.safeParse(thrown).data ?? {};
+function problemOf(thrown: unknown): ApiError {
+  const { code, rawPacket } = parserProblem.safeParse(thrown).data ?? {};
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new ApiError(
       431,
@@ -198,17 +198,17 @@ export class ResponseBudget {
 
   /**
    * To be called before a response is computed, because it could not be sent.
-   * @throws ApiError `too_many_unread_answers`, `server_busy`
+   * @throws ApiError `too_many_unread_responses`, `server_busy`
    */
   requireRoom(account: string, bytes = 0): void {
     const ofAccount = this.#ofAccounts.get(account) ?? 0;
     // One response alone always has room.
     if (ofAccount > 0 && ofAccount + bytes >= this.#most * ACCOUNT_SHARE) {
       const message = `Clients of this account have not read ${ofAccount} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
-      throw tooMany('too_many_unread_answers', message);
+      throw tooMany('too_many_unread_responses', message);
     }
     if (this.#total > 0 && this.#total + bytes >= this.#most) {
-      throw unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.');
+      throw unavailable('server_busy', 'Too many responses are being sent at the moment; try again shortly.');
     }
   }
 
@@ -233,7 +233,7 @@ export class ResponseBudget {
 const pending = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when the answer is sent or its connection is gone. A response alone does not say the latter if it waits
+ * Calls back once, when the response is sent or its connection is gone. A response alone does not say the latter if it waits
  * behind another one of the same connection (pipelining).
  */
 export function onResponseEnd(socket: Socket, response: ServerResponse, callback: () => void): void {

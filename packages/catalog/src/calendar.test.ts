@@ -44,10 +44,13 @@ it.each([
   ['29 to 28 February', window('2024-02-29', '2025-02-28'), 'monthly', 'hourly daily'],
   ['29 to 1 ms over 28 February', window('2024-02-29', '2025-02-28T00:00:00.001Z'), 'monthly', 'hourly daily weekly'],
   ['130 years', window('1970-01-01', '2100-01-01'), 'monthly', 'hourly daily weekly'],
-])('a window of %s has its default resolution, and is too long for the finer ones', (_, asked, resolution, tooFine) => {
-  expect(defaultResolution(asked)).toBe(resolution);
-  expect(RESOLUTIONS.filter((each) => exceededCap(each, asked) !== undefined).join(' ')).toBe(tooFine);
-});
+])(
+  'a window of %s has its default resolution, and is too long for the finer ones',
+  (_, requested, resolution, tooFine) => {
+    expect(defaultResolution(requested)).toBe(resolution);
+    expect(RESOLUTIONS.filter((each) => exceededCap(each, requested) !== undefined).join(' ')).toBe(tooFine);
+  },
+);
 
 it('resolutions are those of the specification, the finest first, with the longest window of each', () => {
   const always = window('1970-01-01', '2100-01-01');
@@ -147,11 +150,11 @@ it.each([
 it.each([
   ['longer months, by days', window('2026-02-01', '2026-05-01'), 'daily'],
   ['a longer month, by hours', window('2026-02-23', '2026-03-01'), 'hourly'],
-] as const)('a window that ends with a month faces an equally long part of %s', (_what, asked, resolution) => {
-  const compared = { window: asked, months: undefined, resolution, asOf: asked.endTime };
-  const before = comparedWindow('months', compared)?.window ?? asked;
-  expect([exceededCap(resolution, asked), exceededCap(resolution, before)]).toEqual([undefined, undefined]);
-  expect(before.endTime - before.startTime).toBe(asked.endTime - asked.startTime);
+] as const)('a window that ends with a month faces an equally long part of %s', (_what, requested, resolution) => {
+  const compared = { window: requested, months: undefined, resolution, asOf: requested.endTime };
+  const before = comparedWindow('months', compared)?.window ?? requested;
+  expect([exceededCap(resolution, requested), exceededCap(resolution, before)]).toEqual([undefined, undefined]);
+  expect(before.endTime - before.startTime).toBe(requested.endTime - requested.startTime);
 });
 
 it('the part of a window up to now ends there, and a window in the past or the future is left alone', () => {

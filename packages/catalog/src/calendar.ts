@@ -151,7 +151,7 @@ function beginsMonth(instant: EpochMs): boolean {
 }
 
 /**
- * The part of a window up to an instant. Every question of a screen ends there, so that answers that come one after another
+ * The part of a window up to an instant. Every query of a screen ends there, so that answers that come one after another
  * still speak of the same time. A window in the future is left as it is: it is empty.
  */
 export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {

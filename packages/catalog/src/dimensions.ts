@@ -1,5 +1,5 @@
 /**
- * What can be billed: resource types, billing dimensions and their units; and what a query groups by, with the fields of an answer that
+ * What can be billed: resource types, billing dimensions and their units; and what a query groups by, with the fields of a response that
  * each fills. Source: the API specification, section "Billing API": table of billing dimensions, whose order it is, parameter `groupBy`, and
  * table AccountMetricsDataEntry.
  */
@@ -49,7 +49,7 @@ export const GROUP_BY_DIMENSIONS = [
 ] as const;
 export type GroupByDimension = (typeof GROUP_BY_DIMENSIONS)[number];
 
-/** Of an answer about several accounts, which is an extension. In canonical order. */
+/** Of a response about several accounts, which is an extension. In canonical order. */
 export const METRICS_DIMENSIONS = ['account', ...GROUP_BY_DIMENSIONS] as const;
 export type MetricsDimension = (typeof METRICS_DIMENSIONS)[number];
 
@@ -65,7 +65,7 @@ export const ENTRY_FIELD = {
   billing_dimension: 'billingDimension',
 } as const satisfies Record<MetricsDimension, string>;
 export type MetricsField = (typeof ENTRY_FIELD)[MetricsDimension];
-/** In an answer about one account. */
+/** In a response about one account. */
 export type EntryField = (typeof ENTRY_FIELD)[GroupByDimension];
 
 /** For people: what usage of a group has, where an entry leaves the field out. */

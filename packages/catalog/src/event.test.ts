@@ -180,7 +180,7 @@ describe('the message of a rejection', () => {
     expect(parsed(many)).toMatchObject({ message: expect.stringContaining('"k8", "k9" and 2 more; the fields are') });
   });
 
-  it('the message of a rejection names all faults of shape at once; the first field in order gives the code', () => {
+  it('the message of a rejection names all errors of shape at once; the first field in order gives the code', () => {
     const name = 'must be a string of 1 to 256 characters without control characters';
     const message = `workspace ${name}; void must be true or false`;
     expect(parsed({ workspace: '', void: 'no' })).toEqual({ ok: false, reason: 'invalid_workspace', message });

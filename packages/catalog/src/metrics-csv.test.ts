@@ -35,12 +35,12 @@ function lines(groupBy: Parameters<typeof groupsCsvColumns>[0]): string {
     summary: { cost: decimalText('0.75'), usage: decimalText('10') },
     timeseries: [],
   };
-  const answer = {
+  const response = {
     ...{ startTime: '2026-10-01T00:00:00Z', endTime: '2026-11-01T00:00:00Z' },
     summary: { totalCost: decimalText('3') },
   };
   const columns = groupsCsvColumns(groupBy, false);
-  return csvHeading(columns) + csvRow(columns, { answer, entry, amounts: entry.summary, before: ZERO });
+  return csvHeading(columns) + csvRow(columns, { response, entry, amounts: entry.summary, before: ZERO });
 }
 
 it('the columns of metrics are the fields in canonical order, enriched ones too, the cost, and usage with its unit', () => {

@@ -1,6 +1,6 @@
 /** Metrics as CSV, the same for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
 import { percentOf, subtractDecimals } from './amounts.js';
-import type { MetricsAnswer, MetricsEntry } from './api/responses.js';
+import type { MetricsEntry, MetricsResponse } from './api/responses.js';
 import type { DecimalText } from './decimal.js';
 import {
   canonicalGroupBy,
@@ -27,7 +27,7 @@ interface AmountsRow {
 
 /** A line for a group: its amounts in the whole window. */
 interface GroupRow extends AmountsRow {
-  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'summary'>;
+  readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
   /** What it cost in the window before; not used where nothing is compared. */
   readonly before: DecimalText;
 }
@@ -35,7 +35,7 @@ interface GroupRow extends AmountsRow {
 /** A line for a bucket of a group. */
 interface BucketRow extends AmountsRow {
   readonly timestamp: string;
-  readonly resolution: MetricsAnswer['resolution'];
+  readonly resolution: MetricsResponse['resolution'];
 }
 
 const COMPARISON_COLUMNS: readonly CsvColumn<GroupRow>[] = [
@@ -55,7 +55,7 @@ function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
   return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
 }
 
-/** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty answer has them too. */
+/** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty response has them too. */
 function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
@@ -79,10 +79,10 @@ function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsR
 export function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompared: boolean): CsvColumn<GroupRow>[] {
   return [
     ...nameColumns(groupBy),
-    { name: 'startTime', cell: ({ answer }) => answer.startTime },
-    { name: 'endTime', cell: ({ answer }) => answer.endTime },
+    { name: 'startTime', cell: ({ response }) => response.startTime },
+    { name: 'endTime', cell: ({ response }) => response.endTime },
     ...amountColumns(groupBy),
-    { name: 'sharePercent', cell: ({ answer, amounts }) => percentCell(amounts.cost, answer.summary.totalCost) },
+    { name: 'sharePercent', cell: ({ response, amounts }) => percentCell(amounts.cost, response.summary.totalCost) },
     ...(isCompared ? COMPARISON_COLUMNS : []),
   ];
 }
@@ -101,7 +101,7 @@ function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<Bucke
 export function seriesCsvLines(
   groups: readonly MetricsEntry[],
   groupBy: readonly MetricsDimension[],
-  resolution: MetricsAnswer['resolution'],
+  resolution: MetricsResponse['resolution'],
 ): string[] {
   const columns = seriesCsvColumns(groupBy);
   const rows = groups.flatMap((entry) =>

@@ -76,12 +76,12 @@ describe('a price book that cannot be used', () => {
     ],
     ['only an override for a dimension', [], { overrides: [ofAcme(price('1'))] }, `no price for ${DIMENSION}`],
     ['an override of nobody', [price('1')], { overrides: [price('1')] }, 'overrides.0.accountId must be an account'],
-  ])('a price book with %s says what is wrong, and where', (_, rows, changes, fault) => {
+  ])('a price book with %s says what is wrong, and where', (_, rows, changes, problem) => {
     expect(() => book(rows, changes)).toThrow(PriceBookError);
-    expect(() => book(rows, changes)).toThrow(fault);
+    expect(() => book(rows, changes)).toThrow(problem);
   });
 
-  it('a price book lists every fault that it has', () => {
+  it('a price book lists every error that it has', () => {
     expect(() => book([{ ...price('-1'), billingDimension: 'cpu' }], { currency: 'EUR' })).toThrow(
       `currency must be "USD"; prices.0.billingDimension must be one of ${BILLING_DIMENSIONS.join(', ')}; prices.0.amount ${DECIMAL}`,
     );

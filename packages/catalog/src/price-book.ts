@@ -57,7 +57,7 @@ export interface Price {
   readonly denominator: bigint;
 }
 
-/** The file is not a usable price book; the message lists every fault with its place. */
+/** The file is not a usable price book; the message lists every error with its place. */
 export class PriceBookError extends Error {
   override readonly name = 'PriceBookError';
 }

@@ -9,7 +9,7 @@ async function linesOf(...chunks: readonly (string | Buffer)[]): Promise<(readon
   }
   const lines = [];
   for await (const line of jsonLines(stream())) {
-    lines.push([line.number, 'fault' in line ? line.fault : line.object] as const);
+    lines.push([line.number, 'problem' in line ? line.problem : line.object] as const);
   }
   return lines;
 }
@@ -50,6 +50,6 @@ it('a line that is too long to be held is named and passed over', async () => {
   expect(await linesOf(part, `${part}\n`)).toEqual([[1, expect.stringMatching(/^not JSON: /)]]);
 });
 
-it('a line that is not UTF-8 has its fault', async () => {
+it('a line that is not UTF-8 has its error', async () => {
   expect(await linesOf(Buffer.from([0x22, 0xff]))).toEqual([[1, 'not UTF-8']]);
 });

@@ -10,7 +10,7 @@ import { CommandError, readFailure } from './failure.js';
  * Asks on stderr, and goes on only after exactly this answer on standard input.
  * @throws CommandError after any other answer, or none
  */
-export async function requireAnswer({ stdin, stderr }: CommandContext, question: string, answer: string) {
+export async function requireConfirmation({ stdin, stderr }: CommandContext, question: string, answer: string) {
   stderr.write(`${question} `);
   if ((await readLine(stdin)) !== answer) throw new CommandError('not confirmed; nothing was changed');
 }
@@ -63,7 +63,7 @@ const NOTHING = Buffer.alloc(0);
 /** A line of a JSON Lines file, counted from 1: the object that it holds, or what is wrong with it. */
 export type JsonLine = { readonly number: number; readonly bytes: number } & (
   | { readonly object: object }
-  | { readonly fault: string }
+  | { readonly problem: string }
 );
 
 /** Every line of a JSON Lines file that is not blank, of which one is held at a time. */
@@ -102,16 +102,16 @@ function joined(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
 }
 
 /** Undefined for a blank line. */
-function parseLine(line: Buffer | undefined): { readonly object: object } | { readonly fault: string } | undefined {
-  if (line === undefined) return { fault: `longer than ${MAX_LINE_BYTES} bytes` };
-  if (!isUtf8(line)) return { fault: 'not UTF-8' };
+function parseLine(line: Buffer | undefined): { readonly object: object } | { readonly problem: string } | undefined {
+  if (line === undefined) return { problem: `longer than ${MAX_LINE_BYTES} bytes` };
+  if (!isUtf8(line)) return { problem: 'not UTF-8' };
   const text = line.toString().trim();
   if (text === '') return undefined;
   try {
     const object: unknown = JSON.parse(text);
     if (typeof object === 'object' && object !== null && !Array.isArray(object)) return { object };
-    return { fault: 'not a JSON object' };
+    return { problem: 'not a JSON object' };
   } catch (error) {
-    return { fault: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }

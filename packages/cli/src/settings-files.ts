@@ -89,8 +89,10 @@ export async function readLocalStack(
   if (path === undefined || text === undefined) return undefined;
   const found = stackFile.safeParse(parseJson(text));
   if (found.success) return { kind: 'local stack', path, values: found.data, isOpen: false };
-  const faults = found.error.issues.map(({ path: [field = 'content'], message }) => `${String(field)}: ${message}`);
-  throw usageError(`${path} is not what npm start writes (${faults.join('; ')}); restart the local stack or remove it`);
+  const problems = found.error.issues.map(({ path: [field = 'content'], message }) => `${String(field)}: ${message}`);
+  throw usageError(
+    `${path} is not what npm start writes (${problems.join('; ')}); restart the local stack or remove it`,
+  );
 }
 
 /** The directory itself and those above it, up to the first that is a project's root; only itself outside of one. */

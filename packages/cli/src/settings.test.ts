@@ -219,13 +219,13 @@ describe('the file of a running local stack', () => {
     expect((await settings({ METERLINE_DATA_DIR: 'nowhere' }).redisUrl({})).kind).toBe('default');
   });
 
-  it('a file is refused with every fault, each with its place', async () => {
-    const faulty = { ...STACK, redisUrl: 'nowhere', clickhouseUser: '', clickhousePassword: null, emitterKey: [] };
+  it('a file is refused with every error, each with its place', async () => {
+    const invalid = { ...STACK, redisUrl: 'nowhere', clickhouseUser: '', clickhousePassword: null, emitterKey: [] };
     const text = 'Invalid input: expected string, received';
     const message =
       `${stackPath} is not what npm start writes (account: ${text} undefined; redisUrl: Invalid URL; emitterKey: ${text} array; ` +
       `clickhouseUser: Too small: expected string to have >=1 characters; clickhousePassword: ${text} null)`;
-    await writeStack({ ...faulty, account: undefined });
+    await writeStack({ ...invalid, account: undefined });
     await expect(settings().redisUrl({})).rejects.toMatchObject({ message: expect.stringContaining(message) });
     await writeStack('{"apiUrl');
     await expect(settings().redisUrl({})).rejects.toMatchObject({ exitCode: 2 });

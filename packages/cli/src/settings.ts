@@ -5,7 +5,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { NO_ACCOUNT_PATH, QUEUE_PREFIX, serviceAddress } from '@meterline/catalog/plain';
-import { redisUrlFault } from '@meterline/service/redis-address';
+import { redisUrlProblem } from '@meterline/service/redis-address';
 import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
 import { usageError } from './failure.js';
@@ -163,7 +163,7 @@ export class Settings {
 
   /** @throws CommandError when what was found is no address of a Redis */
   async redisUrl(flags: RedisFlags): Promise<Setting> {
-    return (await this.#address('redisUrl', flags, checkedBy(redisUrlFault))).url;
+    return (await this.#address('redisUrl', flags, checkedBy(redisUrlProblem))).url;
   }
 
   queuePrefix(flags: RedisFlags): string {
@@ -173,8 +173,8 @@ export class Settings {
   /** @throws CommandError when what was found is no address of a ClickHouse */
   async clickhouse(flags: ClickHouseFlags): Promise<ClickHouseSettings> {
     // The rules of its addresses come with its driver, which is loaded only when a command needs it.
-    const { clickHouseUrlFault, hostsOf } = await import('@meterline/warehouse');
-    const { url, beside } = await this.#address('clickhouseUrl', flags, checkedBy(clickHouseUrlFault));
+    const { clickHouseUrlProblem, hostsOf } = await import('@meterline/warehouse');
+    const { url, beside } = await this.#address('clickhouseUrl', flags, checkedBy(clickHouseUrlProblem));
     const user = this.#named('clickhouseUser', flags)?.value;
     const password = this.#named('clickhousePassword', flags)?.value;
     const database = this.#named('clickhouseDatabase', flags)?.value;
@@ -254,14 +254,14 @@ function settingOf(file: SettingsFile | undefined, name: keyof SettingsFile['val
 
 /** @throws CommandError */
 function canonicalUrl({ value, source }: Setting): string {
-  return serviceAddress(value, (fault) => usageError(`the address from ${source} ${fault}`));
+  return serviceAddress(value, (problem) => usageError(`the address from ${source} ${problem}`));
 }
 
-/** @param faultOf what is wrong with an address, as text to append to its name */
-function checkedBy(faultOf: (address: string) => string | undefined) {
+/** @param problemOf what is wrong with an address, as text to append to its name */
+function checkedBy(problemOf: (address: string) => string | undefined) {
   return ({ value, source }: Setting): string => {
-    const fault = faultOf(value);
-    if (fault !== undefined) throw usageError(`the address from ${source} ${fault}`);
+    const problem = problemOf(value);
+    if (problem !== undefined) throw usageError(`the address from ${source} ${problem}`);
     return value;
   };
 }

@@ -1,13 +1,13 @@
 /** The alerts of accounts: signed messages when a calendar day or month has cost, or used, so much. */
 import {
-  type AlertAnswer,
   type AlertChange,
-  type AlertWithSecretAnswer,
+  type AlertResponse,
+  type AlertWithSecretResponse,
   alertArraySchema,
   alertPageSchema,
   alertSchema,
   alertWithSecretSchema,
-  type DeliveryAnswer,
+  type DeliveryResponse,
   deliveryArraySchema,
   deliveryPageSchema,
   deliverySchema,
@@ -33,27 +33,27 @@ export class AlertsClient {
   }
 
   /** Every alert of the account, the oldest first, with what it has fired in its present period. */
-  async list(account: string, options: RequestOptions = {}): Promise<AlertAnswer[]> {
+  async list(account: string, options: RequestOptions = {}): Promise<AlertResponse[]> {
     const schemas = { array: alertArraySchema, page: alertPageSchema };
-    return this.#transport.list<AlertAnswer>(pathOf(account), 'createdAt:asc', schemas, options);
+    return this.#transport.list<AlertResponse>(pathOf(account), 'createdAt:asc', schemas, options);
   }
 
-  async get(account: string, alertId: string, options: RequestOptions = {}): Promise<AlertAnswer> {
+  async get(account: string, alertId: string, options: RequestOptions = {}): Promise<AlertResponse> {
     return this.#transport.read(pathOf(account, alertId), alertSchema, options);
   }
 
-  /** The secret is in this answer alone. When no answer comes, or 503, the request is not sent again: {@link list} shows whether there is one. */
-  async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretAnswer> {
+  /** The secret is in this response alone. When no response comes, or 503, the request is not sent again: {@link list} shows whether there is one. */
+  async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretResponse> {
     return this.#transport.call({ method: 'POST', path: pathOf(account), body, signal }, alertWithSecretSchema);
   }
 
-  /** A change of what is watched fires, once, for what is crossed already. The answer has the secret if there is a new one. */
+  /** A change of what is watched fires, once, for what is crossed already. The response has the secret if there is a new one. */
   async update(
     account: string,
     alertId: string,
     body: AlertChangeBody,
     { signal }: RequestOptions = {},
-  ): Promise<AlertWithSecretAnswer> {
+  ): Promise<AlertWithSecretResponse> {
     return this.#transport.call(
       { method: 'PATCH', path: pathOf(account, alertId), body, signal },
       alertWithSecretSchema,
@@ -66,16 +66,16 @@ export class AlertsClient {
   }
 
   /** Sends a test; {@link deliveries} shows how it ended. */
-  async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryAnswer> {
+  async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryResponse> {
     const path = `${pathOf(account, alertId)}/test`;
     return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }
 
   /** What the alert has sent, and has still to send, the newest first. */
-  async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryAnswer[]> {
+  async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryResponse[]> {
     const schemas = { array: deliveryArraySchema, page: deliveryPageSchema };
     const path = `${pathOf(account, alertId)}/deliveries`;
-    return this.#transport.list<DeliveryAnswer>(path, 'createdAt:desc', schemas, options);
+    return this.#transport.list<DeliveryResponse>(path, 'createdAt:desc', schemas, options);
   }
 
   /** Sends the same again, with the same id. */
@@ -84,7 +84,7 @@ export class AlertsClient {
     alertId: string,
     deliveryId: string,
     { signal }: RequestOptions = {},
-  ): Promise<DeliveryAnswer> {
+  ): Promise<DeliveryResponse> {
     const path = `${pathOf(account, alertId)}/deliveries/${encodeURIComponent(deliveryId)}/redeliver`;
     return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }

@@ -61,7 +61,7 @@ describe('another attempt', () => {
     expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
   });
 
-  it('follows a connection that broke, in the middle of an answer too', async () => {
+  it('follows a connection that broke, in the middle of a response too', async () => {
     const cutOff: Respond = (_request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{"values":');
       setImmediate(() => response.destroy());
@@ -73,8 +73,8 @@ describe('another attempt', () => {
 
   it('asks for the credential again', async () => {
     const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }), types);
-    let asked = 0;
-    const getCredential = () => `token-${++asked}`;
+    let requested = 0;
+    const getCredential = () => `token-${++requested}`;
     await new MeterlineClient({ baseUrl: url, getCredential }).resourceTypes('acme', WINDOW);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
   });
@@ -166,7 +166,7 @@ describe('aborting', () => {
   });
 });
 
-describe('an answer that is not the API’s', () => {
+describe('a response that is not the API’s', () => {
   it('is recognised by calls that give it as it is, or whose answer is empty', async () => {
     const { url } = await serve((_request, response) => response.end('<html>Welcome</html>'));
     const client = clientOf(url);
@@ -175,24 +175,24 @@ describe('an answer that is not the API’s', () => {
       client.revokeApiKey('robot', 'k'),
       client.alerts.delete('acme', 'alr_1'),
     ])
-      expect(await failureOf(call)).toMatchObject({ status: 200, code: 'unexpected_answer' });
+      expect(await failureOf(call)).toMatchObject({ status: 200, code: 'unexpected_response' });
   });
 
   it.each<[string, Respond, object]>([
     [
       'a page of a proxy',
       (_request, response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
-      { status: 502, code: 'unexpected_answer', requestId: 'p-1' },
+      { status: 502, code: 'unexpected_response', requestId: 'p-1' },
     ],
     [
       'a success that is no JSON',
       (_request, response) => response.end('<html>Welcome</html>'),
-      { status: 200, code: 'unexpected_answer' },
+      { status: 200, code: 'unexpected_response' },
     ],
     [
       'a success of another shape',
       json(200, { values: ['agent', 'oven'] }),
-      { status: 200, code: 'unexpected_answer', message: expect.stringContaining('(values[1]: Invalid') },
+      { status: 200, code: 'unexpected_response', message: expect.stringContaining('(values[1]: Invalid') },
     ],
   ])('%s is recognised', async (_name, respond, expected) => {
     const { url } = await serve(respond);
@@ -217,11 +217,11 @@ describe('a page of groups', () => {
   it.each([
     [['workspace'], [group('a'), { ...group('b'), workspace: undefined }], 'data[1].workspace is missing'],
     [['billing_dimension'], [], 'summary.totalUsage is missing'],
-  ] as const)('grouped by %s has what that fills', async (groupBy, data, fault) => {
+  ] as const)('grouped by %s has what that fills', async (groupBy, data, problem) => {
     const { url } = await serve(page([...data]));
     expect(await failureOf(clientOf(url).metrics('acme', { ...WINDOW, groupBy }))).toMatchObject({
-      code: 'unexpected_answer',
-      message: expect.stringContaining(`(${fault})`),
+      code: 'unexpected_response',
+      message: expect.stringContaining(`(${problem})`),
     });
   });
 
@@ -235,10 +235,10 @@ describe('a page of groups', () => {
   it('that cannot be reached any more ends an iteration with its code', async () => {
     const { url } = await serve(page([group('a')], 'next'), expired);
     const read: string[] = [];
-    const walk = async () => {
+    const allPages = async () => {
       for await (const { workspace } of clientOf(url).metricsEntries('acme', query)) read.push(workspace);
     };
-    expect(await failureOf(walk())).toMatchObject({ code: 'cursor_expired', message: 'Start again.' });
+    expect(await failureOf(allPages())).toMatchObject({ code: 'cursor_expired', message: 'Start again.' });
     expect(read).toEqual(['a']);
   });
 
@@ -270,12 +270,12 @@ it.each([
   ['localhost:8080', 'such as https://billing.example.com or http://'],
   ['https://ann:secret@billing.example.com', 'without user and password, ? and #;'],
   ['https://billing.example.com?x=1', 'without user and password, ? and #;'],
-])('the address %j is refused at once', (baseUrl, fault) => {
+])('the address %j is refused at once', (baseUrl, problem) => {
   expect(() => clientOf(baseUrl)).toThrow(TypeError);
-  expect(() => clientOf(baseUrl)).toThrow(`baseUrl must be a URL ${fault}`);
+  expect(() => clientOf(baseUrl)).toThrow(`baseUrl must be a URL ${problem}`);
 });
 
-describe('no answer', () => {
+describe('no response', () => {
   it('within the time that it may take says so', async () => {
     const { url } = await serve(hang);
     expect(await failureOf(clientOf(url, { timeout: 20, retries: 0 }).accounts())).toMatchObject({
@@ -327,10 +327,10 @@ describe('the wait before another attempt', () => {
     expect(waitBeforeRetry(0, LONGEST_WAIT_MS + 1, 0)).toBeUndefined();
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
-      fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, asked, luck) => {
-        const wait = waitBeforeRetry(attempt, asked, luck) ?? -1;
-        expect(wait).toBeGreaterThanOrEqual(asked);
-        expect(wait).toBeLessThanOrEqual(asked + 250);
+      fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, requested, luck) => {
+        const wait = waitBeforeRetry(attempt, requested, luck) ?? -1;
+        expect(wait).toBeGreaterThanOrEqual(requested);
+        expect(wait).toBeLessThanOrEqual(requested + 250);
       }),
     );
   });

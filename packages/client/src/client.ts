@@ -1,13 +1,13 @@
 import {
-  type AccountAnswer,
-  type ApiKeyAnswer,
+  type AccountResponse,
+  type ApiKeyResponse,
   accountArraySchema,
   accountPageSchema,
   apiKeyArraySchema,
   apiKeyPageSchema,
-  type BillingDimensionAnswer,
+  type BillingDimensionResponse,
   billingDimensionsEnumSchema,
-  type CreatedApiKeyAnswer,
+  type CreatedApiKeyResponse,
   createdApiKeySchema,
   type EventPage,
   type EventsQuery,
@@ -15,36 +15,36 @@ import {
   groupByEnumSchema,
   type Instant,
   type KeyRole,
-  type MetricsAnswer,
   type MetricsEntry,
   type MetricsQuery,
-  metricsAnswerSchema,
+  type MetricsResponse,
+  metricsResponseSchema,
   type ResourceTypesQuery,
   resourceTypesEnumSchema,
 } from '@meterline/catalog';
 import type { GroupByDimension, ResourceType } from '@meterline/catalog/plain';
 import { AlertsClient } from './alerts.js';
 import {
+  type GroupBy,
+  type MetricsEntryBy,
+  type MetricsQueryBy,
+  type MetricsResponseBy,
+  missingMember,
+} from './grouping.js';
+import {
   type EventsReceipt,
   MeterlineError,
   NO_EVENT_ACCEPTED,
-  readAnswer,
   readReceipt,
-  unexpectedAnswer,
-} from './answers.js';
-import {
-  type GroupBy,
-  type MetricsAnswerBy,
-  type MetricsEntryBy,
-  type MetricsQueryBy,
-  missingMember,
-} from './grouping.js';
+  readResponse,
+  unexpectedResponse,
+} from './responses.js';
 import {
   accountPath,
   apiKeysPath,
   type MeterlineClientOptions,
   metricsPath,
-  questionString,
+  queryString,
   type RequestOptions,
   Transport,
 } from './transport.js';
@@ -75,7 +75,7 @@ const MOST_RESTARTS = 2;
  * The query API. Money and usage are exact decimals as text; `amount` calculates with them, `formatUsd` and `formatUsage`
  * show them.
  *
- * Every call fails with a MeterlineError when the API refuses, with a MeterlineConnectionError when no answer comes, and
+ * Every call fails with a MeterlineError when the API refuses, with a MeterlineConnectionError when no response comes, and
  * with the reason of its signal when that is aborted.
  */
 export class MeterlineClient {
@@ -97,8 +97,8 @@ export class MeterlineClient {
     account: string,
     query: MetricsQueryBy<Dimensions>,
     options?: RequestOptions,
-  ): Promise<MetricsAnswerBy<Dimensions>>;
-  async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
+  ): Promise<MetricsResponseBy<Dimensions>>;
+  async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsResponse> {
     return (await this.#page(account, query, options)).page;
   }
 
@@ -111,8 +111,12 @@ export class MeterlineClient {
     account: string,
     query: MetricsQueryBy<Dimensions>,
     options?: PagesOptions,
-  ): AsyncGenerator<MetricsAnswerBy<Dimensions>>;
-  async *metricsPages(account: string, query: MetricsQuery, options: PagesOptions = {}): AsyncGenerator<MetricsAnswer> {
+  ): AsyncGenerator<MetricsResponseBy<Dimensions>>;
+  async *metricsPages(
+    account: string,
+    query: MetricsQuery,
+    options: PagesOptions = {},
+  ): AsyncGenerator<MetricsResponse> {
     for await (const { page } of this.#pages(account, query, options)) yield page;
   }
 
@@ -121,7 +125,7 @@ export class MeterlineClient {
     account: string,
     query: MetricsQuery,
     options: PagesOptions = {},
-  ): AsyncGenerator<{ readonly page: MetricsAnswer; readonly text: string }> {
+  ): AsyncGenerator<{ readonly page: MetricsResponse; readonly text: string }> {
     return this.#pages(account, query, options);
   }
 
@@ -140,11 +144,11 @@ export class MeterlineClient {
     account: string,
     query: Omit<MetricsQueryBy<Dimensions>, 'cursor'>,
     options?: AllMetricsOptions,
-  ): Promise<MetricsAnswerBy<Dimensions>>;
-  async allMetrics(account: string, query: MetricsQuery, options: AllMetricsOptions = {}): Promise<MetricsAnswer> {
+  ): Promise<MetricsResponseBy<Dimensions>>;
+  async allMetrics(account: string, query: MetricsQuery, options: AllMetricsOptions = {}): Promise<MetricsResponse> {
     const data: MetricsEntry[] = [];
     const onRestart = () => void data.splice(0);
-    let last: MetricsAnswer | undefined;
+    let last: MetricsResponse | undefined;
     for await (last of this.metricsPages(account, query, { ...options, onRestart })) {
       data.push(...last.data);
       options.onRead?.(data.length);
@@ -158,7 +162,7 @@ export class MeterlineClient {
     query: ResourceTypesQuery,
     options: RequestOptions = {},
   ): Promise<ResourceType[]> {
-    const path = `${accountPath(account)}/metrics/enums/resource-types?${questionString(query)}`;
+    const path = `${accountPath(account)}/metrics/enums/resource-types?${queryString(query)}`;
     return (await this.#transport.read(path, resourceTypesEnumSchema, options)).values;
   }
 
@@ -169,14 +173,14 @@ export class MeterlineClient {
 
   /** The same page as the JSON text that the API sent. */
   async eventsText(account: string, query: EventsQuery, { signal }: RequestOptions = {}): Promise<string> {
-    const answer = await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal });
-    readAnswer(answer, eventPageSchema);
-    return answer.text;
+    const result = await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal });
+    readResponse(result, eventPageSchema);
+    return result.text;
   }
 
   /**
    * Sends usage events, 1 to 5,000 of one account: for a client whose `baseUrl` is a collector's and whose key is of the role emitter.
-   * Sending an event again is harmless, so a request without an answer is. A program that must lose none uses `@meterline/emitter`.
+   * Sending an event again is harmless, so a request without a response is. A program that must lose none uses `@meterline/emitter`.
    * @param options `isTrial`: the events are checked, and none is kept
    */
   async sendEvents(
@@ -191,7 +195,7 @@ export class MeterlineClient {
       body: events,
       signal,
       isRepeatable: true,
-      answerStatus: NO_EVENT_ACCEPTED,
+      responseStatus: NO_EVENT_ACCEPTED,
     } as const;
     return readReceipt(await this.#transport.send(call), events.length, isTrial);
   }
@@ -203,29 +207,33 @@ export class MeterlineClient {
   }
 
   /** What is billed: each billing dimension with its resource type and unit. */
-  async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionAnswer[]> {
+  async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionResponse[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
     return (await this.#transport.read(path, billingDimensionsEnumSchema, options)).values;
   }
 
   /** Every account that the caller belongs to, by name. */
-  async accounts(options: RequestOptions = {}): Promise<AccountAnswer[]> {
+  async accounts(options: RequestOptions = {}): Promise<AccountResponse[]> {
     const schemas = { array: accountArraySchema, page: accountPageSchema };
-    const accounts = await this.#transport.list<AccountAnswer>('/v0/accounts', 'name:asc', schemas, options);
+    const accounts = await this.#transport.list<AccountResponse>('/v0/accounts', 'name:asc', schemas, options);
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Every key of a service account, revoked and expired ones included: for admins. */
-  async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyAnswer[]> {
+  async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyResponse[]> {
     const schemas = { array: apiKeyArraySchema, page: apiKeyPageSchema };
-    return this.#transport.list<ApiKeyAnswer>(apiKeysPath(clientId), 'createdAt:desc', schemas, options);
+    return this.#transport.list<ApiKeyResponse>(apiKeysPath(clientId), 'createdAt:desc', schemas, options);
   }
 
   /**
-   * Creates a key of a service account, and with its first key the service account. The key itself is in this answer alone. The
-   * request is not sent again when no answer comes, or 503: whether there is a key then, {@link apiKeys} shows.
+   * Creates a key of a service account, and with its first key the service account. The key itself is in this response alone. The
+   * request is not sent again when no response comes, or 503: whether there is a key then, {@link apiKeys} shows.
    */
-  async createApiKey(clientId: string, body: NewApiKey, { signal }: RequestOptions = {}): Promise<CreatedApiKeyAnswer> {
+  async createApiKey(
+    clientId: string,
+    body: NewApiKey,
+    { signal }: RequestOptions = {},
+  ): Promise<CreatedApiKeyResponse> {
     return this.#transport.call({ method: 'POST', path: apiKeysPath(clientId), body, signal }, createdApiKeySchema);
   }
 
@@ -255,15 +263,15 @@ export class MeterlineClient {
 
   async #page(account: string, query: MetricsQuery, options: RequestOptions) {
     const { signal, maxAgeSeconds } = options;
-    const path = `${metricsPath(account)}?${questionString(query)}`;
+    const path = `${metricsPath(account)}?${queryString(query)}`;
     const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
-    const page = readAnswer(sent, metricsAnswerSchema);
+    const page = readResponse(sent, metricsResponseSchema);
     const missing = missingMember(page, query.groupBy ?? []);
-    if (missing !== undefined) throw unexpectedAnswer(sent.response, `${missing} is missing`);
+    if (missing !== undefined) throw unexpectedResponse(sent.response, `${missing} is missing`);
     return { page, text: sent.text };
   }
 }
 
 function eventsPath(account: string, query: EventsQuery): string {
-  return `${accountPath(account)}/events?${questionString(query)}`;
+  return `${accountPath(account)}/events?${queryString(query)}`;
 }

@@ -1,12 +1,12 @@
 /** Answers typed by what they are grouped by. */
 
-import type { MetricsAnswer, MetricsEntry, MetricsPoint, MetricsQuery } from '@meterline/catalog';
+import type { MetricsEntry, MetricsPoint, MetricsQuery, MetricsResponse } from '@meterline/catalog';
 import { type ENRICHED_BY, ENTRY_FIELD, type MetricsDimension, showsUsage } from '@meterline/catalog/plain';
 
-/** The dimensions of a question; `account` only of one about `ALL_ACCOUNTS`. */
+/** The dimensions of a query; `account` only of one about `ALL_ACCOUNTS`. */
 export type GroupBy = readonly MetricsDimension[];
 
-/** A question whose dimensions the compiler knows, if they are written out where it is asked. */
+/** A query whose dimensions the compiler knows, if they are written out where it is asked. */
 export type MetricsQueryBy<Dimensions extends GroupBy> = Omit<MetricsQuery, 'groupBy'> & {
   readonly groupBy?: Dimensions | undefined;
 };
@@ -25,10 +25,10 @@ export type MetricsEntryBy<Dimensions extends GroupBy> = number extends Dimensio
     >;
 
 /** A page of such groups. */
-export type MetricsAnswerBy<Dimensions extends GroupBy> = number extends Dimensions['length']
-  ? MetricsAnswer
-  : Omit<MetricsAnswer, 'summary' | 'data'> & {
-      summary: Flat<Pick<MetricsAnswer['summary'], 'totalCost'> & Usage<Dimensions, { totalUsage: Amount }>>;
+export type MetricsResponseBy<Dimensions extends GroupBy> = number extends Dimensions['length']
+  ? MetricsResponse
+  : Omit<MetricsResponse, 'summary' | 'data'> & {
+      summary: Flat<Pick<MetricsResponse['summary'], 'totalCost'> & Usage<Dimensions, { totalUsage: Amount }>>;
       data: MetricsEntryBy<Dimensions>[];
     };
 
@@ -63,8 +63,8 @@ type UsageOf<Dimension, Shown> = Dimension extends 'billing_dimension' ? Shown :
 /** One object type instead of an intersection, which editors show as it is written. */
 type Flat<Type> = Type extends unknown ? { [Key in keyof Type]: Type[Key] } : never;
 
-/** Such as `data[3].workspace`, which the dimensions fill and the answer does not have; undefined: nothing is missing. */
-export function missingMember({ data, summary }: MetricsAnswer, groupBy: GroupBy): string | undefined {
+/** Such as `data[3].workspace`, which the dimensions fill and the response does not have; undefined: nothing is missing. */
+export function missingMember({ data, summary }: MetricsResponse, groupBy: GroupBy): string | undefined {
   const fields = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
   const hasUsage = showsUsage(groupBy);
   if (hasUsage && summary.totalUsage === undefined) return 'summary.totalUsage';

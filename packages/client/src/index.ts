@@ -1,25 +1,25 @@
 export type {
-  AccountAnswer,
-  AlertAnswer,
-  AlertWithSecretAnswer,
-  ApiKeyAnswer,
+  AccountResponse,
+  AlertResponse,
+  AlertWithSecretResponse,
+  ApiKeyResponse,
   ApiVersion,
   BillingDimension,
-  BillingDimensionAnswer,
-  CreatedApiKeyAnswer,
+  BillingDimensionResponse,
+  CreatedApiKeyResponse,
   DecimalText,
-  DeliveryAnswer,
-  EventAnswer,
+  DeliveryResponse,
   EventPage,
+  EventResponse,
   EventRevision,
   EventsQuery,
   FilterQuery,
   GroupByDimension,
-  MetricsAnswer,
   MetricsDimension,
   MetricsEntry,
   MetricsPoint,
   MetricsQuery,
+  MetricsResponse,
   Resolution,
   ResourceType,
   ResourceTypesQuery,
@@ -30,10 +30,10 @@ export type {
 export { formatUsage, formatUsd, type RejectedEvent, shareText } from '@meterline/catalog/plain';
 export type { AlertChangeBody, NewAlertBody } from './alerts.js';
 export { Amount, amount } from './amount.js';
-export type { EventsReceipt, Fetch, FetchedAnswer } from './answers.js';
-export { MeterlineConnectionError, MeterlineError } from './answers.js';
 export type { AllMetricsOptions, NewApiKey, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';
-export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
+export type { GroupBy, MetricsEntryBy, MetricsQueryBy, MetricsResponseBy } from './grouping.js';
+export type { EventsReceipt, Fetch, FetchedResponse } from './responses.js';
+export { MeterlineConnectionError, MeterlineError } from './responses.js';
 export type { MeterlineClientOptions, RequestOptions } from './transport.js';
-export { ALL_ACCOUNTS, metricsPath, questionString } from './transport.js';
+export { ALL_ACCOUNTS, metricsPath, queryString } from './transport.js';

@@ -12,14 +12,14 @@ import {
   serviceAddress,
 } from '@meterline/catalog/plain';
 import {
-  errorOfAnswer,
+  errorOfResponse,
   type Fetch,
   MeterlineConnectionError,
-  type RawAnswer,
-  readAnswer,
+  type RawResponse,
+  readResponse,
   type SchemaOf,
-  unexpectedAnswer,
-} from './answers.js';
+  unexpectedResponse,
+} from './responses.js';
 
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 const DEFAULT_RETRIES = 3;
@@ -62,12 +62,12 @@ interface Call {
   /** Sent as JSON; undefined: there is none. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
-  /** How old the answer may be; undefined: it is computed. */
+  /** How old the response may be; undefined: it is computed. */
   readonly maxAgeSeconds?: number | undefined;
-  /** Whether it may be carried out twice: only then it is sent again when no answer came, or 503; by default a GET may. */
+  /** Whether it may be carried out twice: only then it is sent again when no response came, or 503; by default a GET may. */
   readonly isRepeatable?: boolean;
-  /** A status other than 2xx whose body is an answer all the same. */
-  readonly answerStatus?: number;
+  /** A status other than 2xx whose body is a response all the same. */
+  readonly responseStatus?: number;
 }
 
 interface ListPage<Item> {
@@ -82,7 +82,7 @@ export class Transport {
   constructor({ credential, getCredential, ...options }: MeterlineClientOptions) {
     this.#credential = getCredential ?? (() => credential);
     this.#options = {
-      baseUrl: serviceAddress(options.baseUrl, (fault) => new TypeError(`baseUrl ${fault}`)),
+      baseUrl: serviceAddress(options.baseUrl, (problem) => new TypeError(`baseUrl ${problem}`)),
       apiVersion: options.apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
       // Browsers refuse to call fetch as the method of another object.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
@@ -92,17 +92,17 @@ export class Transport {
   }
 
   /**
-   * @throws MeterlineError for an answer other than 2xx
-   * @throws MeterlineConnectionError when no answer came
+   * @throws MeterlineError for a response other than 2xx
+   * @throws MeterlineConnectionError when no response came
    * @throws the signal's reason once it is aborted
    */
-  async send(call: Call): Promise<RawAnswer> {
+  async send(call: Call): Promise<RawResponse> {
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.#attempt(call);
-      if ('text' in outcome && (outcome.response.ok || outcome.response.status === call.answerStatus)) return outcome;
+      if ('text' in outcome && (outcome.response.ok || outcome.response.status === call.responseStatus)) return outcome;
       const wait = attempt < this.#options.retries ? waitAfter(outcome, call, attempt) : undefined;
       if (wait === undefined) {
-        throw outcome instanceof Error ? outcome : errorOfAnswer(outcome.response, outcome.text, new Date());
+        throw outcome instanceof Error ? outcome : errorOfResponse(outcome.response, outcome.text, new Date());
       }
       await pause(wait, call.signal);
     }
@@ -115,13 +115,13 @@ export class Transport {
 
   /** @throws as `read` */
   async call<Value>(call: Call, schema: SchemaOf<Value>): Promise<Value> {
-    return readAnswer(await this.send(call), schema);
+    return readResponse(await this.send(call), schema);
   }
 
   /** A DELETE, which the API answers without a body. @throws as `read` */
   async remove(path: string, { signal }: RequestOptions): Promise<void> {
     const { response, text } = await this.send({ method: 'DELETE', path, signal });
-    if (text !== '') throw unexpectedAnswer(response, 'it has a body');
+    if (text !== '') throw unexpectedResponse(response, 'it has a body');
   }
 
   /** All pages of a list; before lists had pages, the whole in an order of the service's. */
@@ -135,7 +135,7 @@ export class Transport {
     const items: Item[] = [];
     let cursor: string | undefined;
     do {
-      const query = queryString({ sort, limit: String(MAX_LIST_PAGE), cursor });
+      const query = encoded({ sort, limit: String(MAX_LIST_PAGE), cursor });
       const { data, meta } = await this.read(`${path}?${query}`, page, options);
       items.push(...data);
       cursor = meta.nextCursor;
@@ -143,13 +143,13 @@ export class Transport {
     return items;
   }
 
-  async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawAnswer | MeterlineConnectionError> {
+  async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawResponse | MeterlineConnectionError> {
     const { apiVersion, baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
     const deadline = AbortSignal.timeout(timeout);
     const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
-    let isAsked = false;
-    const answered = async () => {
+    let isRequested = false;
+    const responded = async () => {
       const credential = await this.#credential();
       // fetch would quote it in its error.
       if (!VISIBLE_ASCII.test(credential))
@@ -161,7 +161,7 @@ export class Transport {
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...(maxAgeSeconds !== undefined && { 'Cache-Control': `max-age=${maxAgeSeconds}` }),
       };
-      isAsked = true;
+      isRequested = true;
       const response = await this.#options.fetch(`${baseUrl}${path}`, {
         method,
         headers,
@@ -173,11 +173,11 @@ export class Transport {
       return { response, text: await response.text() };
     };
     try {
-      return await abortable(answered(), either);
+      return await abortable(responded(), either);
     } catch (cause) {
       signal?.throwIfAborted();
-      if (!isAsked && !deadline.aborted) throw cause;
-      const whose = isAsked ? `The API at ${baseUrl}` : 'getCredential';
+      if (!isRequested && !deadline.aborted) throw cause;
+      const whose = isRequested ? `The API at ${baseUrl}` : 'getCredential';
       const failure = deadline.aborted ? `did not answer within ${timeout / 1000} s` : 'cannot be reached';
       return new MeterlineConnectionError(`${whose} ${failure}.`, { cause });
     }
@@ -186,7 +186,7 @@ export class Transport {
 
 /** Undefined when another attempt makes no sense. */
 function waitAfter(
-  outcome: RawAnswer | MeterlineConnectionError,
+  outcome: RawResponse | MeterlineConnectionError,
   { method, isRepeatable = method === 'GET' }: Call,
   attempt: number,
 ): number | undefined {
@@ -229,7 +229,7 @@ async function pause(milliseconds: number, signal = new AbortController().signal
 }
 
 /**
- * In place of an account: all that the caller may read, in one answer. Such a query may group by `account`, and filter with
+ * In place of an account: all that the caller may read, in one response. Such a query may group by `account`, and filter with
  * `account` and `excludeAccount`. No account is called so: a name has no control characters.
  */
 export const ALL_ACCOUNTS = '\0all accounts';
@@ -254,14 +254,14 @@ function pathSegment(name: string): string {
 }
 
 /** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */
-export function questionString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
-  return queryString({ ...others, groupBy: groupBy.join(',') || undefined });
+export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
+  return encoded({ ...others, groupBy: groupBy.join(',') || undefined });
 }
 
 type Value = Instant | number | boolean;
 
 /** Several values of a parameter are sent one by one. */
-function queryString(parameters: Readonly<Record<string, Value | readonly Value[] | undefined>>): string {
+function encoded(parameters: Readonly<Record<string, Value | readonly Value[] | undefined>>): string {
   const sent = new URLSearchParams();
   for (const [name, value = []] of Object.entries(parameters)) {
     for (const each of [value].flat()) sent.append(name, each instanceof Date ? each.toISOString() : String(each));

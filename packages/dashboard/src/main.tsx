@@ -8,13 +8,13 @@ import { isEmbedded, ParentKey } from './shell/embedding.js';
 import { Explorer } from './shell/explorer.js';
 import { applyTheme } from './shell/header.js';
 import {
-  answerOtherTabs,
   askOtherTabs,
   createClient,
   createSession,
   forgetCredential,
   keepCredential,
   keptCredential,
+  replyToOtherTabs,
   type Session,
   SessionContext,
   tellEnded,
@@ -62,7 +62,7 @@ function App() {
   }, [credential]);
   useEffect(() => {
     if (!session || credential === undefined) return;
-    return answerOtherTabs({ credential, account: shownAccount, onEnded: session.end });
+    return replyToOtherTabs({ credential, account: shownAccount, onEnded: session.end });
   }, [session, credential]);
   if (isAsking) return null;
   if (session) return <SignedIn session={session} />;

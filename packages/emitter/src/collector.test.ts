@@ -1,7 +1,7 @@
-/** What an emitter sends to a server that answers as the collector does, or as what stands in front of it, and makes of the answer. */
+/** What an emitter sends to a server that answers as the collector does, or as what stands in front of it, and makes of the response. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Answer, type Received, receipt, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
+import { type Received, receipt, type TestResponse, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
 import { testFolder } from '../../../test/harness/test-folder.js';
 
 const { fixture, open } = useEmitters();
@@ -67,7 +67,7 @@ describe('a rejected event', () => {
   it.each([true, false])(
     'a rejected event is counted, told and not sent again (others accepted: %s)',
     async (hasOthers) => {
-      fixture.collector.answer = ({ events }) => receipt(events, ({ usage }) => usage === 13);
+      fixture.collector.respond = ({ events }) => receipt(events, ({ usage }) => usage === 13);
       const emitter = await open();
       const bad = emitter.record({ ...USAGE, usage: 13 });
       if (hasOthers) emitter.record(USAGE);
@@ -83,7 +83,7 @@ describe('a rejected event', () => {
   );
 
   it('a rejected event is also one that is days ahead, of a clock that was set meanwhile', async () => {
-    fixture.collector.answer = () => TOO_EARLY;
+    fixture.collector.respond = () => TOO_EARLY;
     const emitter = await open();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * DAY_MS);
     emitter.record(USAGE);
@@ -101,11 +101,11 @@ describe('a rejected event', () => {
   });
 });
 
-describe('an answer that is no receipt', () => {
-  it('an answer of 503 with Retry-After holds everything as long, and is reported once until something is taken', async () => {
+describe('a response that is no receipt', () => {
+  it('a response of 503 with Retry-After holds everything as long, and is reported once until something is taken', async () => {
     const away = { status: 503, headers: { 'retry-after': '1' }, body: { message: 'Redis is away' } };
     const { received } = fixture.collector;
-    fixture.collector.answer = ({ events }) => (received.length % 2 === 1 ? away : receipt(events));
+    fixture.collector.respond = ({ events }) => (received.length % 2 === 1 ? away : receipt(events));
     const emitter = await open();
     const id = emitter.record(USAGE);
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
@@ -120,14 +120,14 @@ describe('an answer that is no receipt', () => {
     expect(emitter.counters).toMatchObject({ sent: 2, retried: 2, unsent: 0 });
   });
 
-  it('a longer Retry-After lengthens the pause that another answer has begun', async () => {
+  it('a longer Retry-After lengthens the pause that another response has begun', async () => {
     const { received } = fixture.collector;
     const away = { status: 503, body: { message: 'Redis is away' } };
-    fixture.collector.answer = async (request) => {
+    fixture.collector.respond = async (request) => {
       if (received.length > 2) return receipt(request.events);
       while (received.length < 2) await sleep(1);
       if (isAcme(request)) return away;
-      // The pause of the first answer has begun by then, and lasts 50 ms.
+      // The pause of the first response has begun by then, and lasts 50 ms.
       await sleep(20);
       return { ...away, headers: { 'retry-after': '1' } };
     };
@@ -139,10 +139,10 @@ describe('an answer that is no receipt', () => {
     expect((again ?? 0) - (first ?? 0)).toBeGreaterThan(990);
   });
 
-  it('an answer of 429 holds the events of the account as long, and no others', async () => {
+  it('a response of 429 holds the events of the account as long, and no others', async () => {
     const { received } = fixture.collector;
     const sinceFirst = ({ atMs }: Received) => atMs - (received.find(isAcme)?.atMs ?? 0);
-    fixture.collector.answer = (request) => {
+    fixture.collector.respond = (request) => {
       if (!isAcme(request) || sinceFirst(request) > 900) return receipt(request.events);
       return { status: 429, headers: { 'retry-after': '1' }, body: { message: 'Too many requests' } };
     };
@@ -157,12 +157,12 @@ describe('an answer that is no receipt', () => {
     expect(fixture.problems).toEqual([]);
   });
 
-  it('an answer of 403 keeps the events of the account, for the next start too, and is told; others are sent', async () => {
+  it('a response of 403 keeps the events of the account, for the next start too, and is told; others are sent', async () => {
     const forbidden = {
       status: 403,
       body: { error: 'forbidden', message: 'Access denied', details: [{ message: 'Why.' }] },
     };
-    fixture.collector.answer = (request) => (isAcme(request) ? forbidden : receipt(request.events));
+    fixture.collector.respond = (request) => (isAcme(request) ? forbidden : receipt(request.events));
     const emitter = await open({ batchEvents: 1, spool: { directory: folder(), fsyncMs: 1 } });
     const kept = Array.from({ length: 20 }, () => emitter.record(USAGE));
     for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, accountId: 'other' });
@@ -174,7 +174,7 @@ describe('an answer that is no receipt', () => {
     expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 20 });
     expect(await emitter.close({ timeoutMs: 0 })).toBe(false);
 
-    fixture.collector.answer = ({ events }) => receipt(events);
+    fixture.collector.respond = ({ events }) => receipt(events);
     fixture.collector.received.length = 0;
     const next = await open({ spool: { directory: folder() } });
     expect(next.counters).toMatchObject({ recorded: 0, spooled: 0 });
@@ -183,8 +183,8 @@ describe('an answer that is no receipt', () => {
     expect(next.counters).toMatchObject({ recorded: 0, unsent: 0 });
   });
 
-  it('an answer of 413 keeps the events of the request, told once, and those that come after are sent', async () => {
-    fixture.collector.answer = ({ events }) =>
+  it('a response of 413 keeps the events of the request, told once, and those that come after are sent', async () => {
+    fixture.collector.respond = ({ events }) =>
       events.some(({ usage }) => usage === 13)
         ? { status: 413, body: { message: 'Request body too large' } }
         : receipt(events);
@@ -196,7 +196,7 @@ describe('an answer that is no receipt', () => {
     expect(emitter.counters).toMatchObject({ rejected: 0, unsent: 20 });
   });
 
-  it('an answer whose text never comes is given up after ten seconds, and its events are sent again', async () => {
+  it('a response whose text never comes is given up after ten seconds, and its events are sent again', async () => {
     const emitter = await open();
     const response = Object.assign(new Response(), { text: () => new Promise<string>(() => undefined) });
     const fetching = jest.spyOn(globalThis, 'fetch').mockResolvedValueOnce(response);
@@ -208,11 +208,11 @@ describe('an answer that is no receipt', () => {
     jest.useRealTimers();
     await until(() => emitter.counters.sent === 1);
     expect(emitter.counters).toMatchObject({ retried: 1, unsent: 0 });
-    expect(fixture.problems).toMatchObject([{ message: expect.stringContaining('no answer within 10 s') }]);
+    expect(fixture.problems).toMatchObject([{ message: expect.stringContaining('no response within 10 s') }]);
     fetching.mockRestore();
   });
 
-  it.each<[string, Answer, string]>([
+  it.each<[string, TestResponse, string]>([
     ['that is a page', { status: 202, body: '<html>Log in</html>' }, "202, is url the collector's? It says: <html>"],
     ['for other events', { status: 202, body: { accepted: 2, rejected: 0, results: [] } }, '202, '],
     [
@@ -226,8 +226,8 @@ describe('an answer that is no receipt', () => {
     ['of another service', { status: 404, body: 'Not Found' }, '404, '],
     ['to an event that is early by the collector’s clock', TOO_EARLY, '400, it is in the future'],
     ['of a proxy with a limit', { status: 413, body: '<h1>Request Entity Too Large' }, '413, '],
-  ])('an answer %s keeps the events, and is told', async (_, wrong, words) => {
-    fixture.collector.answer = () => wrong;
+  ])('a response %s keeps the events, and is told', async (_, wrong, words) => {
+    fixture.collector.respond = () => wrong;
     const emitter = await open();
     emitter.record(USAGE);
     await until(() => fixture.problems.length > 0);

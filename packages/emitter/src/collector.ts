@@ -63,7 +63,7 @@ export interface Collector {
 
 /** @throws EmitterError `invalid_option`, whose message does not repeat the address or the key, because either may hold a secret */
 export function openCollector(url: string, apiKey: ApiKey): Collector {
-  const base = serviceAddress(url, (fault) => new EmitterError('invalid_option', `the collector's url ${fault}`));
+  const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
     throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
   }
@@ -84,7 +84,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
   async function post(account: string, json: string) {
     const isLarge = json.length >= COMPRESSED_FROM_BYTES;
     const attempt = new AbortController();
-    const timer = setTimeout(() => attempt.abort(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS);
+    const timer = setTimeout(() => attempt.abort(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS);
     attempts.add(attempt);
     try {
       const response = await fetch(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
@@ -122,8 +122,8 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
-      const answer = early ?? membersOf(text);
-      const said = saidIn(answer) || `is url the collector's? It says: ${text}`;
+      const result = early ?? membersOf(text);
+      const said = saidIn(result) || `is url the collector's? It says: ${text}`;
       const isAway = status === 408 || (status >= 502 && status <= 504);
       const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
@@ -157,8 +157,8 @@ function aheadMs(text?: string): number {
 
 /** Milliseconds from now. */
 function retryAfterMs(headers: Headers): number | undefined {
-  const asked = parseRetryAfter(headers.get('retry-after'), new Date());
-  return asked && Math.min(asked, LONGEST_RETRY_AFTER_MS);
+  const requested = parseRetryAfter(headers.get('retry-after'), new Date());
+  return requested && Math.min(requested, LONGEST_RETRY_AFTER_MS);
 }
 
 /** The members of the object that a text of JSON is; none for any other text. */

@@ -158,7 +158,7 @@ describe('close', () => {
   let held: (() => void)[] | undefined;
   beforeEach(() => {
     held = undefined;
-    fixture.collector.answer = async ({ events }) => {
+    fixture.collector.respond = async ({ events }) => {
       if (held) await new Promise<void>((resolve) => held?.push(resolve));
       return receipt(events);
     };
@@ -225,8 +225,8 @@ describe('close', () => {
     const { dropped } = emitter.counters;
     const started = performance.now();
     await until(() => emitter.counters.retried >= 3 * recorded);
-    // Each pause is twice the one before: 50, 100 and 200 ms.
-    expect(performance.now() - started).toBeGreaterThan(300);
+    // Each pause is twice the one before, and half of it random: at least 25, 50 and 100 ms.
+    expect(performance.now() - started).toBeGreaterThan(175);
     expect(fixture.problems).toMatchObject([
       { code: 'dropped', message: 'usage events are dropped: there is no room' },
       { code: 'unreachable', message: expect.stringContaining('ECONNREFUSED') },
@@ -252,8 +252,8 @@ describe('close', () => {
     ['of a timer whose interval ends', { reportMs: 20 }, (emitter) => void emitter.start(SANDBOX)],
     ['of a timer that its program stops', {}, (emitter) => emitter.start(SANDBOX).stop],
   ])('close sends the event %s meanwhile', async (_, options, use) => {
-    const answers: (() => void)[] = [];
-    held = answers;
+    const responses: (() => void)[] = [];
+    held = responses;
     const emitter = await open({ ...MEMORY, ...options, batchMs: 60_000, batchEvents: 1 });
     const recorded = fillMemory(emitter);
     const stop = use(emitter);
@@ -261,15 +261,15 @@ describe('close', () => {
     const closing = emitter.close({ timeoutMs: Number.POSITIVE_INFINITY });
     // All but the last are sent, which makes room.
     for (let sent = 1; sent < recorded; sent += 1) {
-      await until(() => answers.length > 0);
-      answers.shift()?.();
+      await until(() => responses.length > 0);
+      responses.shift()?.();
       await until(() => emitter.counters.sent === sent);
     }
-    await until(() => answers.length > 0);
+    await until(() => responses.length > 0);
     stop?.();
     await until(() => emitter.counters.recorded > recorded);
     held = undefined;
-    answers.shift()?.();
+    for (const release of responses.splice(0)) release();
     expect(await closing).toBe(true);
     expect(fixture.collector.events).toHaveLength(recorded + 1);
     expect(emitter.counters).toMatchObject({ recorded: recorded + 1, sent: recorded + 1, unsent: 0 });
@@ -287,7 +287,7 @@ describe('close', () => {
     expect(emitter.counters).toMatchObject({ sent: recorded + 3, dropped: dropped + 1, unsent: 0 });
   });
 
-  it('close breaks off what gets no answer in time', async () => {
+  it('close breaks off what gets no response in time', async () => {
     fixture.collector.server.removeAllListeners('request');
     const requested = once(fixture.collector.server, 'request');
     const emitter = await open();

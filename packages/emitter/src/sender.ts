@@ -146,15 +146,15 @@ export function startSender(
   }
 
   function keepBack(batch: AccountBatch, cause: unknown): void {
-    const answer = cause instanceof NotTaken ? cause : undefined;
-    const isHeld = answer !== undefined && answer.whose !== 'everybody';
-    batch.isRefused ||= answer?.whose === 'batch';
-    const backOff = isHeld ? backOffOf(answer.whose === 'batch' ? refusals : accounts, batch.account) : outage;
-    backOff.hold(batch, answer?.pauseMs ?? 0);
-    if (backOff.isReported || answer?.isTrouble === false) return;
+    const response = cause instanceof NotTaken ? cause : undefined;
+    const isHeld = response !== undefined && response.whose !== 'everybody';
+    batch.isRefused ||= response?.whose === 'batch';
+    const backOff = isHeld ? backOffOf(response.whose === 'batch' ? refusals : accounts, batch.account) : outage;
+    backOff.hold(batch, response?.pauseMs ?? 0);
+    if (backOff.isReported || response?.isTrouble === false) return;
     backOff.isReported = true;
     const whose = isHeld ? ` of the account ${batch.account}` : '';
-    const message = `${answer?.whose === 'batch' ? 'some ' : ''}usage events${whose} cannot be sent, and wait: ${errorMessage(cause)}`;
+    const message = `${response?.whose === 'batch' ? 'some ' : ''}usage events${whose} cannot be sent, and wait: ${errorMessage(cause)}`;
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
@@ -283,8 +283,8 @@ function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
       const now = performance.now();
       if (timer && now + atLeastMs <= endsAt) return;
       // So that not all producers come back at the moment that they were told.
-      const askedMs = atLeastMs * (1 + Math.random() / 4);
-      const lastsMs = timer ? askedMs : Math.max(askedMs, backOffMs(pauses++, PAUSE));
+      const requestedMs = atLeastMs * (1 + Math.random() / 4);
+      const lastsMs = timer ? requestedMs : Math.max(requestedMs, backOffMs(pauses++, PAUSE));
       clearTimeout(timer);
       endsAt = now + lastsMs;
       timer = setTimeout(end, lastsMs);

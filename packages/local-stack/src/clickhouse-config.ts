@@ -85,21 +85,21 @@ export function configXml(usersFile: string, passwords: Passwords, shard?: Shard
     <http_handlers>
         <rule>
             <headers><Origin>regex:.+</Origin></headers>
-            ${answer(403, 'Web pages of other origins are refused.')}
+            ${response(403, 'Web pages of other origins are refused.')}
         </rule>
         <rule>
             <url>/ping</url>
             <headers><Host>${OWN_HOST}</Host></headers>
-            ${answer(200, 'Ok.')}
+            ${response(200, 'Ok.')}
         </rule>
         <!-- Whole credentials, not the name alone: without them nobody reaches any user, not even the engine's own. -->
         ${Object.entries(passwords).flatMap(statementsOf).join('\n        ')}
         <rule>
             <headers><Host>${OWN_HOST}</Host></headers>
-            ${answer(401, NO_USER)}
+            ${response(401, NO_USER)}
         </rule>
         <rule>
-            ${answer(403, 'Only 127.0.0.1 and localhost are accepted as Host.')}
+            ${response(403, 'Only 127.0.0.1 and localhost are accepted as Host.')}
         </rule>
     </http_handlers>
 </clickhouse>
@@ -121,7 +121,7 @@ function clusterXml({ number, tcpPorts }: Shard, passwords: Passwords): string {
             ${shards.join('\n            ')}
         </${CLUSTER}>
     </remote_servers>
-    <!-- Shows which shards a question was asked of. -->
+    <!-- Shows which shards a query was asked of. -->
     <query_log>
         <database>system</database>
         <table>query_log</table>
@@ -144,7 +144,7 @@ function statementsOf([user, password]: readonly [string, string]): string[] {
   );
 }
 
-function answer(status: number, text: string): string {
+function response(status: number, text: string): string {
   return `<handler><type>static</type><status>${status}</status><response_content>${text}\n</response_content></handler>`;
 }
 

@@ -93,7 +93,7 @@ describe('a process in the data directory', () => {
   function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
     return startServer(directory, {
       ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], ends: 'channel', url: '' },
-      answers: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no answer'))),
+      responses: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no response'))),
       ...limits,
     });
   }

@@ -60,7 +60,7 @@ export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly url: string;
   /** Resolves once the server is ready; called again while it rejects. */
-  readonly answers: () => Promise<unknown>;
+  readonly responses: () => Promise<unknown>;
   readonly readyTimeoutMs?: number;
 }
 
@@ -171,7 +171,7 @@ async function firstLine({ stdout }: ChildProcess): Promise<string> {
 
 async function untilReady(
   server: StartingServer,
-  { answers, readyTimeoutMs = READY_TIMEOUT_MS }: ServerOptions,
+  { responses, readyTimeoutMs = READY_TIMEOUT_MS }: ServerOptions,
 ): Promise<void> {
   let isGone = false;
   const gone = server.exited.then(() => {
@@ -180,7 +180,7 @@ async function untilReady(
   for (const end = performance.now() + readyTimeoutMs; ; await sleep(POLL_MS)) {
     const reason = await Promise.race([
       gone,
-      answers().then(
+      responses().then(
         () => undefined,
         (error: unknown) => error ?? 'no reason',
       ),

@@ -30,9 +30,9 @@ const basic = (user: string, password: string) => ({
 async function sql({ url, user, password }: RunningClickHouse, statement: string): Promise<string> {
   const headers = { connection: 'close', ...basic(user, password) };
   const response = await fetch(url, { method: 'POST', body: statement, headers });
-  const answer = await response.text();
-  if (!response.ok) throw new Error(answer);
-  return answer.trim();
+  const result = await response.text();
+  if (!response.ok) throw new Error(result);
+  return result.trim();
 }
 
 async function redisCommand(url: string, command: string, ...args: string[]): Promise<unknown> {
@@ -174,11 +174,11 @@ describe('confinement', () => {
 
   /** Node's fetch would set Host and Origin itself. */
   async function ask(statement: string, headers: Record<string, string> = {}, path = '/') {
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const result = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = request(new URL(path, stack.clickhouse.url), { method: 'POST', headers, agent: false }, resolve);
       sent.once('error', reject).end(statement);
     });
-    return { status: answer.statusCode, body: await text(answer) };
+    return { status: result.statusCode, body: await text(result) };
   }
 
   const login = () => basic(stack.clickhouse.user, stack.clickhouse.password);

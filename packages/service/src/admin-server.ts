@@ -9,7 +9,7 @@ import { DrainingServer } from './draining.js';
 
 export interface Health {
   readonly healthy: boolean;
-  /** The body of the answer. */
+  /** The body of the response. */
   readonly facts: object;
 }
 
@@ -36,19 +36,19 @@ interface AdminAddress {
   readonly LISTEN_HOST?: string | undefined;
 }
 
-const answers = async (): Promise<Health> => ({ healthy: true, facts: { status: 'ok' } });
+const responses = async (): Promise<Health> => ({ healthy: true, facts: { status: 'ok' } });
 
 /** @throws StartError when the port is in use */
 export async function openAdminServer(
   { ADMIN_PORT: port, LISTEN_HOST: host }: AdminAddress,
-  { health = answers, metrics }: AdminPages,
+  { health = responses, metrics }: AdminPages,
   log: Logger,
 ): Promise<AdminServer | undefined> {
   if (port === undefined) return undefined;
   const server = createServer((request, response) => {
     // Without the query string, which no log may show.
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    answer(path, { health, metrics }, response).catch((err: unknown) => {
+    respond(path, { health, metrics }, response).catch((err: unknown) => {
       log.error({ event: 'admin_request_failed', path, err }, 'a page of the admin port failed');
       if (response.headersSent) response.destroy();
       else response.writeHead(503).end();
@@ -61,7 +61,7 @@ export async function openAdminServer(
   };
 }
 
-async function answer(
+async function respond(
   path: string,
   { health, metrics }: Required<AdminPages>,
   response: ServerResponse,

@@ -53,18 +53,18 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
 async function presentHosts(options: WarehouseOptions, log: Logger): Promise<string> {
   const hosts = hostsOf(options.url);
   if (hosts.length === 1) return options.url;
-  const answers = await Promise.all(hosts.map((url) => answersPing({ ...options, url })));
-  const away = hosts.filter((_, index) => !answers[index]);
+  const responses = await Promise.all(hosts.map((url) => respondsToPing({ ...options, url })));
+  const away = hosts.filter((_, index) => !responses[index]);
   if (away.length > 0) {
     log.warn(
       { event: 'hosts_away', hosts: away.map(hostOf) },
       'hosts of ClickHouse do not answer; their schema is not checked',
     );
   }
-  return hosts.filter((_, index) => answers[index]).join(',');
+  return hosts.filter((_, index) => responses[index]).join(',');
 }
 
-async function answersPing(options: WarehouseOptions): Promise<boolean> {
+async function respondsToPing(options: WarehouseOptions): Promise<boolean> {
   const host = createWarehouse(options);
   try {
     return await host.ping();

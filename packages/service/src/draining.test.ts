@@ -38,14 +38,14 @@ async function open(): Promise<Socket> {
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-interface Answer {
+interface TestResponse {
   /** Whether it says that its connection closes. */
   readonly closes: boolean;
   readonly length: number;
 }
 
-/** Reads one whole answer. Rejects when the connection ends before. */
-function readAnswer(client: Socket): Promise<Answer> {
+/** Reads one whole response. Rejects when the connection ends before. */
+function readResponse(client: Socket): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     let received = 0;
     let headers = '';
@@ -63,28 +63,28 @@ function readAnswer(client: Socket): Promise<Answer> {
   });
 }
 
-it('a server that drains sends an answer to its end', async () => {
+it('a server that drains sends a response to its end', async () => {
   const client = await open();
   client.write(ask('/large'));
   await once(client, 'readable');
   const drained = draining.drain(DEADLINE_MS);
-  expect(await readAnswer(client)).toMatchObject({ length: LARGE.length });
+  expect(await readResponse(client)).toMatchObject({ length: LARGE.length });
   await drained;
 });
 
 it('a server that drains answers every request of connections that are in use, and then closes them', async () => {
-  let answered = 0;
+  let responded = 0;
   const useUntilClosed = async () => {
     const client = await open();
     let closes = false;
     while (!closes) {
       client.write(ask('/'));
-      ({ closes } = await readAnswer(client));
-      answered += 1;
+      ({ closes } = await readResponse(client));
+      responded += 1;
     }
   };
   const users = Promise.all(Array.from({ length: 20 }, useUntilClosed));
-  while (answered < 200) await new Promise((resolve) => setImmediate(resolve));
+  while (responded < 200) await new Promise((resolve) => setImmediate(resolve));
   await Promise.all([users, draining.drain(DEADLINE_MS)]);
 });
 
@@ -95,14 +95,14 @@ it('a server that drains answers a request that arrives in pieces', async () => 
   // Once this one is closed, so would be the other if it were idle.
   await once(idle.resume(), 'end');
   client.write(ask('/').slice(10));
-  expect(await readAnswer(client)).toMatchObject({ closes: true });
+  expect(await readResponse(client)).toMatchObject({ closes: true });
   await drained;
 });
 
 it('a server that drains closes connections without a request', async () => {
   const [unused, used] = [await open(), await open()];
   used.write(ask('/'));
-  expect(await readAnswer(used)).toMatchObject({ closes: false });
+  expect(await readResponse(used)).toMatchObject({ closes: false });
   const ends = [unused, used].map((client) => once(client.resume(), 'end'));
   await Promise.all([draining.drain(DEADLINE_MS), ...ends]);
 });
@@ -111,7 +111,7 @@ it('a server that drains goes on accepting connections for as long as it is told
   const drained = draining.drain(0, 1_000);
   const client = await open();
   client.write(ask('/'));
-  expect(await readAnswer(client)).toMatchObject({ closes: true });
+  expect(await readResponse(client)).toMatchObject({ closes: true });
   await drained;
   await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
 });

@@ -1,6 +1,6 @@
 /**
- * Closing an HTTP server without cutting an answer or losing a request. Node's own `close` does both: it takes a connection
- * for idle as soon as its answer is handed over, though most of it may not be sent yet, and resets it; and it resets
+ * Closing an HTTP server without cutting a response or losing a request. Node's own `close` does both: it takes a connection
+ * for idle as soon as its response is handed over, though most of it may not be sent yet, and resets it; and it resets
  * connections on which the next request is already on its way.
  */
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ interface Connection {
   readonly socket: Socket;
   /** In the order of their requests. */
   readonly unanswered: Set<ServerResponse>;
-  /** Bytes, up to the last answer; what came after it is the beginning of a request. */
+  /** Bytes, up to the last response; what came after it is the beginning of a request. */
   received: number;
 }
 
@@ -29,7 +29,7 @@ export class DrainingServer {
     this.#server = server;
     server.on('connection', (socket: Socket) => this.#opened(socket));
     // Before the application, which may answer at once.
-    server.prependListener('request', (request, response) => this.#asked(request, response));
+    server.prependListener('request', (request, response) => this.#requested(request, response));
   }
 
   /**
@@ -51,7 +51,7 @@ export class DrainingServer {
   }
 
   /**
-   * Requests that arrive are still answered, and every answer closes its connection. Resolves when no connection is left.
+   * Requests that arrive are still answered, and every response closes its connection. Resolves when no connection is left.
    * @param deadlineMs what is not finished by then is cut off
    * @param acceptMs how long connections are still accepted, so that load balancers can notice; the deadline begins then
    */
@@ -82,12 +82,12 @@ export class DrainingServer {
     if (this.#isDraining) this.#endWhenIdle(connection);
   }
 
-  #asked({ socket }: IncomingMessage, response: ServerResponse): void {
+  #requested({ socket }: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(socket);
     if (!connection) return;
     connection.unanswered.add(response);
     if (this.#isDraining) closeAfter(response);
-    // Only then the system has all of the answer.
+    // Only then the system has all of the response.
     response.once('close', () => {
       connection.unanswered.delete(response);
       connection.received = socket.bytesRead;

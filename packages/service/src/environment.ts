@@ -1,19 +1,19 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { WarehouseOptions } from '@meterline/warehouse';
-import { clickHouseUrlFault, hostsOf } from '@meterline/warehouse/addresses';
+import { clickHouseUrlProblem, hostsOf } from '@meterline/warehouse/addresses';
 import { z } from 'zod';
-import { redisUrlFault } from './redis-address.js';
+import { redisUrlProblem } from './redis-address.js';
 
 /** Where Redis is, in one of the forms of redis-address.ts. */
-export const redisUrlVariable = z.string().superRefine(refuseWith(redisUrlFault));
+export const redisUrlVariable = z.string().superRefine(refuseWith(redisUrlProblem));
 
 /** Where ClickHouse is, one address or several with commas, and nothing else: user, password and database have variables of their own. */
-export const clickHouseUrlVariable = z.string().superRefine(refuseWith(clickHouseUrlFault));
+export const clickHouseUrlVariable = z.string().superRefine(refuseWith(clickHouseUrlProblem));
 
-function refuseWith(faultOf: (text: string) => string | undefined) {
+function refuseWith(problemOf: (text: string) => string | undefined) {
   return (text: string, context: z.RefinementCtx) => {
-    const message = faultOf(text);
+    const message = problemOf(text);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   };
 }
@@ -146,12 +146,12 @@ export function constantsVariable<Shape extends z.ZodRawShape>(constants: Shape)
     .describe('Other values for the constants below, as JSON. For tests and experiments.');
 }
 
-/** The environment cannot be used; the message has a line for every fault. */
+/** The environment cannot be used; the message has a line for every error. */
 export class EnvError extends Error {
   override readonly name = 'EnvError';
 
-  constructor(readonly faults: readonly string[]) {
-    super(faults.join('\n'));
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'));
   }
 }
 
@@ -163,6 +163,6 @@ export function readEnvironment<Schema extends z.ZodType>(
   const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
   const env = schema.safeParse(set);
   if (env.success) return env.data;
-  const faults = env.error.issues.map(({ path, message }) => [...path.slice(0, 1), message].join(' '));
-  throw new EnvError([...new Set(faults)]);
+  const problems = env.error.issues.map(({ path, message }) => [...path.slice(0, 1), message].join(' '));
+  throw new EnvError([...new Set(problems)]);
 }

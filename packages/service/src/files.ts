@@ -28,6 +28,6 @@ export async function loadPriceBook(path: string | undefined, label = `PRICE_BOO
  */
 export async function writePrivateText(path: string, text: string): Promise<void> {
   // write-file-atomic would write once, and take the beginning of the text for all of it when no more has room. It makes the
-  // draft, flushes it to disk, and renames or removes it.
-  await writeFileAtomic(path, '', { mode: OWNER_ONLY, tmpfileCreated: (draft) => writeFile(draft, text) });
+  // temp file, flushes it to disk, and renames or removes it.
+  await writeFileAtomic(path, '', { mode: OWNER_ONLY, tmpfileCreated: (tempFile) => writeFile(tempFile, text) });
 }

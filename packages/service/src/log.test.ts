@@ -28,7 +28,7 @@ it('a log has the type, message, stack and code of an error', () => {
 });
 
 it('a log leaves out what a library attached to an error, to its cause, or to one of several', () => {
-  const error = new Error('no answer', { cause: new AggregateError([refusal('first'), refusal('second')], 'both') });
+  const error = new Error('no response', { cause: new AggregateError([refusal('first'), refusal('second')], 'both') });
   for (const each of [refusal('WRONGPASS'), error, error.cause]) {
     expect(lineOf({ err: each }, 'away')).not.toContain('s3cret');
   }

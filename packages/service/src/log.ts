@@ -39,7 +39,7 @@ export async function endLog(log: Logger): Promise<void> {
 }
 
 /**
- * Limits a line that one fault may cause many times a second.
+ * Limits a line that one error may cause many times a second.
  * @returns a function that calls `write` at most once a minute, and otherwise does nothing
  */
 export function onceAMinute<Args extends readonly unknown[]>(
@@ -125,19 +125,19 @@ const RETRY_MS = 1_000;
  * A line waits so long for others, or until there are so many bytes: a write of its own takes a thread and a call of the system, a tenth of
  * what a short request costs.
  */
-const GATHER_MS = 10;
-const MOST_GATHERED = 8 * 1024;
+const BATCH_MS = 10;
+const MOST_BATCHED = 8 * 1024;
 
 export class LogDestination {
   readonly #output: sonicBoom.SonicBoom;
   readonly #retry: NodeJS.Timeout;
-  #gathering: NodeJS.Timeout | undefined;
+  #batching: NodeJS.Timeout | undefined;
   #ended = false;
 
   /** @param onRecovery called when the descriptor takes lines again, with the number of those that were lost; it may write */
   constructor(fd: number, onRecovery: (lostLines: number) => void) {
     // With a least length `flush` also starts a write again that has failed.
-    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: MOST_GATHERED, maxLength: MAX_WAITING_BYTES });
+    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: MOST_BATCHED, maxLength: MAX_WAITING_BYTES });
     // What could not be written stays, and is tried again with the next line or by the timer. Where would we report it?
     this.#output.on('error', () => undefined);
     let lostLines = 0;
@@ -156,10 +156,10 @@ export class LogDestination {
   write(line: string): void {
     if (this.#ended) return;
     this.#output.write(limitLine(line));
-    this.#gathering ??= setTimeout(() => {
-      this.#gathering = undefined;
+    this.#batching ??= setTimeout(() => {
+      this.#batching = undefined;
       this.#output.flush();
-    }, GATHER_MS).unref();
+    }, BATCH_MS).unref();
   }
 
   /** Writes what is left, if that is possible and takes no longer than the deadline. Later lines are lost. */
@@ -167,7 +167,7 @@ export class LogDestination {
     if (this.#ended) return;
     this.#ended = true;
     clearInterval(this.#retry);
-    clearTimeout(this.#gathering);
+    clearTimeout(this.#batching);
     const over = new Promise((resolve) => this.#output.once('close', resolve).once('error', resolve));
     this.#output.end();
     await inTime('the reader of the log', over, deadlineMs).catch(() => undefined);

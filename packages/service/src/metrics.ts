@@ -7,7 +7,7 @@ import { inTime } from './waiting.js';
 /** Seconds, from a point lookup to the request timeout of an insert. */
 const STATEMENT_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** A scrape has some ten seconds. */
-const ANSWER_TIMEOUT_MS = 1_500;
+const RESPONSE_TIMEOUT_MS = 1_500;
 
 /** The metrics of one service, with those of its process (`process_…`, `nodejs_…`) already in it. */
 export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'alerts'): Registry {
@@ -82,7 +82,7 @@ export function outageGauge(registry: Registry, servers: Readonly<Record<string,
     registers: [registry],
     collect: async () => {
       const checks = Object.entries(servers).map(async ([server, check]) => {
-        const isThere = await inTime(server, check(), ANSWER_TIMEOUT_MS).catch(() => false);
+        const isThere = await inTime(server, check(), RESPONSE_TIMEOUT_MS).catch(() => false);
         gauge.set({ server }, isThere ? 0 : 1);
       });
       await Promise.all(checks);

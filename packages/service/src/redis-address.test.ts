@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLog } from './log.js';
-import { parseRedisUrl, redisClientOptions, redisPlace, redisUrlFault } from './redis-address.js';
+import { parseRedisUrl, redisClientOptions, redisTarget, redisUrlProblem } from './redis-address.js';
 import { isFull, warnOfReplicas } from './servers.js';
 
 describe('an address of Redis', () => {
@@ -14,7 +14,7 @@ describe('an address of Redis', () => {
     'redis://h/3?family=6&replicas=1&durability=assumed',
     'rediss+sentinel://ann:secret@s1,s2:26380/main/2?sentinelUsername=bob&sentinelPassword=x&servername=redis.example.com',
   ])('may be %s', (url) => {
-    expect(redisUrlFault(url)).toBeUndefined();
+    expect(redisUrlProblem(url)).toBeUndefined();
   });
 
   it.each([
@@ -27,7 +27,7 @@ describe('an address of Redis', () => {
     'redis+x://h',
     'redis+cluster://h',
   ])('must not be %j', (url) => {
-    expect(redisUrlFault(url)).toBe('must be a URL such as redis://127.0.0.1:6379');
+    expect(redisUrlProblem(url)).toBe('must be a URL such as redis://127.0.0.1:6379');
   });
 
   it.each([
@@ -47,13 +47,13 @@ describe('an address of Redis', () => {
     ['redis+sentinel://s1,s2', 'must name the master after the Sentinels'],
     ['redis://h?replicas=10', 'must have as its option replicas a whole number from 0 to 9'],
     ['redis://h?durability=sure', 'must have as its option durability the word assumed'],
-  ])('must not be %s', (url, fault) => {
-    expect(redisUrlFault(url)).toContain(fault);
-    expect(() => parseRedisUrl(url)).toThrow(fault);
+  ])('must not be %s', (url, problem) => {
+    expect(redisUrlProblem(url)).toContain(problem);
+    expect(() => parseRedisUrl(url)).toThrow(problem);
   });
 
   it('is named in messages without its password', () => {
-    expect(redisPlace('rediss+sentinel://ann:secret@s1,[::1]:5/main/2')).toBe('s1:26379,[::1]:5/main');
+    expect(redisTarget('rediss+sentinel://ann:secret@s1,[::1]:5/main/2')).toBe('s1:26379,[::1]:5/main');
   });
 });
 

@@ -19,7 +19,7 @@ const OPTIONS = {
   family: { form: /^[46]$/, rule: '4 or 6' },
   /** The name in the server's certificate; without it the host. */
   servername: undefined,
-  /** How many replicas must have an event before it counts as taken; 0: Redis' own answer is enough. */
+  /** How many replicas must have an event before it counts as taken; 0: Redis' own response is enough. */
   replicas: { form: /^\d$/, rule: 'a whole number from 0 to 9' },
   /** The operator knows that it writes each command through to its disk before it answers, and it need not say so. */
   durability: { form: /^assumed$/, rule: 'the word assumed; without it, durability is checked' },
@@ -30,25 +30,25 @@ type Options = { readonly [name in keyof typeof OPTIONS]?: string };
 
 /** An address is not valid. The message does not repeat it, because it may hold a password. */
 class RedisUrlError extends Error {
-  /** @param fault what is wrong, as text to append to the name of a setting */
-  constructor(readonly fault: string) {
-    super(`the address of Redis ${fault}`);
+  /** @param problem what is wrong, as text to append to the name of a setting */
+  constructor(readonly problem: string) {
+    super(`the address of Redis ${problem}`);
   }
 }
 
 /** What is wrong with the address, as text to append to the name of its setting; undefined if it is valid. */
-export function redisUrlFault(text: string): string | undefined {
+export function redisUrlProblem(text: string): string | undefined {
   try {
     parseRedisUrl(text);
     return undefined;
   } catch (error) {
-    if (error instanceof RedisUrlError) return error.fault;
+    if (error instanceof RedisUrlError) return error.problem;
     throw error;
   }
 }
 
 /** The servers that it names, for messages: without user and password. */
-export function redisPlace(text: string): string {
+export function redisTarget(text: string): string {
   const { nodes, masterName } = parseRedisUrl(text);
   const hosts = nodes.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)).join(',');
   return masterName === undefined ? hosts : `${hosts}/${masterName}`;

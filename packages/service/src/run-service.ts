@@ -39,7 +39,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     service = await start(env, log, tracing);
   } catch (error) {
     if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
-    const lines = error instanceof EnvError ? error.faults : [error.message.replace(/\s+/g, ' ')];
+    const lines = error instanceof EnvError ? error.problems : [error.message.replace(/\s+/g, ' ')];
     for (const line of lines) process.stderr.write(`${name}: ${line}\n`);
     if (log) await endLog(log);
     // Connections that are open by now would keep the process running.

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
-import { parseRedisUrl, redisPlace } from './redis-address.js';
+import { parseRedisUrl, redisTarget } from './redis-address.js';
 
 /** The service cannot start; the message is one line that says what to fix. */
 export class StartError extends Error {
@@ -19,7 +19,7 @@ export function startError(message: string, cause: unknown): StartError {
 }
 
 /**
- * Connects a lazy connection and asks for an answer.
+ * Connects a lazy connection and asks for a response.
  * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed
  */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
@@ -34,7 +34,7 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
     // It answers even if the database that the address names could not be selected, and would use the first one.
     if (reason !== undefined) throw reason;
   } catch (error) {
-    throw redisError(redisPlace(url), reason ?? error);
+    throw redisError(redisTarget(url), reason ?? error);
   } finally {
     redis.off('error', remember);
   }

@@ -67,8 +67,9 @@ export function readTracingSettings(variables: NodeJS.ProcessEnv, serviceName: s
   const exporter = read('OTEL_TRACES_EXPORTER') ?? (endpoint === undefined ? 'none' : 'otlp');
   if (exporter === 'none') return undefined;
   if (exporter !== 'otlp') throw new EnvError(['OTEL_TRACES_EXPORTER must be otlp or none']);
-  const asked = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
-  const protocol = PROTOCOLS.find((known) => known === asked);
+  const requested =
+    read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
+  const protocol = PROTOCOLS.find((known) => known === requested);
   if (!protocol) throw new EnvError([`OTEL_EXPORTER_OTLP_PROTOCOL must be one of ${PROTOCOLS.join(', ')}`]);
   return { protocol, serviceName: read('OTEL_SERVICE_NAME') ?? serviceName };
 }

@@ -3,7 +3,7 @@ import { inTime, type RetryOptions, retryUntilDone } from './waiting.js';
 
 const never = () => new Promise<never>(() => undefined);
 
-it('inTime passes on an answer and an error, and names the server that takes longer', async () => {
+it('inTime passes on a response and an error, and names the server that takes longer', async () => {
   await expect(inTime('Redis', Promise.resolve('PONG'), 60_000)).resolves.toBe('PONG');
   await expect(inTime('Redis', Promise.reject(new Error('NOAUTH')), 60_000)).rejects.toThrow('NOAUTH');
   await expect(inTime('Redis', never(), 1)).rejects.toThrow('Redis did not answer within 1 ms');

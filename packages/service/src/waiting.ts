@@ -2,13 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, backOffMs } from '@meterline/catalog/plain';
 
-/** @throws the answer's own error, or one that names the server when the answer takes longer */
-export async function inTime<T>(server: string, answer: Promise<T>, timeoutMs: number): Promise<T> {
+/** @throws the response's own error, or one that names the server when the response takes longer */
+export async function inTime<T>(server: string, response: Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = new AbortController();
   const late = () => deadline.abort(new Error(`${server} did not answer within ${timeoutMs} ms`));
   const timer = setTimeout(late, timeoutMs);
   try {
-    return await abortable(answer, deadline.signal);
+    return await abortable(response, deadline.signal);
   } finally {
     clearTimeout(timer);
   }

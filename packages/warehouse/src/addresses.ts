@@ -12,13 +12,13 @@ export function hostsOf(urls: string): string[] {
  * when nothing is. A path, credentials or parameters in one would be ignored. The address itself is not repeated: it may
  * hold a password.
  */
-export function clickHouseUrlFault(text: string): string | undefined {
+export function clickHouseUrlProblem(text: string): string | undefined {
   return hostsOf(text)
-    .map(urlFault)
-    .find((fault) => fault !== undefined);
+    .map(urlProblem)
+    .find((problem) => problem !== undefined);
 }
 
-function urlFault(text: string): string | undefined {
+function urlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return `must be a URL such as ${EXAMPLE}`;
   const { protocol, username, password, pathname, search, hash } = new URL(text);
   if (!PROTOCOLS.includes(protocol)) return `must be a URL such as ${EXAMPLE}`;

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { clusterSettings } from './clickhouse/hosts.js';
-import { clusterFault, type HostFacts, type Replica } from './shards.js';
+import { clusterProblem, type HostFacts, type Replica } from './shards.js';
 
 const replica = (shard: number, address: string, changes: Partial<Replica> = {}): Replica => ({
   ...{ shard, address, weight: 1, isLocal: false },
@@ -24,7 +24,7 @@ it.each([
   ['whose quorum is most replicas, of which it has one', [replicated([LOCAL], 3)], 2],
   ['with replicated tables of one replica', [replicated(TWO_SHARDS, 1)], 1],
 ])('a cluster %s is accepted', (_, hosts, insertQuorum) => {
-  expect(clusterFault(hosts, { name: 'prod', insertQuorum })).toBeUndefined();
+  expect(clusterProblem(hosts, { name: 'prod', insertQuorum })).toBeUndefined();
 });
 
 it.each([
@@ -60,7 +60,7 @@ it.each([
   ],
   ['whose quorum is not most of its replicas', [replicated([LOCAL], 4)], 2, 'more than half'],
 ])('a cluster %s is refused', (_, hosts, insertQuorum, message) => {
-  expect(clusterFault(hosts, { name: 'prod', insertQuorum })).toContain(message);
+  expect(clusterProblem(hosts, { name: 'prod', insertQuorum })).toContain(message);
 });
 
 it('every statement is distributed on shards, and on replicas waits for the quorum too, for less time than the caller', () => {

@@ -154,8 +154,8 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
   const hosts = urls.map((url) => createWarehouse({ ...options, url, database: localDatabase(options.database) }));
   try {
     const facts = await Promise.all(hosts.map((host, index) => readHost(host, cluster, urls[index] ?? '')));
-    const fault = clusterFault(facts, cluster) ?? (await watermarksFault(hosts));
-    if (fault !== undefined) throw new ClusterError(fault);
+    const problem = clusterProblem(facts, cluster) ?? (await watermarksProblem(hosts));
+    if (problem !== undefined) throw new ClusterError(problem);
     return facts;
   } finally {
     await Promise.all(hosts.map((host) => host.close()));
@@ -166,7 +166,7 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
  * No `sealedUntil` is above the `sealingUntil` of another host, which was published everywhere before: see rollups/watermarks.ts.
  * A host where it is so was restored, or added empty: workers and queries that read its copy would disagree with others.
  */
-async function watermarksFault(hosts: readonly Warehouse[]): Promise<string | undefined> {
+async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
   // One after the other: somebody may be sealing meanwhile.
   const sealed = await onEachShard(hosts, readWatermarks);
   const sealing = await onEachShard(hosts, readWatermarks);
@@ -183,7 +183,7 @@ async function watermarksFault(hosts: readonly Warehouse[]): Promise<string | un
 }
 
 /** What must not be, in the words of who can change it; undefined when all is well. */
-export function clusterFault(hosts: readonly HostFacts[], { name, insertQuorum }: Cluster): string | undefined {
+export function clusterProblem(hosts: readonly HostFacts[], { name, insertQuorum }: Cluster): string | undefined {
   const [first] = hosts;
   for (const { url, replicas, engine, totalReplicas, strayAccount } of hosts) {
     const host = `ClickHouse at ${new URL(url).host}`;
@@ -203,14 +203,14 @@ export function clusterFault(hosts: readonly HostFacts[], { name, insertQuorum }
         'was stored; change it back, or move the rows (docs/scaling.md, "Adding a shard")'
       );
     }
-    const fault = replicationFault(engine, totalReplicas, mostReplicas(replicas), insertQuorum);
-    if (fault !== undefined) return `${host}: ${fault}`;
+    const problem = replicationProblem(engine, totalReplicas, mostReplicas(replicas), insertQuorum);
+    if (problem !== undefined) return `${host}: ${problem}`;
   }
   return undefined;
 }
 
 /** The argument for each rule is in docs/guarantees.md, "On a cluster". */
-function replicationFault(
+function replicationProblem(
   engine: string,
   total: number,
   used: number,

@@ -49,7 +49,7 @@ it('a redirect is not followed', async () => {
   expect(elsewhere.received.count).toBe(0);
 });
 
-it('an answer without end is dropped, and its status counts', async () => {
+it('a response without end is dropped, and its status counts', async () => {
   let sent = 0;
   const { url } = await receiver((_request, response) => {
     const chunk = Buffer.alloc(64 * 1024);
@@ -67,14 +67,14 @@ it('an answer without end is dropped, and its status counts', async () => {
 it('a receiver that does not answer, or is away, has a reason, which names no address', async () => {
   const { url } = await receiver(() => undefined);
   const hanging = await post(url, '{}', {}, { allowedHosts, timeoutMs: 50 });
-  expect(hanging).toEqual({ isDelivered: false, text: 'no answer within 0.05 s' });
+  expect(hanging).toEqual({ isDelivered: false, text: 'no response within 0.05 s' });
   const away = await post('http://127.0.0.1:1/', '{}', {}, { allowedHosts });
   expect(away).toEqual({ isDelivered: false, text: 'ECONNREFUSED' });
 });
 
 /** A name that stands for these, one list after the other at each time that it is asked for. */
-function resolvingTo(...answers: readonly (readonly string[])[]): LookupFunction {
-  const left = [...answers];
+function resolvingTo(...responses: readonly (readonly string[])[]): LookupFunction {
+  const left = [...responses];
   return (_name, { all }, callback) => {
     const addresses = (left.length > 1 ? left.shift() : left[0]) ?? [];
     const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
@@ -110,10 +110,10 @@ it('a name that stands for another address at each attempt is not connected to a
 });
 
 it('a name server that does not answer holds up no webhook to another name', async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const nameServer = createSocket('udp4', (query, { port, address }) => {
     const name = query.toString('latin1', 12);
-    asked.push(name);
+    requested.push(name);
     if (name.includes('slow')) return;
     // The question again, with one answer: the name at byte 12, its type and class, for a minute, of 4 or 16 bytes.
     const typeAndClass = query.subarray(query.indexOf(0, 12) + 1).subarray(0, 4);
@@ -134,8 +134,8 @@ it('a name server that does not answer holds up no webhook to another name', asy
     );
     const other = await post('https://quick.example/', '{}', {}, { allowedHosts: none, timeoutMs: 1_900 });
     expect(other.text).toBe('the host has an address that is not public');
-    expect(asked.filter((name) => name.includes('slow')).length).toBeGreaterThanOrEqual(16);
-    expect(await Promise.all(slow)).toEqual(slow.map(() => ({ isDelivered: false, text: 'no answer within 2 s' })));
+    expect(requested.filter((name) => name.includes('slow')).length).toBeGreaterThanOrEqual(16);
+    expect(await Promise.all(slow)).toEqual(slow.map(() => ({ isDelivered: false, text: 'no response within 2 s' })));
   } finally {
     setServers(before);
     nameServer.close();

@@ -18,7 +18,7 @@ import {
   type AllowedHosts,
   type Delivery,
   isAllowedHost,
-  targetFault,
+  targetProblem,
   validSecrets,
 } from '@meterline/service/alerts';
 import { isConnectionError, workerOptions } from '@meterline/service/queue';
@@ -205,7 +205,7 @@ interface Outcome {
 
 const TIMEOUT_MS = 10_000;
 /** What a receiver answers is of no interest; beyond so much of it the connection is dropped. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 const LONGEST_REASON = 100;
 
 const publicAgent = new RequestFilteringHttpsAgent();
@@ -220,8 +220,8 @@ export function post(
   headers: Readonly<Record<string, string>>,
   { allowedHosts, timeoutMs = TIMEOUT_MS, lookup }: PostOptions,
 ): Promise<Outcome> {
-  const fault = targetFault(target, allowedHosts);
-  if (fault !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${fault}` });
+  const problem = targetProblem(target, allowedHosts);
+  if (problem !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${problem}` });
   const url = new URL(target);
   const { agent, ...names } = isAllowedHost(url, allowedHosts)
     ? { agent: false, lookup }
@@ -235,7 +235,7 @@ export function post(
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > MAX_ANSWER_BYTES) request.destroy();
+        if (bytes > MAX_RESPONSE_BYTES) request.destroy();
       });
       response.on('error', () => undefined);
     });
@@ -267,8 +267,8 @@ const lookupPublic: LookupFunction = async (hostname, { all }, callback) => {
 };
 
 function reasonOf(error: NodeJS.ErrnoException | undefined, timeoutMs: number): string {
-  if (!error) return 'the connection was closed without an answer';
-  if (error.name === 'AbortError' || error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
+  if (!error) return 'the connection was closed without a response';
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return `no response within ${timeoutMs / 1000} s`;
   if (/is not allowed/.test(error.message)) return 'the host has an address that is not public';
   return error.code ?? error.message.slice(0, LONGEST_REASON);
 }

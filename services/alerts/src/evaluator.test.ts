@@ -21,15 +21,15 @@ function alertsOf(account: string, filters: readonly AlertSettings['filters'][])
   }));
 }
 
-/** @param answer to a statement, by its parameters as text */
+/** @param response to a statement, by its parameters as text */
 function evaluatorOf(
   all: readonly Alert[],
-  answer: (parameters: string) => void,
+  response: (parameters: string) => void,
   log: Logger = pino({ enabled: false }),
   firedOf: (alert: Alert) => Promise<[]> = async () => [],
 ): Evaluator {
   const read = async ({ query_params }: { query_params: unknown }) => {
-    answer(JSON.stringify(query_params));
+    response(JSON.stringify(query_params));
     return [];
   };
   return new Evaluator({
@@ -54,16 +54,16 @@ it('an account whose alerts cost much gets a share of each turn, in the end for 
     'greedy',
     Array.from({ length: 20 }, (_, n) => ({ resourceName: [`box-${n}.`] })),
   );
-  const asked: string[] = [];
+  const requested: string[] = [];
   const evaluator = evaluatorOf([...greedy, ...alertsOf('victim', [{}])], (parameters) => {
-    asked.push(parameters);
+    requested.push(parameters);
     if (parameters.includes('greedy')) nowMs += 2_000;
   });
   await evaluator.turn(NOW);
-  expect(asked.filter((one) => one.includes('victim'))).toHaveLength(1);
-  expect(asked.filter((one) => one.includes('greedy'))).toHaveLength(2);
+  expect(requested.filter((one) => one.includes('victim'))).toHaveLength(1);
+  expect(requested.filter((one) => one.includes('greedy'))).toHaveLength(2);
   for (let turn = 0; turn < 200; turn += 1) await evaluator.turn(NOW);
-  for (let n = 0; n < 20; n += 1) expect(asked.some((one) => one.includes(`box-${n}.`))).toBe(true);
+  for (let n = 0; n < 20; n += 1) expect(requested.some((one) => one.includes(`box-${n}.`))).toBe(true);
 });
 
 it('an alert whose marks cannot be read keeps no other from being judged, and is told', async () => {
@@ -106,16 +106,16 @@ it('an account with more usage than a statement may read keeps no threshold of a
 it('an account whose statement takes long to reach the limit keeps no neighbour in it from being judged', async () => {
   let nowMs = 0;
   jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const evaluator = evaluatorOf([...alertsOf('huge', [{}]), ...alertsOf('victim', [{}])], (parameters) => {
     if (parameters.includes('huge')) {
       nowMs += 15_000;
       throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
     }
-    asked.push(parameters);
+    requested.push(parameters);
   });
   await evaluator.turn(NOW);
-  expect(asked).toEqual([expect.stringContaining('victim')]);
+  expect(requested).toEqual([expect.stringContaining('victim')]);
 });
 
 it('the metrics of alerts come without what waits in Redis while Redis does not answer', async () => {

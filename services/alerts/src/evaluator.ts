@@ -34,7 +34,7 @@ export interface EvaluatorOptions {
 }
 
 /** Alerts that are answered together, each with its thresholds that have not fired yet. */
-interface Question {
+interface Query {
   readonly window: Window;
   readonly alert: Alert;
   readonly open: { readonly alert: Alert; readonly thresholds: readonly number[] }[];
@@ -85,46 +85,46 @@ export class Evaluator {
   async turn(now: Date): Promise<void> {
     const { alerts, metrics } = this.#options;
     const end = metrics.turns.startTimer();
-    const questions = new Map<string, Question>();
+    const queries = new Map<string, Query>();
     for await (const slice of alerts.all()) {
       const refused = (error: unknown) => this.#refused(error);
-      await Promise.all(slice.map((alert) => this.#ask(questions, alert, now.getTime()).catch(refused)));
+      await Promise.all(slice.map((alert) => this.#ask(queries, alert, now.getTime()).catch(refused)));
     }
     const turn: Turn = { now, usedMs: new Map(), hasFailed: false };
     // In another order each time: what had no time left comes first in a later turn.
-    const inTurn = shuffled([...questions.values()]);
+    const inTurn = shuffled([...queries.values()]);
     const large = inTurn.filter(({ alert, window }) => this.#large.has(largeKey(alert, window)));
-    for (const question of inTurn.filter((each) => !large.includes(each))) {
-      for (let start = 0; start < question.open.length; start += ACCOUNTS_AT_ONCE) {
-        await this.#judgeInTurn({ ...question, open: question.open.slice(start, start + ACCOUNTS_AT_ONCE) }, turn);
+    for (const query of inTurn.filter((each) => !large.includes(each))) {
+      for (let start = 0; start < query.open.length; start += ACCOUNTS_AT_ONCE) {
+        await this.#judgeInTurn({ ...query, open: query.open.slice(start, start + ACCOUNTS_AT_ONCE) }, turn);
       }
     }
     const largeUntil = performance.now() + LARGE_TURN_MS;
-    for (const question of large) {
-      if (performance.now() < largeUntil) await this.#judgeInTurn(question, turn);
+    for (const query of large) {
+      if (performance.now() < largeUntil) await this.#judgeInTurn(query, turn);
     }
     if (!turn.hasFailed) this.#outage.recovered();
     end();
   }
 
   /** Leaves out whose share of the turn is used up. Alerts that are too much for one statement are halved, until it is found which. */
-  async #judgeInTurn(question: Question, turn: Turn): Promise<void> {
+  async #judgeInTurn(query: Query, turn: Turn): Promise<void> {
     const { usedMs } = turn;
-    const open = question.open.filter(({ alert }) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS);
+    const open = query.open.filter(({ alert }) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS);
     const [first] = open;
     if (!first) return;
     const began = performance.now();
-    const error = await this.#judge({ ...question, open }, turn.now).catch((cause: unknown) => cause);
+    const error = await this.#judge({ ...query, open }, turn.now).catch((cause: unknown) => cause);
     const isHalved = isStatementLimit(error) && open.length > 1;
     // Of one that is halved nobody is charged: most are not at fault, and would be left out before it is found who is.
     const shareMs = isHalved ? 0 : (performance.now() - began) / open.length;
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
     if (isHalved) {
       const half = Math.ceil(open.length / 2);
-      await this.#judgeInTurn({ ...question, open: open.slice(0, half) }, turn);
-      await this.#judgeInTurn({ ...question, open: open.slice(half) }, turn);
+      await this.#judgeInTurn({ ...query, open: open.slice(0, half) }, turn);
+      await this.#judgeInTurn({ ...query, open: open.slice(half) }, turn);
     } else if (isStatementLimit(error)) {
-      this.#large.add(largeKey(first.alert, question.window));
+      this.#large.add(largeKey(first.alert, query.window));
       this.#options.metrics.failures.inc();
       this.#logTooLarge({ account: first.alert.account, alert: first.alert.id });
     } else if (error !== undefined) {
@@ -132,12 +132,12 @@ export class Evaluator {
       this.#options.metrics.failures.inc(open.length);
       this.#outage.failed(error);
     } else if (open.length === 1) {
-      this.#large.delete(largeKey(first.alert, question.window));
+      this.#large.delete(largeKey(first.alert, query.window));
     }
   }
 
   /** The current period and the one before it: an event of its last minute may come after it. */
-  async #ask(questions: Map<string, Question>, alert: Alert, now: EpochMs): Promise<void> {
+  async #ask(queries: Map<string, Query>, alert: Alert, now: EpochMs): Promise<void> {
     const current = periodAt(alert.period, now);
     for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
       const known = new Set((await this.#options.alerts.firedOf(alert, window.startTime)).map((one) => one.threshold));
@@ -147,13 +147,13 @@ export class Evaluator {
       if (thresholds.length === 0) continue;
       const alone = this.#large.has(largeKey(alert, window)) ? alert.id : '';
       const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters, alone]);
-      const question = questions.get(key) ?? { window, alert, open: [] };
-      question.open.push({ alert, thresholds });
-      questions.set(key, question);
+      const query = queries.get(key) ?? { window, alert, open: [] };
+      query.open.push({ alert, thresholds });
+      queries.set(key, query);
     }
   }
 
-  async #judge({ window, alert: { measure, filters }, open }: Question, now: Date): Promise<void> {
+  async #judge({ window, alert: { measure, filters }, open }: Query, now: Date): Promise<void> {
     const { warehouse, readRollupState } = this.#options;
     const accounts = [...new Set(open.map(({ alert }) => alert.account))];
     // Of resolutions any but hours will do: whole days may answer then. These months are never dropped.

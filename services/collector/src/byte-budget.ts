@@ -151,7 +151,7 @@ export class Reservation {
 }
 
 function tooMuchInFlight(bytes: number): ApiError {
-  const message = `${bytes} bytes of requests of this account are not answered yet, or their answers not read; send fewer at once.`;
+  const message = `${bytes} bytes of requests of this account are not answered yet, or their responses not read; send fewer at once.`;
   return tooMany('too_many_bytes_in_flight', message);
 }
 

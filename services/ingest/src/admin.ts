@@ -157,7 +157,7 @@ interface QueueReader {
 
 /** @throws when Redis does not answer in time */
 async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueReader> {
-  // While Redis is away a question fails at once instead of waiting for its return.
+  // While Redis is away a query fails at once instead of waiting for its return.
   const redis = createRedisClient(redisUrl, {
     lazyConnect: true,
     enableOfflineQueue: false,
@@ -166,17 +166,17 @@ async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueR
   });
   // The worker's own connection reports an outage.
   redis.on('error', () => undefined);
-  const answer = <T>(read: Promise<T>) => inTime('Redis', read, READ_TIMEOUT_MS).catch(() => undefined);
+  const response = <T>(read: Promise<T>) => inTime('Redis', read, READ_TIMEOUT_MS).catch(() => undefined);
   try {
     await inTime('Redis', redis.connect(), OPEN_WITHIN_MS);
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, skipMetasUpdate: true });
     queue.on('error', () => undefined);
-    // A BullMQ queue whose first question fails never asks again.
+    // A BullMQ queue whose first query fails never asks again.
     await inTime('Redis', queue.waitUntilReady(), OPEN_WITHIN_MS);
     return {
-      // Callers at the same time share one answer, so that commands to a Redis that hangs do not pile up.
-      depth: shared(() => answer(readQueueDepth(queue, redis))),
-      isRedisFull: () => answer(isRedisFull(redis)),
+      // Callers at the same time share one response, so that commands to a Redis that hangs do not pile up.
+      depth: shared(() => response(readQueueDepth(queue, redis))),
+      isRedisFull: () => response(isRedisFull(redis)),
       close: async () => {
         await queue.close();
         redis.disconnect();

@@ -46,8 +46,8 @@ it.each(Object.entries(WRONG))(
 
 it('the environment of ingest is rejected with a line for each variable that is wrong', () => {
   const wrong = Object.fromEntries(Object.entries(WRONG).map(([name, [value]]) => [name, value]));
-  const faults = Object.keys(WRONG).map((name) => expect.stringMatching(new RegExp(`^${name} must be `)));
-  expect(() => readEnv(wrong)).toThrow(expect.objectContaining({ name: 'EnvError', faults }));
+  const problems = Object.keys(WRONG).map((name) => expect.stringMatching(new RegExp(`^${name} must be `)));
+  expect(() => readEnv(wrong)).toThrow(expect.objectContaining({ name: 'EnvError', problems }));
 });
 
 it('the data in work always has room for two of the largest jobs', () => {

@@ -153,7 +153,7 @@ async function requireVersion(redis: RedisClient): Promise<void> {
   if (Number(major) < OLDEST_REDIS) throw new StartError(`Redis must be version ${OLDEST_REDIS} or newer`);
 }
 
-/** A fault in a price book or in the cluster is the operator's to fix. @throws StartError */
+/** An error in a price book or in the cluster is the operator's to fix. @throws StartError */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;

@@ -84,9 +84,9 @@ export function keyCreationRoute(dependencies: RouteDependencies): RequestHandle
     refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
     requireName(clientId);
     const now = clock();
-    const { role, expiresAt, ...asked } = parseBody(request.body, newApiKeySchema, { role: 'member' });
+    const { role, expiresAt, ...requested } = parseBody(request.body, newApiKeySchema, { role: 'member' });
     const end = endOf(expiresAt, now);
-    const account = accountOf(asked, accounts);
+    const account = accountOf(requested, accounts);
 
     const wanted = { account, role, clientId, expiresAt: end };
     const { key, ...created } = await orAuthUnavailable(keys.create(wanted, now).catch(refuseTooMany));
@@ -113,8 +113,11 @@ async function admitKeyAdmin(
 function requireName(clientId: string): void {
   const parsed = nameText.safeParse(clientId);
   if (parsed.success) return;
-  const faults = parsed.error.issues.map(({ message }) => ({ parameter: 'clientId', message: `clientId ${message}.` }));
-  throw invalidParameters(faults);
+  const problems = parsed.error.issues.map(({ message }) => ({
+    parameter: 'clientId',
+    message: `clientId ${message}.`,
+  }));
+  throw invalidParameters(problems);
 }
 
 function endOf(expiresAt: number | undefined, now: Date): Date | undefined {

@@ -46,7 +46,7 @@ export interface QueryDependencies
     Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors'> {
   readonly warehouse: Warehouse;
   /** Bytes of responses that may be computed and not sent yet. */
-  readonly maxUnsentBytes: number;
+  readonly maxInFlightBytes: number;
   /** Rejects when Redis does not answer. */
   readonly pingRedis: () => Promise<unknown>;
   readonly isRedisFull: () => Promise<boolean>;
@@ -61,11 +61,11 @@ const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { clock, cursorSecret, frameAncestors, maxUnsentBytes, pageFolder, warehouse } = dependencies;
+  const { clock, cursorSecret, frameAncestors, maxInFlightBytes, pageFolder, warehouse } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
-    budget: new ResponseBudget(maxUnsentBytes),
+    budget: new ResponseBudget(maxInFlightBytes),
     cursors: new CursorCodec(cursorSecret, clock),
   };
   const app = createApplication(dependencies);

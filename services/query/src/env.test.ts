@@ -4,11 +4,11 @@ import { readEnv } from './env.js';
 
 const SECRET = { CURSOR_SECRET: 'x'.repeat(32) };
 
-function faultsOf(variables: NodeJS.ProcessEnv): readonly string[] {
+function problemsOf(variables: NodeJS.ProcessEnv): readonly string[] {
   try {
     readEnv({ ...SECRET, ...variables });
   } catch (error) {
-    if (error instanceof EnvError) return error.faults;
+    if (error instanceof EnvError) return error.problems;
     throw error;
   }
   throw new Error('the environment was accepted');
@@ -39,7 +39,7 @@ it('the environment of query has a default for everything but the cursor secret'
 it('the environment of query takes other values for constants as JSON, and refuses an unknown one', () => {
   expect(readEnv({ ...SECRET, METERLINE_CONSTANTS: '{"statements":2}' }).METERLINE_CONSTANTS.statements).toBe(2);
   for (const text of ['{"statement":2}', '{"statements":-1}', '[]', '{']) {
-    expect(faultsOf({ METERLINE_CONSTANTS: text })).toEqual([expect.stringMatching(/^METERLINE_CONSTANTS /)]);
+    expect(problemsOf({ METERLINE_CONSTANTS: text })).toEqual([expect.stringMatching(/^METERLINE_CONSTANTS /)]);
   }
 });
 
@@ -58,10 +58,10 @@ it.each([
 });
 
 it('the environment of query says which variables of tokens are missing', () => {
-  expect(faultsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
+  expect(problemsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
     'AUTH_ADMIN_ROLES says how tokens are read: set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE too',
   ]);
-  expect(faultsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
+  expect(problemsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
     'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none to accept API keys only',
   ]);
 });
@@ -92,7 +92,7 @@ it.each([
   ['LISTEN_HOST', 'localhost'],
   ['LOG_LEVEL', 'loud'],
 ])('the environment of query is rejected with %s=%s in one line that names it', (name = '', value = '') => {
-  const faults = faultsOf({ [name]: value });
-  expect(faults).toHaveLength(1);
-  expect(faults[0]).toMatch(new RegExp(`^${name} must [^\\n]+$`));
+  const problems = problemsOf({ [name]: value });
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(new RegExp(`^${name} must [^\\n]+$`));
 });

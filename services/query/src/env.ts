@@ -38,7 +38,7 @@ export const constants = {
     64 * MiB,
     'Memory of the response cache, of which one account may have a quarter. 0: nothing is kept.',
   ),
-  maxUnsentBytes: constant(
+  maxInFlightBytes: constant(
     64 * MiB,
     'Responses that may be computed and not sent yet; one account may have a quarter of them.',
   ),

@@ -50,7 +50,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       cache: measuredCache(registry, constants.cacheBytes),
       storedGroups: new StoredGroups(redis, REDIS_PREFIX, constants.maxStoredGroups),
       admission,
-      maxUnsentBytes: constants.maxUnsentBytes,
+      maxInFlightBytes: constants.maxInFlightBytes,
       alerts: new AlertStore(redis),
       allowedHosts: env.ALERT_ALLOWED_HOSTS,
       pingRedis: () => keys.ping(),

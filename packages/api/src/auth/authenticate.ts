@@ -119,7 +119,7 @@ export class LastUses {
     if (at < (this.#quietUntil.get(keyId) ?? 0)) return;
     const hour = Math.floor(at / MS_PER_HOUR) * MS_PER_HOUR;
     this.#quietUntil.set(keyId, hour + MS_PER_HOUR);
-    // A Redis that is full or away refuses it. No answer depends on it, and another request tries again.
+    // A Redis that is full or away refuses it. No response depends on it, and another request tries again.
     this.#keys.noteUse(keyId, new Date(hour)).catch(() => this.#quietUntil.set(keyId, at + RETRY_MS));
   }
 }

@@ -45,7 +45,7 @@ export function metadataUrl(resource: ProtectedResource | undefined, request: Re
   return origin && origin + METADATA_PATH;
 }
 
-/** A name or an address, and perhaps a port. Whatever else a client sends would stand in a header of the answer. */
+/** A name or an address, and perhaps a port. Whatever else a client sends would stand in a header of the response. */
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function originOf({ publicUrl }: ProtectedResource, request: Request): string | undefined {

@@ -127,8 +127,8 @@ function fetchOrLast(outage: Outage): FetchImplementation {
 function callerOf(payload: unknown, accountClaims: AccountClaims): Caller {
   const known = claims.safeParse(payload);
   if (!known.success) {
-    const faults = known.error.issues.map(({ path, message }) => `The token's claim ${path.join('.')} ${message}.`);
-    throw new MalformedClaim(faults.join(' '));
+    const problems = known.error.issues.map(({ path, message }) => `The token's claim ${path.join('.')} ${message}.`);
+    throw new MalformedClaim(problems.join(' '));
   }
   const { sub, scope, scopes, scp } = known.data;
   return { id: sub, scopes: new Set([...scope, ...scopes, ...scp]), ...readMemberships(payload, accountClaims) };

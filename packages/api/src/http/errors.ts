@@ -44,14 +44,14 @@ export type ErrorCode =
   | 'too_many_statements'
   | 'too_many_groups'
   | 'too_many_stored_groups'
-  | 'too_many_unread_answers'
+  | 'too_many_unread_responses'
   | 'too_many_bytes_in_flight'
   | 'unauthorized'
   | 'unsupported_media_type'
   | 'url_too_long';
 
 /** What was wrong with one parameter, or with one member of a body. */
-export interface ParameterFault {
+export interface ParameterProblem {
   readonly parameter: string;
   readonly message: string;
 }
@@ -119,18 +119,19 @@ export function adminsOnly(): ApiError {
   );
 }
 
-/** An answer must not be many times as large as its request, and three bytes of a query string can be a fault. */
+/** A response must not be many times as large as its request, and three bytes of a query string can be an error. */
 const MAX_FAULTS = 10;
 
-export const invalidParameters = (faults: readonly ParameterFault[]) => invalidRequest('invalid_parameter', faults);
+export const invalidParameters = (problems: readonly ParameterProblem[]) =>
+  invalidRequest('invalid_parameter', problems);
 
-export const invalidBody = (faults: readonly ParameterFault[]) => invalidRequest('invalid_body', faults);
+export const invalidBody = (problems: readonly ParameterProblem[]) => invalidRequest('invalid_body', problems);
 
-function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): ApiError {
-  const shown = faults.slice(0, MAX_FAULTS);
-  const others = faults.length - shown.length;
+function invalidRequest(code: ErrorCode, problems: readonly ParameterProblem[]): ApiError {
+  const shown = problems.slice(0, MAX_FAULTS);
+  const others = problems.length - shown.length;
   const sentences = shown.map(({ message }) => message);
-  if (others > 0) sentences.push(`There are ${others} more faults; fix these first.`);
+  if (others > 0) sentences.push(`There are ${others} more errors; fix these first.`);
   return new ApiError(400, code, sentences.join(' '), {
     details: shown.map(({ parameter, message }) => ({ parameter, message })),
   });
@@ -174,8 +175,8 @@ export function unavailable(
 }
 
 /** @throws ApiError `auth_unavailable` when Redis does not answer */
-export function orAuthUnavailable<T>(answer: Promise<T>): Promise<T> {
-  return orUnavailable(answer, authUnavailable);
+export function orAuthUnavailable<T>(result: Promise<T>): Promise<T> {
+  return orUnavailable(result, authUnavailable);
 }
 
 /**
@@ -184,12 +185,12 @@ export function orAuthUnavailable<T>(answer: Promise<T>): Promise<T> {
  * @param isDefect whether the server did answer, with something that it never says if we ask as we should
  */
 export async function orUnavailable<T>(
-  answer: Promise<T>,
+  result: Promise<T>,
   errorOf: (cause: unknown) => ApiError,
   isDefect: (error: unknown) => boolean = () => false,
 ): Promise<T> {
   try {
-    return await answer;
+    return await result;
   } catch (error) {
     if (error instanceof ApiError || error instanceof ClientGone) throw error;
     // The server did answer, but with something that our records never are.
@@ -198,16 +199,16 @@ export async function orUnavailable<T>(
   }
 }
 
-/** The client closed the connection before it had its answer, so nobody reads one. */
+/** The client closed the connection before it had its response, so nobody reads one. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 
   constructor() {
-    super('the client closed the connection before it had its answer');
+    super('the client closed the connection before it had its response');
   }
 }
 
-/** Aborted when the client closes the connection before it has its answer. */
+/** Aborted when the client closes the connection before it has its response. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.closed) gone.abort(new ClientGone());

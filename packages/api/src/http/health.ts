@@ -31,28 +31,28 @@ export function readinessRoute(isStopping: () => boolean, checks: readonly Readi
     const outcomes = await Promise.allSettled(
       checks.map(({ server, check }) => inTime(server, check(), CHECK_TIMEOUT_MS)),
     );
-    const faults = checks.flatMap(({ server }, index) => {
+    const problems = checks.flatMap(({ server }, index) => {
       const outcome = outcomes[index];
       return outcome?.status === 'rejected' ? [{ server, cause: outcome.reason }] : [];
     });
-    if (faults.length > 0) throw notReady(faults);
+    if (problems.length > 0) throw notReady(problems);
     const limits = await Promise.all(checks.map(async ({ server, limit }) => ({ server, message: await limit?.() })));
     const degraded = limits.filter(({ message }) => message !== undefined);
     response.json({ status: 'ready', ...(degraded.length > 0 && { degraded }) });
   };
 }
 
-export function notReady(faults: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
-  const details = faults.map(({ server, cause }) => {
+export function notReady(problems: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
+  const details = problems.map(({ server, cause }) => {
     return { server, message: cause instanceof UnfitServer ? cause.message : 'does not answer' };
   });
   const isAway = details.every(({ message }) => message === 'does not answer');
   const message = isAway
     ? `Not answering: ${details.map(({ server }) => server).join(', ')}.`
-    : `${details.map(({ server, message: fault }) => `${server} ${fault}`).join('; ')}.`;
+    : `${details.map(({ server, message: problem }) => `${server} ${problem}`).join('; ')}.`;
   return new ApiError(503, 'not_ready', message, {
     details,
-    cause: new AggregateError(faults.map(({ cause }) => cause)),
+    cause: new AggregateError(problems.map(({ cause }) => cause)),
   });
 }
 

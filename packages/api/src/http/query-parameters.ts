@@ -1,10 +1,10 @@
 /**
- * A query string, parsed strictly: a parameter that is unknown, empty, or given again where one value is meant is a fault,
- * because a typo must not read as "everything". All faults are collected, so that the caller can fix them in one go.
+ * A query string, parsed strictly: a parameter that is unknown, empty, or given again where one value is meant is an error,
+ * because a typo must not read as "everything". All are collected, so that the caller can fix them in one go.
  * Source: DESIGN section 6.
  */
 import type { z } from 'zod';
-import { type ApiError, invalidParameters, type ParameterFault } from './errors.js';
+import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
 
 export interface ParameterRules {
   /** The valid parameters, in the specification's order. */
@@ -24,7 +24,7 @@ const LEFT_OUT = 'give it a value or leave it out';
 
 export class QueryParameters {
   readonly #values = new Map<string, readonly string[]>();
-  readonly #faults: ParameterFault[] = [];
+  readonly #problems: ParameterProblem[] = [];
   readonly #mayBeEmpty: readonly string[];
 
   /** @param rawQuery without the question mark; percent-encoded UTF-8, which `checkRequestTarget` has checked */
@@ -42,9 +42,9 @@ export class QueryParameters {
     }
     for (const [name, values] of byName) {
       if (rules.ignored?.includes(name)) continue;
-      const fault = admissionFault(name, values, rules, name === firstUnknown);
-      if (fault === undefined) this.#values.set(name, values);
-      else this.fault(name, fault);
+      const problem = admissionProblem(name, values, rules, name === firstUnknown);
+      if (problem === undefined) this.#values.set(name, values);
+      else this.problem(name, problem);
     }
   }
 
@@ -67,8 +67,8 @@ export class QueryParameters {
 
   /** The value of a parameter that must be sent. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
-    const isFaulty = this.#faults.some(({ parameter }) => parameter === name);
-    if (!this.#values.has(name) && !isFaulty) this.fault(name, `${name} is missing; it is required.`);
+    const hasProblem = this.#problems.some(({ parameter }) => parameter === name);
+    if (!this.#values.has(name) && !hasProblem) this.problem(name, `${name} is missing; it is required.`);
     return this.#read(name, schema, 'it is required, give it a value')?.[0];
   }
 
@@ -76,29 +76,30 @@ export class QueryParameters {
     const texts = this.#values.get(name);
     if (texts === undefined) return undefined;
     if (texts.includes('') && !this.#mayBeEmpty.includes(name)) {
-      this.fault(name, `${name} is empty; ${ifEmpty}.`);
+      this.problem(name, `${name} is empty; ${ifEmpty}.`);
       return undefined;
     }
     const values: z.output<Schema>[] = [];
     for (const text of texts) {
       const value = schema.safeParse(text);
       if (value.success) values.push(value.data);
-      else for (const { message } of value.error.issues) this.fault(name, `${name} ${message} (got ${quoted(text)}).`);
+      else
+        for (const { message } of value.error.issues) this.problem(name, `${name} ${message} (got ${quoted(text)}).`);
     }
     return values.length === texts.length ? values : undefined;
   }
 
   /** @param message a sentence that names the parameter, what was wrong and what is allowed */
-  fault(parameter: string, message: string): void {
-    this.#faults.push({ parameter, message });
+  problem(parameter: string, message: string): void {
+    this.#problems.push({ parameter, message });
   }
 
   get areValid(): boolean {
-    return this.#faults.length === 0;
+    return this.#problems.length === 0;
   }
 
   refusal(): ApiError {
-    return invalidParameters(this.#faults);
+    return invalidParameters(this.#problems);
   }
 }
 
@@ -120,7 +121,7 @@ function isUnknown(name: string, { names, ignored = [], unsupported = {} }: Para
 }
 
 /** @param listsNames whether the message of an unknown parameter has the valid ones */
-function admissionFault(
+function admissionProblem(
   name: string,
   values: readonly string[],
   rules: ParameterRules,

@@ -45,7 +45,7 @@ export function rawQuery({ url = '' }: IncomingMessage): string {
 export const VERSION_HEADER = 'Svc-Version';
 
 /**
- * The version that the request asks for, which the answer names. Source: the API specification, section "Versioning".
+ * The version that the request asks for, which the response names. Source: the API specification, section "Versioning".
  * @throws ApiError `invalid_api_version`
  */
 export function applyVersion({ headers }: IncomingMessage, response: ServerResponse): ApiVersion {

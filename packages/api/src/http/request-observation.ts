@@ -11,7 +11,7 @@ import { z } from 'zod';
 /** Sees a request first, and calls `next` without answering it. */
 export type Watcher = RequestHandler;
 
-/** What is known of a request when its answer ends. */
+/** What is known of a request when its response ends. */
 interface RequestRecord {
   readonly id: string;
   readonly facts: LoggedFacts;
@@ -39,7 +39,7 @@ function recordOf(request: IncomingMessage): RequestRecord {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Comes before everything that may answer, so that it sees every answer. */
+/** Comes before everything that may answer, so that it sees every response. */
 export function requestMetrics(registry: Registry): Watcher {
   const durations = instruments(registry).histogram(
     'meterline_http_request_duration_seconds',

@@ -36,7 +36,7 @@ export const alertSchema = z.object({
   fired: described(z.array(firedThresholdSchema), 'The thresholds that were crossed in the current period.'),
 });
 /** An alert of an account. */
-export type AlertAnswer = z.output<typeof alertSchema>;
+export type AlertResponse = z.output<typeof alertSchema>;
 
 /** The list before lists were paginated. */
 export const alertArraySchema = z.array(alertSchema);
@@ -50,7 +50,7 @@ export const alertWithSecretSchema = z.extend(alertSchema, {
   ),
 });
 /** A new alert, or one that was changed: with its secret if it has a new one. */
-export type AlertWithSecretAnswer = z.output<typeof alertWithSecretSchema>;
+export type AlertWithSecretResponse = z.output<typeof alertWithSecretSchema>;
 
 export const webhookSchema = z.object({
   type: z.enum(WEBHOOK_TYPES),
@@ -67,7 +67,7 @@ export const webhookSchema = z.object({
   }),
 });
 /** The body of a webhook. A test has neither threshold nor value. */
-export type WebhookAnswer = z.output<typeof webhookSchema>;
+export type WebhookResponse = z.output<typeof webhookSchema>;
 
 export const deliverySchema = z.object({
   id: described(z.string(), 'The {deliveryId} of paths, and the header `webhook-id` of every attempt.'),
@@ -82,7 +82,7 @@ export const deliverySchema = z.object({
   payload: webhookSchema,
 });
 /** A webhook, and what became of it. */
-export type DeliveryAnswer = z.output<typeof deliverySchema>;
+export type DeliveryResponse = z.output<typeof deliverySchema>;
 
 /** The list before lists were paginated. */
 export const deliveryArraySchema = z.array(deliverySchema);

@@ -1,4 +1,4 @@
-/** The bodies of requests about alerts. Rules between members are checked in {@link alertFaults}. */
+/** The bodies of requests about alerts. Rules between members are checked in {@link alertProblems}. */
 import * as z from 'zod';
 import {
   ALERT_MEASURES,
@@ -101,16 +101,22 @@ export const alertChangeSchema = z.strictObject({
 export type AlertChange = z.input<typeof alertChangeSchema>;
 
 /** What no member alone shows, by member. */
-export function alertFaults({ measure, filters }: { readonly measure: AlertMeasure; readonly filters: AlertFilters }) {
-  const faults: { parameter: string; message: string }[] = [];
+export function alertProblems({
+  measure,
+  filters,
+}: {
+  readonly measure: AlertMeasure;
+  readonly filters: AlertFilters;
+}) {
+  const problems: { parameter: string; message: string }[] = [];
   const count = Object.values(filters).reduce((sum, list) => sum + (list?.length ?? 0), 0);
   if (count > MAX_FILTER_VALUES) {
-    faults.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values together.` });
+    problems.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values together.` });
   }
   if (measure === 'usage' && filters.billingDimension?.length !== 1) {
     const message =
       'filters.billingDimension must have exactly one value where measure is usage: each dimension has a unit.';
-    faults.push({ parameter: 'filters.billingDimension', message });
+    problems.push({ parameter: 'filters.billingDimension', message });
   }
-  return faults;
+  return problems;
 }

@@ -60,10 +60,10 @@ function groupByOf<const Dimension extends MetricsDimension>(dimensions: readonl
   const schema = z.string().transform((text, context): readonly Dimension[] => {
     const names = text.split(',');
     const known = names.flatMap((name) => dimensions.filter((dimension) => dimension === name));
-    const fault = (message: string) => context.addIssue({ code: 'custom', message });
-    if (known.length < names.length) fault(`must list dimensions out of ${dimensions.join(', ')}`);
-    if (new Set(names).size < names.length) fault('must name each dimension once');
-    if (names.length > MAX_GROUP_BY_DIMENSIONS) fault(`must have at most ${MAX_GROUP_BY_DIMENSIONS} dimensions`);
+    const problem = (message: string) => context.addIssue({ code: 'custom', message });
+    if (known.length < names.length) problem(`must list dimensions out of ${dimensions.join(', ')}`);
+    if (new Set(names).size < names.length) problem('must name each dimension once');
+    if (names.length > MAX_GROUP_BY_DIMENSIONS) problem(`must have at most ${MAX_GROUP_BY_DIMENSIONS} dimensions`);
     return canonicalGroupBy(known);
   });
   return schema.meta({

@@ -41,7 +41,7 @@ export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
  * @param errorOf is given what is wrong, in words that follow the name of the address and never repeat it: it may hold a secret
  * @throws what that makes, unless it is a URL of http or https with nothing but a host, a port and a path
  */
-export function serviceAddress(text: string, errorOf: (fault: string) => Error): string {
+export function serviceAddress(text: string, errorOf: (problem: string) => Error): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw errorOf('must be a URL such as https://billing.example.com or http://127.0.0.1:8080');

@@ -69,7 +69,7 @@ export const metricsPointSchema = z.object({
 export type MetricsPoint = z.output<typeof metricsPointSchema>;
 
 export const metricsEntrySchema = z.object({
-  account: described(z.optional(z.string()), 'With groupBy account, in an answer about several accounts.'),
+  account: described(z.optional(z.string()), 'With groupBy account, in a response about several accounts.'),
   workspace: described(
     z.optional(z.string()),
     'With groupBy workspace. With resource_name or resource_uuid only for an admin, and where all usage of the group is ' +
@@ -96,7 +96,7 @@ export const metricsEntrySchema = z.object({
 /** One group, with its series over the whole window. */
 export type MetricsEntry = z.output<typeof metricsEntrySchema>;
 
-export const metricsAnswerSchema = z.object({
+export const metricsResponseSchema = z.object({
   startTime: instant(),
   endTime: instant(),
   resolution: described(z.enum(RESOLUTIONS), 'The one that was applied.'),
@@ -105,7 +105,7 @@ export const metricsAnswerSchema = z.object({
       totalCost: cost(),
       totalUsage: z.optional(
         amount(
-          'The sum of `usage` over all groups. It adds GB-seconds, events and hours if the answer has dimensions of several ' +
+          'The sum of `usage` over all groups. It adds GB-seconds, events and hours if the response has dimensions of several ' +
             'units, and then means nothing: filter by `billingDimension`, or by dimensions of one unit. Only when grouped ' +
             'by billing_dimension.',
         ),
@@ -117,7 +117,7 @@ export const metricsAnswerSchema = z.object({
   meta: z.object({ hasMore: hasMore(), nextCursor: nextCursor() }),
 });
 /** A page of GET …/metrics. */
-export type MetricsAnswer = z.output<typeof metricsAnswerSchema>;
+export type MetricsResponse = z.output<typeof metricsResponseSchema>;
 
 export const groupByEnumSchema = z.object({ values: z.array(z.enum(GROUP_BY_DIMENSIONS)) });
 export const resourceTypesEnumSchema = z.object({ values: z.array(z.enum(RESOURCE_TYPES)) });
@@ -132,7 +132,7 @@ export const billingDimensionsEnumSchema = z.object({
   ),
 });
 /** A billing dimension, what it belongs to, and the unit of its usage. */
-export type BillingDimensionAnswer = z.output<typeof billingDimensionsEnumSchema>['values'][number];
+export type BillingDimensionResponse = z.output<typeof billingDimensionsEnumSchema>['values'][number];
 
 export const eventRevisionSchema = z.object({
   timestamp: instant(),
@@ -173,7 +173,7 @@ export const eventSchema = z.extend(eventRevisionSchema, {
   ),
 });
 /** An event as it counts now. */
-export type EventAnswer = z.output<typeof eventSchema>;
+export type EventResponse = z.output<typeof eventSchema>;
 
 export const eventPageSchema = z.object({
   data: described(z.array(eventSchema), 'By UTC hour, then by id.'),
@@ -192,20 +192,20 @@ export const accountSchema = z.object({
   createdAt: z.optional(instant('When its first API key was created; left out for an account that only tokens name.')),
 });
 /** An account that the caller belongs to. */
-export type AccountAnswer = z.output<typeof accountSchema>;
+export type AccountResponse = z.output<typeof accountSchema>;
 
 /** GET /v0/accounts before lists were paginated. */
 export const accountArraySchema = z.array(accountSchema);
 /** GET /v0/accounts since then. */
 export const accountPageSchema = listPage(accountSchema);
 
-export const errorAnswerSchema = z.object({
+export const errorResponseSchema = z.object({
   code: wholeNumber({ minimum: 400, maximum: 599, description: 'The HTTP status.' }),
   error: described(z.string(), { description: 'A stable word to branch on.', pattern: '^[a-z]+(_[a-z]+)*$' }),
   message: described(z.string(), 'How to fix the request.'),
   details: described(
     z.optional(z.array(z.record(z.string(), z.string()))),
-    'Each fault, such as `{parameter, message}`.',
+    'Each error, such as `{parameter, message}`.',
   ),
   requestId: described(z.string(), 'Quote it when asking for help. Also in the header X-Request-Id.'),
 });
@@ -226,7 +226,7 @@ export const apiKeySchema = z.object({
   revoked: z.boolean(),
 });
 /** A key of a service account, without its text. */
-export type ApiKeyAnswer = z.output<typeof apiKeySchema>;
+export type ApiKeyResponse = z.output<typeof apiKeySchema>;
 
 /** The list before lists were paginated. */
 export const apiKeyArraySchema = z.array(apiKeySchema);
@@ -237,4 +237,4 @@ export const createdApiKeySchema = z.extend(apiKeySchema, {
   key: described(z.string(), 'The key itself. It is shown this once, and kept only as a hash.'),
 });
 /** A new key, the only time that it is shown. */
-export type CreatedApiKeyAnswer = z.output<typeof createdApiKeySchema>;
+export type CreatedApiKeyResponse = z.output<typeof createdApiKeySchema>;

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import type { AccountAnswer } from '@meterline/client';
+import type { AccountResponse } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command.js';
 import { openClient, withApi, withClientErrors } from '../connections/api.js';
@@ -131,7 +131,7 @@ function placeOf(setting: Setting | undefined): Pick<Setting, 'kind' | 'source'>
   return setting ? { kind: setting.kind, source: setting.source } : null;
 }
 
-const COLUMNS: readonly ItemColumn<AccountAnswer>[] = [
+const COLUMNS: readonly ItemColumn<AccountResponse>[] = [
   { heading: 'ACCOUNT', cell: ({ id }) => id, least: 8 },
   { heading: 'NAME', cell: ({ name }) => name, least: 8 },
   { heading: 'ROLE', cell: ({ role }) => role },

@@ -1,12 +1,12 @@
 /** Alerts of an account, over the API: admins write them, members read them. */
 import { ALERT_MEASURES, ALERT_PERIODS, alertAmountText, MAX_THRESHOLD } from '@meterline/catalog';
-import type { AlertAnswer, AlertChangeBody, AlertWithSecretAnswer, DeliveryAnswer } from '@meterline/client';
+import type { AlertChangeBody, AlertResponse, AlertWithSecretResponse, DeliveryResponse } from '@meterline/client';
 import { type Command, Option } from 'commander';
 import { type CommandContext, printResult } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { usageError } from '../failure.js';
 import { type JsonFlag, nameOf, wholeNumber, withApiFlags, withJson } from '../flags.js';
-import { requireAnswer } from '../input.js';
+import { requireConfirmation } from '../input.js';
 import { type FilterFlags, withFilters } from '../metrics/query.js';
 import { fieldLines, type ItemColumn, printable, printList } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
@@ -26,7 +26,7 @@ interface Call<Flags extends AlertsFlags = AlertsFlags> extends AccountSession {
   readonly id: string;
 }
 
-const COLUMNS: readonly ItemColumn<AlertAnswer>[] = [
+const COLUMNS: readonly ItemColumn<AlertResponse>[] = [
   { heading: 'ALERT', cell: ({ id }) => id },
   { heading: 'NAME', cell: ({ name }) => name, least: 8 },
   { heading: 'OF', cell: subjectOf, least: 8 },
@@ -34,7 +34,7 @@ const COLUMNS: readonly ItemColumn<AlertAnswer>[] = [
   { heading: 'THRESHOLDS', cell: ({ thresholds }) => percents(thresholds) },
   { heading: 'FIRED', cell: ({ fired }) => percents(fired.map(({ threshold }) => threshold)) || '-' },
 ];
-const DELIVERY_COLUMNS: readonly ItemColumn<DeliveryAnswer>[] = [
+const DELIVERY_COLUMNS: readonly ItemColumn<DeliveryResponse>[] = [
   { heading: 'DELIVERY', cell: ({ id }) => id },
   { heading: 'CREATED', cell: ({ createdAt }) => createdAt },
   { heading: 'OF', cell: ({ payload: { data } }) => (data.threshold === undefined ? 'test' : `${data.threshold}%`) },
@@ -146,7 +146,7 @@ async function updateAlert(call: Call<ChangeFlags>): Promise<void> {
 
 async function deleteAlert({ context, flags, client, account, id }: Call<AlertsFlags & { yes?: boolean }>) {
   const { name } = await client.alerts.get(account, id);
-  if (!flags.yes) await requireAnswer(context, `Delete the alert ${printable(name)} for good? Type yes:`, 'yes');
+  if (!flags.yes) await requireConfirmation(context, `Delete the alert ${printable(name)} for good? Type yes:`, 'yes');
   await client.alerts.delete(account, id);
   printResult(context, flags.json, { id, deleted: true }, `Deleted ${id}.`);
 }
@@ -162,7 +162,7 @@ async function listDeliveries(call: Call<AlertsFlags & { redeliver?: string }>):
 }
 
 /** With its secret, where it has just been given one. */
-function print({ context, flags }: Call, alert: AlertWithSecretAnswer): void {
+function print({ context, flags }: Call, alert: AlertWithSecretResponse): void {
   const { id, name, amount, thresholds, fired, url, createdAt, updatedAt, secret } = alert;
   const lines = fieldLines([
     ['id', id],
@@ -182,12 +182,12 @@ function print({ context, flags }: Call, alert: AlertWithSecretAnswer): void {
   printResult(context, flags.json, alert, [...lines, ...end].join('\n'));
 }
 
-function printDeliveries({ context, flags }: Call, items: readonly DeliveryAnswer[]): void {
+function printDeliveries({ context, flags }: Call, items: readonly DeliveryResponse[]): void {
   printList(context, flags, { columns: DELIVERY_COLUMNS, items, none: 'Nothing was sent yet.' });
 }
 
 /** `cost of a month, workspace=production`. */
-function subjectOf({ measure, period, filters }: AlertAnswer): string {
+function subjectOf({ measure, period, filters }: AlertResponse): string {
   const values = Object.entries(filters).flatMap(([name, value]) => [value].flat().map((each) => `${name}=${each}`));
   return [`${measure} of a ${period}`, ...values].join(', ');
 }

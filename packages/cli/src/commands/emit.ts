@@ -136,8 +136,8 @@ async function emitLines(
   };
   try {
     for await (const line of jsonLines(input)) {
-      if ('fault' in line) {
-        tally.reject(line.number, line.fault);
+      if ('problem' in line) {
+        tally.reject(line.number, line.problem);
         continue;
       }
       batch.push(line);

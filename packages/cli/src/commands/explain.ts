@@ -61,7 +61,7 @@ export function addExplain(command: Command, context: CommandContext): void {
     )
     .option(
       '--cursor <cursor>',
-      'the page of this cursor, meta.nextCursor of an answer; with its window, by --from and --to',
+      'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
     )
     .option('--json', "print the API's answer as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)

@@ -61,7 +61,9 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
     throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
   await withAccount(context, flags, async (session) => {
     const signal = context.interruption();
-    const cost = await writeWhole(context, flags.output, (draft) => writeMonth(context, flags, session, draft, signal));
+    const cost = await writeWhole(context, flags.output, (tempFile) =>
+      writeMonth(context, flags, session, tempFile, signal),
+    );
     say(context, `The rows add up to ${formatUsdExact(cost)}.`);
   });
 }
@@ -71,14 +73,14 @@ async function writeMonth(
   context: CommandContext,
   { month, resolution, provider, format }: FocusFlags,
   { client, account }: AccountSession,
-  draft: FileHandle,
+  tempFile: FileHandle,
   signal: AbortSignal,
 ): Promise<DecimalText> {
   const progress = new PageProgress(context, 'row');
   const open = async () => {
     progress.restart();
-    await draft.truncate();
-    const sink = await OPEN[format](draft);
+    await tempFile.truncate();
+    const sink = await OPEN[format](tempFile);
     const write = (charges: readonly FocusCharge[]) => {
       progress.page(charges.length);
       return sink.write(charges);
@@ -100,11 +102,11 @@ async function writeMonth(
 }
 
 const OPEN = {
-  csv: async (draft: FileHandle) => {
-    await draft.appendFile(focusCsvHeading());
-    const write = (charges: readonly FocusCharge[]) => draft.appendFile(focusCsvLines(charges));
+  csv: async (tempFile: FileHandle) => {
+    await tempFile.appendFile(focusCsvHeading());
+    const write = (charges: readonly FocusCharge[]) => tempFile.appendFile(focusCsvLines(charges));
     return { write, finish: async () => undefined };
   },
   // Its writer is loaded by those who use it.
-  parquet: async (draft: FileHandle) => (await import('../output/parquet.js')).openParquet(draft),
+  parquet: async (tempFile: FileHandle) => (await import('../output/parquet.js')).openParquet(tempFile),
 };

@@ -4,8 +4,8 @@ import { type CommandContext, say } from '../command.js';
 import { withAccount, withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES, usageError } from '../failure.js';
 import { wholeNumber, withApiFlags } from '../flags.js';
-import { printCsv, printJson, printTable, type Request, readTable } from '../metrics/answer.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
+import { printCsv, printJson, printTable, type Request, readTable } from '../metrics/response.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags {
@@ -38,7 +38,7 @@ export function addMetrics(command: Command, context: CommandContext): void {
   );
   withQuery(withApiFlags(command))
     .option('--all', 'read every page, not only the first')
-    .option('--json', "print the API's answer as it is; with --all or --compare one answer a line")
+    .option('--json', "print the API's answer as it is; with --all or --compare one response a line")
     .option('--csv', 'print CSV, safe to open in a spreadsheet')
     .option('--series', 'with --csv: a line for each bucket of each group')
     .option('--exact', 'every digit of every amount in the table')
@@ -121,15 +121,15 @@ export async function watch(context: Terminal, { seconds, signal, isOnScreen, re
   if (isOnScreen) stdout.write(ENTER);
   try {
     while (!signal.aborted) {
-      let fault: string | undefined;
+      let problem: string | undefined;
       try {
         last = await read();
       } catch (error) {
         if (!(error instanceof CommandError) || error.exitCode !== EXIT_CODES.unavailable) throw error;
-        fault = error.message;
+        problem = error.message;
       }
-      if (isOnScreen) draw(context, last, fault, seconds);
-      else if (fault !== undefined) say(context, `meterline: ${fault}; asking again in ${seconds} s`);
+      if (isOnScreen) draw(context, last, problem, seconds);
+      else if (problem !== undefined) say(context, `meterline: ${problem}; asking again in ${seconds} s`);
       else stdout.write(last);
       await delay(seconds * 1_000, undefined, { signal });
     }
@@ -141,9 +141,9 @@ export async function watch(context: Terminal, { seconds, signal, isOnScreen, re
 }
 
 /** Written over what stands there, line by line, so that nothing flickers; what does not fit is counted. */
-function draw({ stdout, now }: Terminal, text: string, fault: string | undefined, seconds: number): void {
+function draw({ stdout, now }: Terminal, text: string, problem: string | undefined, seconds: number): void {
   const time = now().toISOString().slice(11, 19);
-  const state = fault === undefined ? `as of ${time} UTC` : `${time} UTC: ${fault.split('\n', 1)[0]}`;
+  const state = problem === undefined ? `as of ${time} UTC` : `${time} UTC: ${problem.split('\n', 1)[0]}`;
   const lines = [`Every ${seconds} s, ${state}. Ctrl-C ends.`, '', ...text.trimEnd().split('\n')];
   const height = stdout.rows ?? lines.length;
   const shown =

@@ -123,7 +123,7 @@ interface UsageItem {
   readonly billingDimension: BillingDimension;
   /** Scaled by 10^9. */
   readonly usage: bigint;
-  /** When it is used; undefined: at the time of the question. */
+  /** When it is used; undefined: at the time of the query. */
   readonly timestamp: EpochMs | undefined;
   readonly account: string | undefined;
 }
@@ -195,7 +195,7 @@ async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerat
   try {
     for await (const line of jsonLines(input)) {
       const place = `${name}:${line.number}`;
-      if ('fault' in line) throw new CommandError(`${place}: ${line.fault}`);
+      if ('problem' in line) throw new CommandError(`${place}: ${line.problem}`);
       yield usageItem(line.object, place);
     }
   } finally {
@@ -244,8 +244,8 @@ function usageArgument(text: string): UsageItem | undefined {
 function usageItem(object: object, place: string, exitCode?: ExitCode): UsageItem | undefined {
   const line = usageLine.safeParse(object);
   if (!line.success) {
-    const faults = line.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-    throw new CommandError(`${place}: ${faults.join('; ')}`, exitCode);
+    const problems = line.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+    throw new CommandError(`${place}: ${problems.join('; ')}`, exitCode);
   }
   const { billingDimension, timestamp, accountId: account } = line.data;
   if (line.data.void) return undefined;

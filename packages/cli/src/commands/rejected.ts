@@ -22,6 +22,7 @@ import {
   discardRejections,
   formatRejectionId,
   type KeptRejection,
+  outcome,
   parseRejectionId,
   type RejectionSelection,
   type ReplayOptions,
@@ -30,7 +31,6 @@ import {
   type SettlementOptions,
   selectNow,
   sendableRejections,
-  verdict,
 } from '../operations/rejections.js';
 import { type Edits, parseEdit } from '../operations/resendable.js';
 import { type ItemColumn, itemRows, printable, textTable } from '../output/table.js';
@@ -57,11 +57,11 @@ interface ReplayFlags extends RedisFlags, SelectionFlags {
 }
 
 const MAX_LIMIT = 100_000;
-const REPLAY_COLUMNS: readonly ItemColumn<{ id: string; account: string; reason: string; verdict: string }>[] = [
+const REPLAY_COLUMNS: readonly ItemColumn<{ id: string; account: string; reason: string; outcome: string }>[] = [
   { heading: 'ID', cell: ({ id }) => id },
   { heading: 'ACCOUNT', cell: ({ account }) => account },
   { heading: 'REJECTED FOR', cell: ({ reason }) => reason },
-  { heading: 'NOW', cell: ({ verdict: now }) => now },
+  { heading: 'NOW', cell: ({ outcome: now }) => now },
 ];
 const RESUMABLE = 'What is not done yet is still there: run the same command again.';
 
@@ -173,7 +173,7 @@ interface Selected extends Omit<SettlementOptions, 'signal'> {
 async function withSelected(
   context: CommandContext,
   flags: ClickHouseFlags,
-  asked: RejectionSelection,
+  requested: RejectionSelection,
   stay: string,
   work: (selected: Selected) => Promise<void>,
 ): Promise<void> {
@@ -184,16 +184,16 @@ async function withSelected(
     say(context, `${one.id} stays: ${one.why}`);
   };
   await withShards(context, flags, async (shards) => {
-    await work({ shards, ...(await selectNow(shards.whole, asked)), kept, onKept });
+    await work({ shards, ...(await selectNow(shards.whole, requested)), kept, onKept });
   });
   if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} ${stay}`);
 }
 
 async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
-  const asked = selectionOf(ids, flags, context.now());
+  const requested = selectionOf(ids, flags, context.now());
   const edits = editsOf(flags);
-  requireIdentities(asked, edits);
-  await withSelected(context, flags, asked, 'could not be sent and stay where they are', async (selected) => {
+  requireIdentities(requested, edits);
+  await withSelected(context, flags, requested, 'could not be sent and stay where they are', async (selected) => {
     const { found, kept } = selected;
     if (flags.dryRun) return printReplay(context, flags, { ...selected, edits });
     let replayed = 0;
@@ -238,7 +238,7 @@ async function printReplay(
       for await (const resends of sendableRejections({ ...options, signal })) {
         for (const resend of resends) {
           const { id, account, reason } = describeRejection(resend.rejection);
-          found.push({ id, account, reason, verdict: verdict(resend, now, closedBefore), ...dataOf(resend) });
+          found.push({ id, account, reason, outcome: outcome(resend, now, closedBefore), ...dataOf(resend) });
         }
       }
       return found;
@@ -255,8 +255,8 @@ async function printReplay(
 }
 
 async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
-  const asked = selectionOf(ids, flags, context.now());
-  await withSelected(context, flags, asked, 'stay, because others refer to them', async (selected) => {
+  const requested = selectionOf(ids, flags, context.now());
+  await withSelected(context, flags, requested, 'stay, because others refer to them', async (selected) => {
     const { found, kept } = selected;
     const rejections = counted(found, 'rejection');
     if (flags.dryRun) {

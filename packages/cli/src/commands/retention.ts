@@ -5,7 +5,7 @@ import { type CommandContext, formatCount, printResult, say, sayProgress } from 
 import { withShards } from '../connections/servers.js';
 import { usageError } from '../failure.js';
 import { type JsonFlag, monthOf, monthText, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
-import { requireAnswer } from '../input.js';
+import { requireConfirmation } from '../input.js';
 import { operate } from '../operations/operation.js';
 import {
   closeMonths,
@@ -137,7 +137,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     await requireSealed(shards, until);
     if (flags.dryRun) return print(`Months before ${monthText(until)} would be closed. Nothing was changed.`);
     const question = `Reject events before ${monthText(until)} from now on? Type yes:`;
-    if (!flags.yes) await requireAnswer(context, question, 'yes');
+    if (!flags.yes) await requireConfirmation(context, question, 'yes');
     const closed = await closeMonths(shards, until);
     const text = `Months before ${monthText(closed)} are closed. Every worker knows within seconds.`;
     printResult(context, flags.json, { closedBefore: formatTimestamp(closed) }, text);

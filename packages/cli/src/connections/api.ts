@@ -85,9 +85,9 @@ export async function withClientErrors<T>(access: ServerAccess, work: () => Prom
 function refusal({ key, server }: ServerAccess, error: MeterlineError): CommandError {
   const { code, message, requestId, status } = error;
   const request = requestId === undefined ? '' : `, request ${requestId}`;
-  const place = server ? ` (from the ${server}, key from ${key?.source})` : '';
+  const target = server ? ` (from the ${server}, key from ${key?.source})` : '';
   const hint = status === 403 || !server ? hintOn(error, key) : '';
-  return new CommandError(`${message} (${status} ${code}${request})${place}${hint}`, exitCodeOf(error), {
+  return new CommandError(`${message} (${status} ${code}${request})${target}${hint}`, exitCodeOf(error), {
     cause: error,
   });
 }
@@ -117,8 +117,8 @@ function exitCodeOf({ code, status }: MeterlineError): ExitCode {
 
 function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
   const reason = reasonOf(error.cause);
-  const place = `the ${server ?? 'API'} at ${url.value} (from ${url.source})`;
-  const text = reason === undefined ? error.message : `cannot reach ${place}: ${reason}; is it running?`;
+  const target = `the ${server ?? 'API'} at ${url.value} (from ${url.source})`;
+  const text = reason === undefined ? error.message : `cannot reach ${target}: ${reason}; is it running?`;
   return new CommandError(text, EXIT_CODES.unavailable, { cause: error });
 }
 
@@ -129,7 +129,7 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 /**
- * A fetch that says of each attempt, retries included: method, path, status, the time until the answer was read, its size and
+ * A fetch that says of each attempt, retries included: method, path, status, the time until the response was read, its size and
  * request id, and when it began, in milliseconds since the process did. Nothing of the headers that were sent: the key is
  * among them.
  */
@@ -137,19 +137,19 @@ function describedFetch(say: (line: string) => void): Fetch {
   return async (url, init) => {
     const begun = performance.now();
     const { pathname, search } = new URL(url);
-    const asked = `${init.method} ${pathname}${search}`;
+    const requested = `${init.method} ${pathname}${search}`;
     const took = () =>
       `in ${formatCount(Math.round(performance.now() - begun))} ms (${formatCount(Math.round(begun))} ms after the start)`;
     try {
-      const answer = await fetch(url, init);
-      const text = await answer.text();
-      const { ok, status, headers } = answer;
+      const response = await fetch(url, init);
+      const text = await response.text();
+      const { ok, status, headers } = response;
       const id = headers.get('x-request-id') ?? 'none';
-      say(`${asked}: ${status} ${took()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
+      say(`${requested}: ${status} ${took()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
       return { ok, status, headers, text: async () => text };
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined;
-      say(`${asked}: no answer ${took()}: ${reasonOf(error) ?? cause ?? error}`);
+      say(`${requested}: no response ${took()}: ${reasonOf(error) ?? cause ?? error}`);
       throw error;
     }
   };

@@ -34,10 +34,10 @@ import {
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A migration may rewrite data. */
 const STATEMENT_TIMEOUT_MS = 600_000;
-/** A Redis that stays silent for this long while it owes an answer counts as gone. */
+/** A Redis that stays silent for this long while it owes a response counts as gone. */
 const SILENCE_TIMEOUT_MS = 30_000;
 /** Until replicas and the disk have a job. */
-const ANSWER_WITHIN_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 
 /**
  * What a warehouse needs to know, after a check that ClickHouse answers and lets us in.
@@ -87,15 +87,15 @@ function isServerFailure(error: unknown): boolean {
 
 /** The failure of a statement or a connection, as one line that names the server. */
 export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
-  const place = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
+  const target = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
   const isSlow = message === `no response within ${STATEMENT_TIMEOUT_MS} ms`;
   const text = {
-    refused: `${place} refuses (as user ${user}): ${message}`,
-    foreign: `${place} does not answer as ClickHouse does${message && `: ${message}`}`,
+    refused: `${target} refuses (as user ${user}): ${message}`,
+    foreign: `${target} does not answer as ClickHouse does${message && `: ${message}`}`,
     away: isSlow
-      ? `${place} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
-      : `cannot reach ${place}: ${systemErrorCode(cause)}; is it running?`,
+      ? `${target} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
+      : `cannot reach ${target}: ${systemErrorCode(cause)}; is it running?`,
   }[clickHouseFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }
@@ -118,7 +118,7 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
     reason = moreInformative(reason, error);
   });
   const connectDeadline = setTimeout(() => {
-    reason ??= new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1000} s`);
+    reason ??= new Error(`no response within ${CONNECT_TIMEOUT_MS / 1000} s`);
     redis.disconnect();
   }, CONNECT_TIMEOUT_MS);
   try {
@@ -155,7 +155,7 @@ export async function withQueue<T>(
   work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
   const address = await settings.redisUrl(flags);
-  const durability = { replicas: parseRedisUrl(address.value).replicas, withinMs: ANSWER_WITHIN_MS };
+  const durability = { replicas: parseRedisUrl(address.value).replicas, withinMs: RESPONSE_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
     const { queueTelemetry: telemetry } = await tracing();
     const prefix = settings.queuePrefix(flags);
@@ -195,9 +195,9 @@ const disksReached = z.tuple([z.number(), z.number()]);
  */
 async function requireWritten(redis: RedisClient): Promise<void> {
   if (!reportsItsDisk(await redis.info('server'), await redis.info('persistence'))) return;
-  const [local] = disksReached.parse(await redis.call('WAITAOF', 1, 0, ANSWER_WITHIN_MS));
+  const [local] = disksReached.parse(await redis.call('WAITAOF', 1, 0, RESPONSE_TIMEOUT_MS));
   if (local === 1) return;
-  throw new CommandError(`Redis has not written to its disk within ${ANSWER_WITHIN_MS / 1000} s; try again later`);
+  throw new CommandError(`Redis has not written to its disk within ${RESPONSE_TIMEOUT_MS / 1000} s; try again later`);
 }
 
 /** @param server, persistence the sections of INFO. Source: Redis documentation, WAITAOF */
@@ -208,12 +208,12 @@ export function reportsItsDisk(server: string, persistence: string): boolean {
 }
 
 function redisFailure({ value, source }: Setting, cause: unknown): CommandError {
-  const place = `Redis at ${displayUrl(value)} (from ${source})`;
+  const target = `Redis at ${displayUrl(value)} (from ${source})`;
   const message = cause instanceof Error ? cause.message : String(cause);
   const text = {
-    refused: `${place} refuses: ${message}`,
+    refused: `${target} refuses: ${message}`,
     foreign: `what answers at ${displayUrl(value)} (from ${source}) is not Redis`,
-    away: `cannot reach ${place}: ${systemErrorCode(cause) ?? message}; is it running?`,
+    away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; is it running?`,
   }[redisFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }

@@ -113,14 +113,14 @@ function entry(resourceName: string, cost: string, costs: readonly string[]): Me
 }
 
 function report(entries: readonly MetricsEntry[], totalCost: string): Report {
-  const answer = {
+  const response = {
     startTime: '2025-10-01T00:00:00Z',
     endTime: '2025-10-01T12:00:00Z',
     resolution: 'hourly',
     summary: { totalCost: decimalText(totalCost) },
     meta: { hasMore: false, nextCursor: '' },
   } as const;
-  return { account: 'acme', groupBy: ['resource_name'], hidesWorkspace: false, answer, entries, before: undefined };
+  return { account: 'acme', groupBy: ['resource_name'], hidesWorkspace: false, response, entries, before: undefined };
 }
 
 const HALF_DAY = ['1', '2', '3', '4', '5', '6', '7', '8', '0', '0', '0', '0'];

@@ -51,7 +51,7 @@ export function withWindow(command: Command): Command {
 }
 
 /** A window as it is meant, and the part of it that is asked for. */
-export interface AskedWindow {
+export interface RequestedWindow {
   /** The whole period: of the present month or day, also what is still to come. */
   readonly whole: Window;
   /** The calendar months that it is meant as; undefined for any other window. */
@@ -59,12 +59,12 @@ export interface AskedWindow {
   readonly sent: WindowQuery;
   /** Of the whole period, so that a month has days from its first day on. */
   readonly resolution: Resolution;
-  /** The present, to the second: milliseconds of the clock would only make the answer harder to read. */
+  /** The present, to the second: milliseconds of the clock would only make the response harder to read. */
   readonly asOf: EpochMs;
 }
 
 /** @throws CommandError when the flags contradict each other */
-export function windowOf(flags: WindowFlags, now: Date): AskedWindow {
+export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   const asOf = Math.floor(now.getTime() / 1_000) * 1_000;
   const { whole, isNamed } = wholeWindow(flags, asOf);
   if (whole.startTime >= whole.endTime) {
@@ -93,9 +93,9 @@ function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { 
 }
 
 /** @throws CommandError for a cursor with a window that ends now, and so is another a second later */
-export function requireWindowOf(cursor: string | undefined, { sent, asOf }: AskedWindow): void {
+export function requireWindowOf(cursor: string | undefined, { sent, asOf }: RequestedWindow): void {
   if (cursor === undefined || sent.endTime !== formatTimestamp(asOf)) return;
-  throw usageError('--cursor needs the window of its answer: --from its startTime and --to its endTime');
+  throw usageError('--cursor needs the window of its response: --from its startTime and --to its endTime');
 }
 
 function timesOf({ startTime, endTime }: Window) {
@@ -220,7 +220,7 @@ export function withQuery(command: Command): Command {
     )
     .option(
       '--cursor <cursor>',
-      'the page of this cursor, meta.nextCursor of an answer; with its window, by --from and --to',
+      'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
     );
 }
 

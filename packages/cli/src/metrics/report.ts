@@ -1,4 +1,4 @@
-/** An answer as a table for people: a row for each group, and what was not read as a row of its own, so that it adds up. */
+/** A response as a table for people: a row for each group, and what was not read as a row of its own, so that it adds up. */
 import {
   approximateDecimal,
   canonicalGroupBy,
@@ -21,7 +21,7 @@ import {
   sumDecimals,
   ZERO,
 } from '@meterline/catalog';
-import { ALL_ACCOUNTS, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
+import { ALL_ACCOUNTS, type MetricsEntry, type MetricsResponse } from '@meterline/client';
 import { type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
 
 export interface Report {
@@ -30,7 +30,7 @@ export interface Report {
   /** Groups do not show their workspace, because the caller is a member. */
   readonly hidesWorkspace: boolean;
   /** A page; its summary is that of the whole window. */
-  readonly answer: Omit<MetricsAnswer, 'data'>;
+  readonly response: Omit<MetricsResponse, 'data'>;
   /** Of all pages that were read. */
   readonly entries: readonly MetricsEntry[];
   /** What the window is compared with; undefined: with nothing. */
@@ -39,7 +39,7 @@ export interface Report {
 
 /** The time before. */
 export interface Before {
-  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'summary'>;
+  readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
   /** `4 weeks earlier`. */
   readonly distance: string;
   /** The groups of then, by `groupKey`; those that are not here cost nothing. */
@@ -65,20 +65,20 @@ const FIELD_HEADING = {
 } as const satisfies Record<MetricsField, string>;
 
 export function reportText(report: Report, { width, style, isExact }: ReportLayout): string {
-  const { account, groupBy, answer, entries, before } = report;
-  const { startTime, endTime, resolution } = answer;
+  const { account, groupBy, response, entries, before } = report;
+  const { startTime, endTime, resolution } = response;
   const name = account === ALL_ACCOUNTS ? 'All accounts' : account;
   const heading = [style.strong(`${name}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
-  if (before) heading.push(`Before: ${before.answer.startTime} to ${before.answer.endTime}, ${before.distance}`);
-  if (entries.length === 0 && (!before || before.answer.summary.totalCost === ZERO)) {
+  if (before) heading.push(`Before: ${before.response.startTime} to ${before.response.endTime}, ${before.distance}`);
+  if (entries.length === 0 && (!before || before.response.summary.totalCost === ZERO)) {
     return [...heading, '', 'Nothing was used in this window.'].join('\n');
   }
   const widthOf = (table: Table) => tableWidth(table.columns, table.rows(LEAST_TREND));
   let table = tableOf(report, shownFields(report), isExact);
   // On a narrow terminal, fields that nobody asked for are left out before names are cut.
   if (width !== undefined && widthOf(table) > width) {
-    const asked = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
-    table = tableOf(report, asked, isExact);
+    const requested = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
+    table = tableOf(report, requested, isExact);
   }
   const room = width === undefined ? MOST_TREND : width - widthOf(table) + LEAST_TREND;
   const buckets = entries[0]?.timeseries.length ?? 0;
@@ -95,8 +95,8 @@ function shownFields({ groupBy, hidesWorkspace }: Report): MetricsField[] {
 /** The width of the sparklines depends on the rest. */
 type Table = ReturnType<typeof tableOf>;
 
-function tableOf({ groupBy, answer, entries, before }: Report, fields: readonly MetricsField[], isExact: boolean) {
-  const { totalCost } = answer.summary;
+function tableOf({ groupBy, response, entries, before }: Report, fields: readonly MetricsField[], isExact: boolean) {
+  const { totalCost } = response.summary;
   const hasUsage = showsUsage(groupBy);
   const amount = isExact ? formatUsdExact : formatUsd;
   const beforeOf = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost ?? ZERO;
@@ -124,7 +124,7 @@ function tableOf({ groupBy, answer, entries, before }: Report, fields: readonly 
     cells: [label, ...fields.slice(1).map(() => ''), ...money(cost, costBefore)],
     isStrong: label === 'Total',
   });
-  const totalBefore = before?.answer.summary.totalCost ?? ZERO;
+  const totalBefore = before?.response.summary.totalCost ?? ZERO;
   const unread = subtractDecimals(totalCost, sumDecimals(entries.map((entry) => entry.summary.cost)));
   const unreadBefore = subtractDecimals(totalBefore, sumDecimals(entries.map(beforeOf)));
   const hasOthers = unread !== ZERO || unreadBefore !== ZERO;

@@ -61,18 +61,24 @@ function versionAboveTheTruth(account: string): string {
 }
 
 /** The account's two days, from rollup rows and from the events alone. */
-async function answers(accountId: string) {
+async function responses(accountId: string) {
   const { hourly, daily } = await readWatermarks(database.warehouse);
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
   const ask = (rollups?: ReadableRollups) => {
-    const question = { accounts: [accountId], window, filters: {}, limit: 100, ...(rollups && { rollups }) } as const;
+    const metricsQuery = {
+      accounts: [accountId],
+      window,
+      filters: {},
+      limit: 100,
+      ...(rollups && { rollups }),
+    } as const;
     return Promise.all([
-      readMetrics(database.warehouse, { ...question, resolution: 'hourly', groupBy: ['workspace'] }),
-      readMetrics(database.warehouse, { ...question, resolution: 'daily', groupBy: ['resource_uuid'] }),
+      readMetrics(database.warehouse, { ...metricsQuery, resolution: 'hourly', groupBy: ['workspace'] }),
+      readMetrics(database.warehouse, { ...metricsQuery, resolution: 'daily', groupBy: ['resource_uuid'] }),
     ]);
   };
   // Rollup rows do not tell which blocks their events came from.
-  const truth = (await ask()).map((answer) => ({ ...answer, mark: { ...answer.mark, newest_block: '0' } }));
+  const truth = (await ask()).map((response) => ({ ...response, mark: { ...response.mark, newest_block: '0' } }));
   return { rollups: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] }), truth };
 }
 
@@ -105,11 +111,11 @@ describe('an audit', () => {
     const { differences } = await audit({ repair: false });
     expect(new Set(differences.map((each) => each.part))).toEqual(new Set(parts));
     expect((await audit({ repair: true })).stillDifferent).toEqual([]);
-    const { rollups, truth } = await answers('acme');
+    const { rollups, truth } = await responses('acme');
     expect(rollups).toEqual(truth);
   });
 
-  it('leaves out rollup rows whose hours are dirty, which no question reads, and finds what is wrong beside them', async () => {
+  it('leaves out rollup rows whose hours are dirty, which no query reads, and finds what is wrong beside them', async () => {
     await storeEvents(database.warehouse, [event({ accountId: 'globex', at: '2025-10-01T00:00:00Z', cost: '5' })]);
     expect((await audit({ repair: true })).differences).toEqual([]);
     await damage(
@@ -120,7 +126,7 @@ describe('an audit', () => {
     expect(differences.map(({ grain, bucket }) => [grain, (bucket - day) / 3_600_000])).toEqual([['hourly', 29]]);
     await recomputeAll(database.warehouse);
     expect((await audit({ repair: true })).stillDifferent).toEqual([]);
-    const { rollups, truth } = await answers('globex');
+    const { rollups, truth } = await responses('globex');
     expect(rollups).toEqual(truth);
   });
 
@@ -145,7 +151,7 @@ describe('an audit', () => {
     const { differences, stillDifferent } = await audit({ repair: true });
     const changed = new Set(differences.map((each) => each.accountId));
     expect([changed, stillDifferent]).toEqual([new Set(['acme', 'ghost']), []]);
-    const { rollups, truth } = await answers('acme');
+    const { rollups, truth } = await responses('acme');
     expect(rollups).toEqual(truth);
     // The rollup row goes on with late events.
     await store([event({ cost: '7' })]);
@@ -157,7 +163,7 @@ describe('an audit', () => {
     await storeEvents(database.warehouse, [event({ at: '2025-10-01T10:00:00Z' })]);
     expect((await audit({ repair: true })).stillDifferent).toEqual([]);
     await recomputeAll(database.warehouse);
-    const { rollups, truth } = await answers('acme');
+    const { rollups, truth } = await responses('acme');
     expect(rollups).toEqual(truth);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Compares the sealed rollup rows of a window with the events they come from, a day at a time, and repairs what differs. Rollup
- * rows that no question reads, because their hours are marked as dirty, are left out: a worker recomputes them. It cannot replace one whose
+ * rows that no query reads, because their hours are marked as dirty, are left out: a worker recomputes them. It cannot replace one whose
  * version is above the truth's, as a restored backup may have it, and clears the mark all the same: such a row is not left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -159,7 +159,7 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
   return found;
 }
 
-/** Whether questions read a rollup row of this grain: not if its hour is dirty, or an hour of its day. */
+/** Whether queries read a rollup row of this grain: not if its hour is dirty, or an hour of its day. */
 function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupKey) => boolean {
   const length = GRAIN_MS[grain];
   const nameOf = ({ accountId, bucket }: RollupKey) => `${bucket - (bucket % length)} ${accountId}`;

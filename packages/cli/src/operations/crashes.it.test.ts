@@ -131,8 +131,8 @@ const BOOK = new PriceBook({
 
 async function costOfAll(accountId: string): Promise<string> {
   const accounts = [accountId];
-  const question = { accounts, window: WINDOW, resolution: 'daily', groupBy: [], filters: {}, limit: 1 } as const;
-  return (await readMetrics(database.warehouse, question)).totals.cost;
+  const query = { accounts, window: WINDOW, resolution: 'daily', groupBy: [], filters: {}, limit: 1 } as const;
+  return (await readMetrics(database.warehouse, query)).totals.cost;
 }
 
 function audited(accountId: string) {

@@ -1,7 +1,7 @@
 /** What operators' commands have in common: they say what will change, ask, do it, show how far they are, and can be resumed. */
 import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
 import { CommandError } from '../failure.js';
-import { requireAnswer } from '../input.js';
+import { requireConfirmation } from '../input.js';
 
 /** How far an operation has come. Called with 0 done before the first step. */
 export type OnProgress = (done: number, total: number) => void;
@@ -25,7 +25,7 @@ export async function operate<Result>(
   { json }: { readonly json?: boolean },
   { confirm, work, label, describe, resume }: Operation<Result>,
 ): Promise<Result> {
-  if (confirm) await requireAnswer(context, confirm.question, confirm.answer);
+  if (confirm) await requireConfirmation(context, confirm.question, confirm.answer);
   const signal = context.interruption();
   let isUnderWay = false;
   let tenths = 0;

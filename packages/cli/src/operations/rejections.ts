@@ -169,7 +169,7 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
 }
 
 /** What the worker would say, except for the price and the storage, which only it knows. @param closedBefore events before are too old */
-export function verdict({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
+export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
   if (sendable.kind === 'jobs') return sendable.jobs.length === 1 ? 'a whole job' : `${sendable.jobs.length} jobs`;
   const checked = parseUsageEvent(sendable.event, now);
   if (!checked.ok) return `still ${checked.reason}: ${checked.message}`;

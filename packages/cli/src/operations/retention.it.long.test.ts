@@ -71,15 +71,15 @@ const bounds = async () => {
 };
 
 /** What every account gets for whole hours and days, from rollup rows. */
-async function answers() {
+async function responses() {
   const { hourly, daily } = await readWatermarks(warehouse);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] };
-  const questions = ACCOUNTS.flatMap((accountId) => [
+  const queries = ACCOUNTS.flatMap((accountId) => [
     { accounts: [accountId], resolution: 'hourly' as const, groupBy: ['workspace'] as const },
     { accounts: [accountId], resolution: 'monthly' as const, groupBy: ['resource_name', 'resource_uuid'] as const },
   ]);
-  const found = questions.map((question) =>
-    readMetrics(warehouse, { ...question, window: WINDOW, filters: {}, limit: 100, rollups }),
+  const found = queries.map((metricsQuery) =>
+    readMetrics(warehouse, { ...metricsQuery, window: WINDOW, filters: {}, limit: 100, rollups }),
   );
   return Promise.all(found);
 }
@@ -147,8 +147,8 @@ describe('closing months', () => {
 });
 
 describe('dropping the events of closed months', () => {
-  it('dropping leaves every answer about whole hours and days as it was, and a comparison changes nothing', async () => {
-    const before = await answers();
+  it('dropping leaves every response about whole hours and days as it was, and a comparison changes nothing', async () => {
+    const before = await responses();
     expect(before[0]?.totals.usage).toBe('17.000000007');
     await close(DECEMBER);
     await compareClosedMonths(options());
@@ -156,7 +156,7 @@ describe('dropping the events of closed months', () => {
     const dropped: number[] = [];
     await drop({ onDropped: ({ startTime }) => dropped.push(startTime) });
     expect([dropped, await months()]).toEqual([[OCTOBER, NOVEMBER], [DECEMBER]]);
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
     expect(await bounds()).toEqual([DECEMBER, DECEMBER, DECEMBER]);
   });
 
@@ -188,14 +188,14 @@ describe('dropping the events of closed months', () => {
     await close(NOVEMBER);
     await store();
     await drop();
-    const [first] = await answers();
+    const [first] = await responses();
     expect(first?.groups.map(({ values }) => values.workspace)).toContain('late');
   });
 
   it.each(LAST_RUNS)(
     'dropping is finished by the next call, wherever it dies (its last statement runs: %s)',
     async (runs) => {
-      const before = await answers();
+      const before = await responses();
       await close(DECEMBER);
       let died = 0;
       for (let at = 1; ; at += DEATHS.apart) {
@@ -206,7 +206,7 @@ describe('dropping the events of closed months', () => {
             return false;
           },
         );
-        expect(await answers()).toEqual(before);
+        expect(await responses()).toEqual(before);
         if (isDone) break;
         died += 1;
       }
@@ -235,7 +235,7 @@ describe('dropping the events of closed months', () => {
 
 describe('final rollup rows', () => {
   it('final rows are not replaced from the events that came too late, whatever their revisions', async () => {
-    const before = await answers();
+    const before = await responses();
     await close(NOVEMBER);
     await drop();
     const late = Array.from({ length: 3 }, () => pricedEvent({ timestamp: OCTOBER + 1, revision: 65_535 }));
@@ -246,14 +246,14 @@ describe('final rollup rows', () => {
     // Watermarks that were set back.
     await execute(warehouse, 'TRUNCATE TABLE rollup_watermarks');
     while (await sealNext([warehouse], SEALED_UNTIL));
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
     await execute(warehouse, 'OPTIMIZE TABLE usage_hourly FINAL');
     await execute(warehouse, 'OPTIMIZE TABLE usage_daily FINAL');
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
     // The next drop removes what nobody reads.
     await drop();
     expect(await months()).toEqual([NOVEMBER, DECEMBER]);
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
   });
 
   it('final rows have a version that no sum over events reaches, and days are those of their hours', async () => {

@@ -30,13 +30,13 @@ function typeOf(column: FocusColumn): Omit<SchemaElement, 'name'> {
   return { ...width, converted_type: 'DECIMAL', precision: DECIMAL_DIGITS, scale: column.scale };
 }
 
-/** A sink whose row groups go to the draft one by one, and are then forgotten. */
-export function openParquet(draft: FileHandle): FocusSink & { finish(): Promise<void> } {
+/** A sink whose row groups go to the temp file one by one, and are then forgotten. */
+export function openParquet(tempFile: FileHandle): FocusSink & { finish(): Promise<void> } {
   const bytes = new ByteWriter();
   const flush = async () => {
     const group = bytes.getBytes();
     bytes.index = 0;
-    await draft.appendFile(group);
+    await tempFile.appendFile(group);
   };
   const writer = new ParquetWriter({
     writer: Object.assign(bytes, { flush, finish: flush }),

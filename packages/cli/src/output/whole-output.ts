@@ -19,7 +19,7 @@ import { CommandError, systemErrorCode, usageError } from '../failure.js';
 export async function writeWhole<Result>(
   { stdout }: Pick<CommandContext, 'stdout'>,
   path: string | undefined,
-  produce: (draft: FileHandle) => Promise<Result>,
+  produce: (tempFile: FileHandle) => Promise<Result>,
 ): Promise<Result> {
   const found = path === undefined ? undefined : await existingFile(path);
   const target = found?.path ?? path;
@@ -100,7 +100,7 @@ export class PageProgress {
   /** The pages come again. */
   restart(): void {
     this.end();
-    if (this.#pages > 0) say(this.streams, 'The answer changed while its pages were read; reading it again.');
+    if (this.#pages > 0) say(this.streams, 'The response changed while its pages were read; reading it again.');
     [this.#pages, this.#items] = [0, 0];
   }
 

@@ -19,7 +19,7 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import type { MetricsAnswerBy } from '../grouping.js';
+import type { MetricsResponseBy } from '../grouping.js';
 
 /** A row for each day, or for each hour. */
 export const FOCUS_RESOLUTIONS = ['daily', 'hourly'] as const;
@@ -41,7 +41,7 @@ export interface FocusSetting {
 export const ADMIN_GROUPS = ['workspace', 'resource_name', 'billing_dimension'] as const;
 export const MEMBER_GROUPS = ['resource_name', 'billing_dimension'] as const;
 
-export type FocusPage = MetricsAnswerBy<typeof ADMIN_GROUPS> | MetricsAnswerBy<typeof MEMBER_GROUPS>;
+export type FocusPage = MetricsResponseBy<typeof ADMIN_GROUPS> | MetricsResponseBy<typeof MEMBER_GROUPS>;
 
 /** The charges of a page: none where nothing was used. Events that cost nothing are charges of 0. */
 export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusCharge[] {

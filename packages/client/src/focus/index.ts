@@ -12,8 +12,8 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import { MeterlineError } from '../answers.js';
 import type { MeterlineClient } from '../client.js';
+import { MeterlineError } from '../responses.js';
 import type { RequestOptions } from '../transport.js';
 import type { FocusCharge } from './charges.js';
 import {
@@ -36,7 +36,7 @@ export {
   focusCsvLines,
 } from './charges.js';
 
-export interface FocusQuestion {
+export interface FocusQuery {
   readonly account: string;
   /** The first instant of a UTC month, in epoch milliseconds. */
   readonly month: number;
@@ -79,8 +79,8 @@ export class FocusChanged extends Error {
 }
 
 /**
- * Writes every charge of the month once. Days are one answer, so they are of one moment. Hours are an answer for each week, the
- * week that is under way last, and when that is read the others must still cost what they did. If an answer changes while it is
+ * Writes every charge of the month once. Days are one response, so they are of one moment. Hours are a response for each week, the
+ * week that is under way last, and when that is read the others must still cost what they did. If a response changes while it is
  * read, all begins again with another sink, twice at most.
  *
  * @param open makes an empty sink; those that came before it are of no use any more
@@ -90,7 +90,7 @@ export class FocusChanged extends Error {
  */
 export async function exportFocus<Sink extends FocusSink>(
   client: MeterlineClient,
-  { account: id, month: startTime, resolution = 'daily', provider = DEFAULT_PROVIDER }: FocusQuestion,
+  { account: id, month: startTime, resolution = 'daily', provider = DEFAULT_PROVIDER }: FocusQuery,
   open: () => Promise<Sink> | Sink,
   options: RequestOptions = {},
 ): Promise<FocusResult<Sink>> {

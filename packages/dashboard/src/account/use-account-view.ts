@@ -51,12 +51,12 @@ export function useAccountView(account: string, view: View, role: Role | undefin
 
   // Until the response comes, the one before is shown, with its own breakdown, period and unit.
   const isStale = result.isPlaceholderData;
-  const asked = isStale && source ? source.asked : wanted;
-  const { view: of, window, resolution, asOf } = asked;
+  const requested = isStale && source ? source.requested : wanted;
+  const { view: of, window, resolution, asOf } = requested;
   const { groupBy } = of;
   const shownFilters = useMemo(() => filterQuery(of.filters), [of.filters]);
   const { startTime, endTime } = window;
-  const query = source?.asked.query ?? metricsQuery(of, { window: upTo(window, asOf), resolution, filters: {} });
+  const query = source?.requested.query ?? metricsQuery(of, { window: upTo(window, asOf), resolution, filters: {} });
   const measure = measureOf(of);
   const scope = usageScope(of);
   const unit: Quantity | undefined = measure === 'usage' ? scope.unit : undefined;
@@ -158,7 +158,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     unit,
     isForbidden,
     isStale,
-    /** There was no usage at all. Not said of another view while its answer is on its way. */
+    /** There was no usage at all. Not said of another view while its response is on its way. */
     isEmpty: isSameView && source?.isUsed === false,
     result,
     breakdown,

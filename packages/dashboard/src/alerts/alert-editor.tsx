@@ -1,20 +1,20 @@
 /** The form for a new alert, or for a change of one. What it holds is checked by the API. */
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
-import type { AlertAnswer, AlertWithSecretAnswer, NewAlertBody } from '@meterline/client';
+import type { AlertResponse, AlertWithSecretResponse, NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { Fault, Field, Primary, Quiet, Segments } from '../controls/controls.js';
+import { ErrorText, Field, Primary, Quiet, Segments } from '../controls/controls.js';
 import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
   readonly account: string;
   /** Undefined: a new one. */
-  readonly alert?: AlertAnswer;
+  readonly alert?: AlertResponse;
   /** What a new one is about. */
   readonly filters: NonNullable<NewAlertBody['filters']>;
   readonly onCancel: () => void;
   readonly onSaved: () => void;
   /** Also when the form is gone by then: a new one's secret is never shown again. */
-  readonly onCreated: (created: AlertWithSecretAnswer) => void;
+  readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
 const PERIODS = { Month: 'month', Day: 'day' } as const;
@@ -77,7 +77,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
       />
       <Field label="Fires at, percent of it" {...field('thresholds')} />
       <Field label="Sent to" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
-      <Fault>{save.error?.message}</Fault>
+      <ErrorText>{save.error?.message}</ErrorText>
       <div className="alert-actions">
         <Primary type="submit" disabled={save.isPending}>
           {alert ? 'Save' : 'Create the alert'}

@@ -1,9 +1,9 @@
 /** The alerts of an account: what each is about, what it has fired, and its deliveries; admins make and change them here. */
 import { counted } from '@meterline/catalog';
-import type { AlertAnswer, AlertWithSecretAnswer, DeliveryAnswer, FilterQuery } from '@meterline/client';
+import type { AlertResponse, AlertWithSecretResponse, DeliveryResponse, FilterQuery } from '@meterline/client';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { Control, CopyButton, Fault, Primary, Quiet, Sheet } from '../controls/controls.js';
+import { Control, CopyButton, ErrorText, Primary, Quiet, Sheet } from '../controls/controls.js';
 import { instantText } from '../period/period.js';
 import { useSession } from '../shell/session.js';
 import { AlertEditor } from './alert-editor.js';
@@ -13,15 +13,15 @@ interface AlertsButtonProps {
   readonly account: string;
   /** May make and change alerts. */
   readonly isAdmin: boolean;
-  readonly alerts: readonly AlertAnswer[];
+  readonly alerts: readonly AlertResponse[];
   /** Of the view: a new alert is about the same. */
   readonly filters: FilterQuery;
 }
 
 interface AlertsPanelProps extends AlertsButtonProps {
   /** A new one, whose secret is shown. */
-  readonly created: AlertWithSecretAnswer | undefined;
-  readonly onCreated: (created: AlertWithSecretAnswer) => void;
+  readonly created: AlertWithSecretResponse | undefined;
+  readonly onCreated: (created: AlertWithSecretResponse) => void;
   readonly onClose: () => void;
 }
 
@@ -30,7 +30,7 @@ export function AlertsButton(props: AlertsButtonProps) {
   const { alerts, isAdmin } = props;
   const [isOpen, setOpen] = useState(false);
   // It may come when the panel is closed again; then it is there when that is opened.
-  const [created, setCreated] = useState<AlertWithSecretAnswer>();
+  const [created, setCreated] = useState<AlertWithSecretResponse>();
   const close = () => {
     setOpen(false);
     setCreated(undefined);
@@ -98,7 +98,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
 }
 
 /** The only time that it can be seen. */
-function Secret({ of: { name, secret = '' } }: { readonly of: AlertWithSecretAnswer }) {
+function Secret({ of: { name, secret = '' } }: { readonly of: AlertWithSecretResponse }) {
   const section = useRef<HTMLElement>(null);
   useEffect(() => section.current?.focus(), []);
   return (
@@ -114,7 +114,7 @@ function Secret({ of: { name, secret = '' } }: { readonly of: AlertWithSecretAns
 interface AlertItemProps {
   readonly account: string;
   readonly isAdmin: boolean;
-  readonly alert: AlertAnswer;
+  readonly alert: AlertResponse;
   readonly onEdit: () => void;
 }
 
@@ -124,7 +124,7 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
   const [isDeleting, setDeleting] = useState(false);
   const test = useAlertAction(account, (client) => client.alerts.test(account, id));
   const remove = useAlertAction(account, (client) => client.alerts.delete(account, id));
-  const fault = test.error ?? remove.error;
+  const problem = test.error ?? remove.error;
   return (
     <article className="alert" aria-label={name}>
       <header className="alert-title">
@@ -148,7 +148,7 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
         })}
       </ul>
       <p className="hint">{url}</p>
-      <Fault>{fault?.message}</Fault>
+      <ErrorText>{problem?.message}</ErrorText>
       <div className="alert-actions">
         <Control aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Deliveries
@@ -190,17 +190,17 @@ function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemPro
     refetchInterval: ({ state }) => state.data?.some((each) => each.state === 'pending') && LOOK_MS,
   });
   const again = useAlertAction(account, (api, delivery: string) => api.alerts.redeliver(account, id, delivery));
-  const fault = error ?? again.error;
+  const problem = error ?? again.error;
   return (
     <section aria-label={`Deliveries of ${name}`}>
-      <Fault>{fault?.message}</Fault>
+      <ErrorText>{problem?.message}</ErrorText>
       {data?.length === 0 && <p className="hint">Nothing was sent yet.</p>}
       <ul className="deliveries">
         {data?.slice(0, SHOWN).map((delivery) => (
           <li key={delivery.id}>
             <span>{instantText(delivery.createdAt)}</span>
             <span>{thresholdText(delivery)}</span>
-            <span className={delivery.state === 'failed' ? 'fault' : undefined}>{stateText(delivery)}</span>
+            <span className={delivery.state === 'failed' ? 'error-text' : undefined}>{stateText(delivery)}</span>
             {isAdmin && delivery.state !== 'pending' && (
               <Quiet disabled={again.isPending} onClick={() => again.mutate(delivery.id)}>
                 Send again
@@ -215,12 +215,12 @@ function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemPro
 
 const STATE = { pending: 'On its way', delivered: 'Delivered', failed: 'Failed' } as const;
 
-function thresholdText({ payload: { data } }: DeliveryAnswer): string {
+function thresholdText({ payload: { data } }: DeliveryResponse): string {
   return data.threshold === undefined ? 'Test' : `${data.threshold}%`;
 }
 
 /** `Failed, after 14 attempts: 503`. */
-function stateText({ state, attempts, lastOutcome }: DeliveryAnswer): string {
+function stateText({ state, attempts, lastOutcome }: DeliveryResponse): string {
   if (state === 'delivered' || lastOutcome === undefined) return STATE[state];
   return `${STATE[state]}, after ${counted(attempts, 'attempt')}: ${lastOutcome}`;
 }

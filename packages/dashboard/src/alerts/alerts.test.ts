@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlertAnswer } from '@meterline/client';
+import type { AlertResponse } from '@meterline/client';
 import { amountIn, budgetOf } from './alerts.js';
 
-const alert = (change: Partial<AlertAnswer>): AlertAnswer => ({
+const alert = (change: Partial<AlertResponse>): AlertResponse => ({
   ...{ id: 'alr_1', name: 'Spend', period: 'month', measure: 'cost', amount: '100', thresholds: [100], filters: {} },
   ...{ url: 'https://example.com/', createdAt: '', updatedAt: '', fired: [] },
   ...change,

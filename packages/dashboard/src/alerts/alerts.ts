@@ -1,12 +1,12 @@
 /** The account's alerts, and what the page says of them. */
 import { alertAmountText, compareDecimals, type DecimalText, decimalText } from '@meterline/catalog';
-import type { AlertAnswer, FilterQuery, MeterlineClient, NewAlertBody } from '@meterline/client';
+import type { AlertResponse, FilterQuery, MeterlineClient, NewAlertBody } from '@meterline/client';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { filterTexts, localized } from '../breakdown/texts.js';
 import { useSession } from '../shell/session.js';
 
 /** Undefined where there are none to see: not read yet, or the service is one without alerts. */
-export function useAlerts(account: string, enabled: boolean): readonly AlertAnswer[] | undefined {
+export function useAlerts(account: string, enabled: boolean): readonly AlertResponse[] | undefined {
   const { client } = useSession();
   return useQuery({
     queryKey: ['alerts', account],
@@ -31,7 +31,7 @@ export function useAlertAction<Input, Output>(
 }
 
 /** What is drawn as a budget, in USD: the amount of the alert on what a month of just this costs; of several, the smallest. */
-export function budgetOf(alerts: readonly AlertAnswer[] = [], filters: FilterQuery): DecimalText | undefined {
+export function budgetOf(alerts: readonly AlertResponse[] = [], filters: FilterQuery): DecimalText | undefined {
   const shown = JSON.stringify(alertFilters(filters));
   const amounts = alerts
     .filter(({ period, measure }) => period === 'month' && measure === 'cost')
@@ -61,12 +61,12 @@ export function amountIn(text: string): string {
 }
 
 /** Every digit: `$100.50`, `50,000 events`. */
-export function measuredText(amount: string, alert: AlertAnswer): string {
+export function measuredText(amount: string, alert: AlertResponse): string {
   return localized(alertAmountText(amount, alert));
 }
 
 /** `Cost · Resource type: Agent`. */
-export function subjectText(measure: AlertAnswer['measure'], filters: FilterQuery): string {
+export function subjectText(measure: AlertResponse['measure'], filters: FilterQuery): string {
   const texts = filterTexts(filters);
   return [measure === 'cost' ? 'Cost' : 'Usage', ...(texts.length > 0 ? texts : ['All that the account uses'])].join(
     ' · ',

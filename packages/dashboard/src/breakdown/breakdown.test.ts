@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { changeFrom, type DecimalText, decimalText, formatScaled, sumDecimals, ZERO } from '@meterline/catalog';
-import type { FilterQuery, MetricsAnswer, MetricsEntry } from '@meterline/client';
+import type { FilterQuery, MetricsEntry, MetricsResponse } from '@meterline/client';
 import fc from 'fast-check';
 import {
   accumulatedBreakdown,
@@ -37,7 +37,7 @@ function entry(resourceName: string, costs: readonly DecimalText[]): MetricsEntr
   };
 }
 
-function answer(data: readonly MetricsEntry[], hasMore = false): MetricsAnswer {
+function response(data: readonly MetricsEntry[], hasMore = false): MetricsResponse {
   return {
     startTime: DAYS[0],
     endTime: '2026-11-04T00:00:00Z',
@@ -48,7 +48,7 @@ function answer(data: readonly MetricsEntry[], hasMore = false): MetricsAnswer {
   };
 }
 
-const build = (first: MetricsAnswer, whole?: MetricsAnswer) =>
+const build = (first: MetricsResponse, whole?: MetricsResponse) =>
   buildBreakdown({ first, whole }, ['resource_name'], 'cost', WINDOW);
 
 const bucketSum = ({ series }: Breakdown, bucket: number) =>
@@ -65,7 +65,7 @@ describe('the breakdown', () => {
         const page = entries.slice(0, pageSize);
         const hasMore = page.length < entries.length;
         const total = DAYS.map((_, day) => sumDecimals(costs.map((each) => each[day] ?? ZERO)));
-        const shown = build({ ...answer(page, hasMore) }, hasMore ? answer([entry('all', total)]) : undefined);
+        const shown = build({ ...response(page, hasMore) }, hasMore ? response([entry('all', total)]) : undefined);
         expect(DAYS.map((_, day) => bucketSum(shown, day))).toEqual(total);
         expect(sumDecimals(shown.series.map((series) => series.total))).toBe(sumDecimals(total));
         expect(shown.totals).toEqual(total);
@@ -76,30 +76,30 @@ describe('the breakdown', () => {
 
   it('shows ten groups by name, and counts the rest, which no name is confused with', () => {
     const entries = Array.from({ length: 14 }, (_, index) => entry(`group ${index}`, [decimalText('0.1')]));
-    const { series } = build(answer(entries));
+    const { series } = build(response(entries));
     expect(series).toHaveLength(SHOWN_GROUPS + 1);
     expect(series.at(-1)).toMatchObject({ key: OTHER_KEY, label: '4 other groups', values: undefined, total: '0.4' });
-    const named = build(answer([entry('Other', [decimalText('1')])]));
+    const named = build(response([entry('Other', [decimalText('1')])]));
     expect(named.series).toMatchObject([{ label: 'Other', values: { resourceName: 'Other' } }]);
     expect(named.series[0]?.key).not.toBe(OTHER_KEY);
   });
 
   it('takes Other from the whole when there are more pages', () => {
-    const first = answer([entry('one', [decimalText('1'), ZERO, decimalText('0.25')])], true);
-    const whole = answer([entry('all', [decimalText('1.5'), decimalText('2'), decimalText('0.25')])]);
+    const first = response([entry('one', [decimalText('1'), ZERO, decimalText('0.25')])], true);
+    const whole = response([entry('all', [decimalText('1.5'), decimalText('2'), decimalText('0.25')])]);
     expect(build(first, whole).series.at(-1)).toMatchObject({ points: ['0.5', '2', '0'], total: '2.5' });
   });
 
   it('has all its buckets, also when there was nothing, or nothing yet', () => {
     const buckets = DAYS.map((day) => Date.parse(day));
-    expect(build(answer([]))).toEqual({ buckets, series: [], totals: [ZERO, ZERO, ZERO], total: ZERO });
+    expect(build(response([]))).toEqual({ buckets, series: [], totals: [ZERO, ZERO, ZERO], total: ZERO });
     const one = entry('one', [decimalText('1')]);
-    const cut = answer([{ ...one, timeseries: one.timeseries.slice(0, 1) }]);
+    const cut = response([{ ...one, timeseries: one.timeseries.slice(0, 1) }]);
     expect(build(cut)).toMatchObject({ buckets, totals: ['1', '0', '0'], series: [{ points: ['1', '0', '0'] }] });
   });
 
   it('can be cumulative, and keeps its totals', () => {
-    const daily = build(answer([entry('one', [decimalText('1'), decimalText('0.5'), decimalText('2')])]));
+    const daily = build(response([entry('one', [decimalText('1'), decimalText('0.5'), decimalText('2')])]));
     expect(accumulatedBreakdown(daily)).toMatchObject({
       totals: ['1', '1.5', '3.5'],
       series: [{ points: ['1', '1.5', '3.5'], total: '3.5' }],

@@ -17,7 +17,7 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import type { MetricsAnswer, MetricsEntry, MetricsPoint } from '@meterline/client';
+import type { MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
 import type { DimensionValues, Measure } from '../view/view.js';
 import { valueLabel } from './texts.js';
 
@@ -48,9 +48,9 @@ export interface Breakdown {
 
 export interface BreakdownSource {
   /** The first page, most expensive groups first. */
-  readonly first: MetricsAnswer;
+  readonly first: MetricsResponse;
   /** The same window without a breakdown; needed when there are more pages. */
-  readonly whole: MetricsAnswer | undefined;
+  readonly whole: MetricsResponse | undefined;
 }
 
 export function buildBreakdown(

@@ -123,13 +123,13 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     setRange(undefined);
     pressed.current = undefined;
   };
-  const walkSeries = (step: number) => {
+  const stepSeries = (step: number) => {
     const positions = breakdown.series.length + 1;
     // Position 0 is the whole bucket, which has no series.
     const position = ((current ?? -1) + 1 + step + positions) % positions;
     setCurrent(position === 0 ? undefined : position - 1);
   };
-  const walk = (to: number, extend: boolean) => {
+  const step = (to: number, extend: boolean) => {
     const next = Math.max(0, Math.min(count - 1, to));
     setRange(extend && shown !== undefined ? { from: range?.from ?? shown, to: next } : undefined);
     setBucket(next);
@@ -137,12 +137,12 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const { key, shiftKey } = event;
     setGesture('Enter');
-    if (key === 'ArrowRight') walk(shown === undefined ? 0 : shown + 1, shiftKey);
-    else if (key === 'ArrowLeft') walk(shown === undefined ? last : shown - 1, shiftKey);
-    else if (key === 'Home') walk(0, shiftKey);
-    else if (key === 'End') walk(last, shiftKey);
-    else if (key === 'ArrowDown') walkSeries(1);
-    else if (key === 'ArrowUp') walkSeries(-1);
+    if (key === 'ArrowRight') step(shown === undefined ? 0 : shown + 1, shiftKey);
+    else if (key === 'ArrowLeft') step(shown === undefined ? last : shown - 1, shiftKey);
+    else if (key === 'Home') step(0, shiftKey);
+    else if (key === 'End') step(last, shiftKey);
+    else if (key === 'ArrowDown') stepSeries(1);
+    else if (key === 'ArrowUp') stepSeries(-1);
     else if (key === 'Escape') hide();
     else if (key === 'Enter' && range) zoom(range);
     else if (key === 'Enter' && shown !== undefined) open(current, shown);

@@ -70,10 +70,10 @@ export function Field({ label, onChange, ...input }: FieldProps) {
 }
 
 /** What is wrong, if something is, next to what it is about. */
-export function Fault({ id, children }: { readonly id?: string; readonly children: ReactNode }) {
+export function ErrorText({ id, children }: { readonly id?: string; readonly children: ReactNode }) {
   if (!children) return null;
   return (
-    <p className="fault" id={id} role="alert">
+    <p className="error-text" id={id} role="alert">
       {children}
     </p>
   );

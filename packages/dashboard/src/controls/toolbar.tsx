@@ -26,7 +26,7 @@ import {
 } from '../period/period.js';
 import { navigate } from '../view/address.js';
 import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
-import { Fault, Field, Popover, Primary, Quiet, Switch } from './controls.js';
+import { ErrorText, Field, Popover, Primary, Quiet, Switch } from './controls.js';
 import { type Choice, ControlText, Menu, Select } from './lists.js';
 
 const RESOLUTION_LABEL = {
@@ -126,7 +126,7 @@ function CustomRange({ window, onChoose }: CustomRangeProps) {
       <p className="form-title">Custom range</p>
       <Field label="First day" value={from} onChange={setFrom} />
       <Field label="Last day, inclusive" value={to} onChange={setTo} />
-      <Fault>{problem}</Fault>
+      <ErrorText>{problem}</ErrorText>
       <Primary type="submit">Apply</Primary>
       <p className="hint">Days begin and end at midnight UTC.</p>
     </form>

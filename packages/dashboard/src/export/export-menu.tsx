@@ -16,14 +16,14 @@ import { ALL_ACCOUNTS, type MeterlineClient, type MetricsQuery } from '@meterlin
 import {
   DEFAULT_PROVIDER,
   exportFocus,
-  type FocusQuestion,
+  type FocusQuery,
   focusCsvHeading,
   focusCsvLines,
 } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { localized } from '../breakdown/texts.js';
-import { CopyButton, Fault, Field, Popover, Primary, Segments } from '../controls/controls.js';
+import { CopyButton, ErrorText, Field, Popover, Primary, Segments } from '../controls/controls.js';
 import { type Choice, Menu, Select } from '../controls/lists.js';
 import { monthChoices } from '../period/period.js';
 import { browserStorage } from '../shell/embedding.js';
@@ -47,7 +47,7 @@ export function ExportMenu({ now, ...source }: ExportMenuProps) {
   const { account, query } = source;
   const [read, setRead] = useState('');
   const { mutate, isPending, isError, error } = useMutation({
-    mutationFn: async (wanted: TableKind | FocusQuestion) => {
+    mutationFn: async (wanted: TableKind | FocusQuery) => {
       setRead('');
       const file =
         typeof wanted === 'string'
@@ -65,10 +65,10 @@ export function ExportMenu({ now, ...source }: ExportMenuProps) {
   if (isPending) return <span className="control">Exporting{read}…</span>;
   return (
     <>
-      <Fault>{isError && `Export failed: ${error.message}`}</Fault>
+      <ErrorText>{isError && `Export failed: ${error.message}`}</ErrorText>
       <Popover label="Export CSV">
         {(close) => {
-          const start = (wanted: TableKind | FocusQuestion) => {
+          const start = (wanted: TableKind | FocusQuery) => {
             mutate(wanted);
             close();
           };
@@ -102,7 +102,7 @@ interface FocusFormProps {
   /** An instant of the month that is suggested. */
   readonly during: EpochMs;
   readonly now: EpochMs;
-  readonly onSubmit: (question: FocusQuestion) => void;
+  readonly onSubmit: (metricsQuery: FocusQuery) => void;
 }
 
 /** What there is to choose for a FOCUS file. */
@@ -208,12 +208,12 @@ async function tableFile(
   onRead: (groups: number) => void,
   signal: AbortSignal,
 ): Promise<ExportedFile> {
-  const answer = await client.allMetrics(account, query, { onRead, signal });
-  const read = answer.data.length;
+  const response = await client.allMetrics(account, query, { onRead, signal });
+  const read = response.data.length;
   const further = { onRead: (groups: number) => onRead(read + groups), signal };
   const before = previousQuery && (await client.allMetrics(account, previousQuery, further));
   const previousCost = previousCostIn(before && { entries: before.data, isWhole: true }, view.groupBy);
-  const all = answer.data
+  const all = response.data
     .map((entry) => rowOf(entry, view.groupBy))
     .map((row) => ({ ...row, previousCost: previousCost(row.key) }));
   const rows = searchRows(sortRows(all, view.sort), view.search);
@@ -221,7 +221,7 @@ async function tableFile(
   const columns = groupsCsvColumns(groupBy, before !== undefined);
   const tableLines = () =>
     rows.map((row) =>
-      csvRow(columns, { answer, entry: row.entry, amounts: row.entry.summary, before: row.previousCost ?? ZERO }),
+      csvRow(columns, { response, entry: row.entry, amounts: row.entry.summary, before: row.previousCost ?? ZERO }),
     );
   const lines =
     kind === 'groups'
@@ -229,7 +229,7 @@ async function tableFile(
       : seriesCsvLines(
           rows.map(({ entry }) => entry),
           groupBy,
-          answer.resolution,
+          response.resolution,
         );
   const [from, to] = [query.startTime, query.endTime].map((time) => String(time).slice(0, 10));
   const parts = [
@@ -250,7 +250,7 @@ async function tableFile(
  */
 async function focusFile(
   client: MeterlineClient,
-  question: FocusQuestion,
+  metricsQuery: FocusQuery,
   onRead: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<ExportedFile> {
@@ -265,9 +265,9 @@ async function focusFile(
     };
     return { parts, write };
   };
-  const { sink } = await exportFocus(client, question, open, { signal });
-  const month = formatTimestamp(question.month).slice(0, 7);
-  return { name: fileName([question.account, month, 'focus']), content: new Blob(sink.parts, { type: TYPE }) };
+  const { sink } = await exportFocus(client, metricsQuery, open, { signal });
+  const month = formatTimestamp(metricsQuery.month).slice(0, 7);
+  return { name: fileName([metricsQuery.account, month, 'focus']), content: new Blob(sink.parts, { type: TYPE }) };
 }
 
 /** File systems allow fewer characters than names do. */

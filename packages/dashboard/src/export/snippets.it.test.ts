@@ -76,8 +76,8 @@ describe('the query of a view', () => {
       '2026-11-01T00:00:00Z',
       '2026-10-04T00:00:00Z',
     ]);
-    const asked = (await words(cliCommand(compared))).join(' ');
-    expect([...asked.matchAll(/--from (\S+) --to (\S+)/g)].map(([, ...times]) => times)).toEqual([
+    const requested = (await words(cliCommand(compared))).join(' ');
+    expect([...requested.matchAll(/--from (\S+) --to (\S+)/g)].map(([, ...times]) => times)).toEqual([
       [shared.query.startTime, shared.query.endTime],
       [before.startTime, before.endTime],
     ]);

@@ -3,7 +3,7 @@
  * METERLINE_API_KEY; and what sends an account its first event.
  */
 import { formatTimestamp, type UsageEventInput } from '@meterline/catalog';
-import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, questionString } from '@meterline/client';
+import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {
   /** Of the API: `https://billing.example.com`. */
@@ -22,7 +22,7 @@ function queriesOf({ query, previousQuery }: SharedQuery): MetricsQuery[] {
 export function curlCommand(shared: SharedQuery): string {
   const { origin, account } = shared;
   const commands = queriesOf(shared).map((query) => {
-    const url = `${origin}${metricsPath(account)}?${questionString(query)}`;
+    const url = `${origin}${metricsPath(account)}?${queryString(query)}`;
     return `curl -sS -H "Authorization: Bearer $METERLINE_API_KEY" \\\n  ${quoted(url)}`;
   });
   return commands.join('\n');
@@ -47,7 +47,7 @@ export function cliCommand(shared: SharedQuery): string {
 }
 
 function flagsOf(query: MetricsQuery): string[] {
-  return [...new URLSearchParams(questionString(query))].map(([name, value]) => {
+  return [...new URLSearchParams(queryString(query))].map(([name, value]) => {
     if (FLAGS[name]) return `${FLAGS[name]} ${quoted(value)}`;
     const excluded = name.replace(/^exclude(.)/, (_, first: string) => first.toLowerCase());
     return `--filter ${quoted(excluded === name ? `${name}=${value}` : `${excluded}!=${value}`)}`;

@@ -1,4 +1,4 @@
-/** The page's requests to the API. Every answer is kept until the person refreshes. */
+/** The page's requests to the API. Every response is kept until the person refreshes. */
 import {
   ENTRY_FIELD,
   type EpochMs,
@@ -11,7 +11,7 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import type { FilterQuery, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
+import type { FilterQuery, MetricsEntry, MetricsQuery, MetricsResponse } from '@meterline/client';
 import {
   hashKey,
   type InfiniteData,
@@ -66,7 +66,7 @@ export function snapshotOf(view: View, asOf: EpochMs): Snapshot {
 
 /**
  * The first page of groups and, if there are more pages, the totals of all groups, which Other is computed from. Both are
- * requested again when events arrived between the two answers.
+ * requested again when events arrived between the two responses.
  */
 async function fetchBreakdown(
   session: Session,
@@ -91,22 +91,22 @@ async function hasUsage(
   session: Session,
   account: string,
   query: MetricsQuery,
-  first: MetricsAnswer,
+  first: MetricsResponse,
   signal: AbortSignal,
 ) {
-  const isAsked = query.groupBy?.length === 0 && first.summary.totalCost === ZERO;
+  const isRequested = query.groupBy?.length === 0 && first.summary.totalCost === ZERO;
   const groupBy = ['billing_dimension'] as const;
-  const { data } = isAsked
+  const { data } = isRequested
     ? await session.client.metrics(account, { ...query, groupBy }, fresh(session, signal))
     : first;
   return data.length > 0;
 }
 
-/** The first page of groups and the whole. The last answer stays on the page until the next one comes. */
-export function useBreakdown(account: string, asked: Snapshot, filters: FilterQuery, enabled: boolean) {
+/** The first page of groups and the whole. The last response stays on the page until the next one comes. */
+export function useBreakdown(account: string, requested: Snapshot, filters: FilterQuery, enabled: boolean) {
   const session = useSession();
-  const { view, resolution, asOf } = asked;
-  const query = metricsQuery(view, { window: upTo(asked.window, asOf), resolution, filters });
+  const { view, resolution, asOf } = requested;
+  const query = metricsQuery(view, { window: upTo(requested.window, asOf), resolution, filters });
   const whole = wholeQuery(view, query);
   return useQuery({
     queryKey: ['metrics', account, 'breakdown', query, whole],
@@ -114,20 +114,20 @@ export function useBreakdown(account: string, asked: Snapshot, filters: FilterQu
       const source = await fetchBreakdown(session, account, query, whole, signal);
       // What is known is shown also when this fails.
       const isUsed = await hasUsage(session, account, query, source.first, signal).catch(() => true);
-      // The page may still show the answer to the question before.
-      return { ...source, isUsed, asked: { ...asked, query } };
+      // The page may still show the response to the query before.
+      return { ...source, isUsed, requested: { ...requested, query } };
     },
     placeholderData: keepPreviousData,
     enabled,
   });
 }
 
-/** The answer to one query: its first page. @param query undefined: none is sent */
-export function useMetrics<Shown = MetricsAnswer>(
+/** The response to one query: its first page. @param query undefined: none is sent */
+export function useMetrics<Shown = MetricsResponse>(
   account: string,
   query: MetricsQuery | undefined,
   enabled: boolean,
-  options: Partial<UseQueryOptions<MetricsAnswer, Error, Shown>> = {},
+  options: Partial<UseQueryOptions<MetricsResponse, Error, Shown>> = {},
 ) {
   const session = useSession();
   return useQuery({
@@ -153,7 +153,7 @@ function usePages(
     queryFn: ({ pageParam, signal }) =>
       session.client.metrics(account, { ...query, cursor: pageParam || undefined }, fresh(session, signal)),
     initialPageParam: from,
-    getNextPageParam: (last: MetricsAnswer) => last.meta.nextCursor || undefined,
+    getNextPageParam: (last: MetricsResponse) => last.meta.nextCursor || undefined,
     select: entriesOf,
     enabled: enabled && most > 0,
   });
@@ -168,12 +168,17 @@ function usePages(
 
 const NOTHING_READ: ReturnType<typeof entriesOf> = { entries: [], pages: 0 };
 
-function entriesOf({ pages }: InfiniteData<MetricsAnswer>) {
+function entriesOf({ pages }: InfiniteData<MetricsResponse>) {
   return { entries: pages.flatMap(({ data }) => data), pages: pages.length };
 }
 
 /** The pages after the first, as many as are needed. */
-export function useFurtherPages(account: string, query: MetricsQuery, first: MetricsAnswer | undefined, pages: number) {
+export function useFurtherPages(
+  account: string,
+  query: MetricsQuery,
+  first: MetricsResponse | undefined,
+  pages: number,
+) {
   const cursor = first?.meta.nextCursor ?? '';
   const further = usePages('metrics', account, query, cursor, pages, cursor !== '');
   return { ...further, hasMore: cursor !== '' && (further.pages === 0 || further.hasNextPage) };
@@ -208,7 +213,7 @@ export function usePreviousGroups(
   });
 }
 
-async function firstPages(pages: AsyncGenerator<MetricsAnswer>, most: number): Promise<PreviousGroups> {
+async function firstPages(pages: AsyncGenerator<MetricsResponse>, most: number): Promise<PreviousGroups> {
   const entries: MetricsEntry[] = [];
   let read = 0;
   for await (const { data, meta } of pages) {
@@ -232,7 +237,7 @@ export function useDailyCosts(account: string, filters: FilterQuery, asOf: Epoch
 }
 
 /** Without a breakdown there is one entry. */
-function dailyCosts({ data: [whole] }: MetricsAnswer): DailyCosts {
+function dailyCosts({ data: [whole] }: MetricsResponse): DailyCosts {
   const days = whole?.timeseries ?? [];
   return { days: days.map(({ timestamp }) => parseTimestamp(timestamp) ?? 0), costs: days.map(({ cost }) => cost) };
 }
@@ -246,7 +251,7 @@ export function useLastUse(account: string, asOf: EpochMs, enabled: boolean) {
   });
 }
 
-function lastMonth({ data }: MetricsAnswer): string | null {
+function lastMonth({ data }: MetricsResponse): string | null {
   const used = data.flatMap(({ timeseries }) => timeseries.filter(({ usage }) => usage !== '0'));
   const months = used.map(({ timestamp }) => timestamp).sort();
   return months.at(-1) ?? null;

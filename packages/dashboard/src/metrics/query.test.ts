@@ -20,8 +20,8 @@ const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
 const windowOf = ({ period }: View) => periodWindow(period, NOW);
 const queryOf = (shown: View) => {
   const window = windowOf(shown);
-  const asked = { window, resolution: resolutionOf(shown, window), filters: filterQuery(shown.filters) };
-  return metricsQuery(shown, asked);
+  const requested = { window, resolution: resolutionOf(shown, window), filters: filterQuery(shown.filters) };
+  return metricsQuery(shown, requested);
 };
 
 describe('the query', () => {

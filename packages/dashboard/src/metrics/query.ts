@@ -73,13 +73,13 @@ function filtersOfGroups(
   return { ...filters, ...Object.fromEntries(own) };
 }
 
-export interface Asked {
+export interface Requested {
   readonly window: Window;
   readonly resolution: Resolution;
   readonly filters: FilterQuery;
 }
 
-export function metricsQuery(view: View, { window, resolution, filters }: Asked): MetricsQuery {
+export function metricsQuery(view: View, { window, resolution, filters }: Requested): MetricsQuery {
   return { ...filters, ...timesOf(window), resolution, groupBy: requestedGroupBy(view) };
 }
 

@@ -46,12 +46,12 @@ const pageSettings = z.object({ collectorUrl: z.optional(z.string()), frameAnces
 
 /** What the page cannot know from its own address: see `pageSettingsRoute` of packages/api. @throws when the service does not answer */
 export async function readPageSettings(signal?: AbortSignal): Promise<z.output<typeof pageSettings>> {
-  const answer = await fetch('/page-settings.json', signal ? { signal } : {});
-  return pageSettings.parse(await answer.json());
+  const response = await fetch('/page-settings.json', signal ? { signal } : {});
+  return pageSettings.parse(await response.json());
 }
 
 /** The parent's backend makes a key meanwhile; the person sees the last figures. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 const keyMessage = z.object({ type: z.literal('meterline:key'), key: z.string() });
 
@@ -69,12 +69,12 @@ export class ParentKey {
 
   /** As `fetch`, but a request whose key is refused is sent once more, with the next key. */
   readonly fetch: Fetch = async (url, init) => {
-    const answer = await fetch(url, init);
-    if (answer.status !== 401) return answer;
+    const response = await fetch(url, init);
+    if (response.status !== 401) return response;
     const headers = new Headers(init.headers);
     const refused = (headers.get('Authorization') ?? '').replace(/^Bearer */, '');
     const key = await this.#renewed(refused);
-    if (key === refused) return answer;
+    if (key === refused) return response;
     headers.set('Authorization', `Bearer ${key}`);
     return fetch(url, { ...init, headers });
   };
@@ -99,7 +99,7 @@ export class ParentKey {
     if (this.#key !== refused || window.parent === window) return this.#key;
     this.#renewal ??= new Promise<string>((resolve) => {
       this.#onGiven = resolve;
-      setTimeout(() => resolve(this.#key), PATIENCE_MS);
+      setTimeout(() => resolve(this.#key), TIMEOUT_MS);
       // It holds no secret; who may be the parent is checked by the browser.
       window.parent.postMessage({ type: 'meterline:key-expired' }, '*');
     }).finally(() => {

@@ -1,6 +1,6 @@
 /** The page after signing in: its header, and the view of one account. */
 import type { EpochMs, Role } from '@meterline/catalog';
-import { type AccountAnswer, ALL_ACCOUNTS } from '@meterline/client';
+import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
@@ -94,7 +94,7 @@ export function Explorer() {
   );
 }
 
-function accountChoices(accounts: readonly AccountAnswer[], shown: string | undefined) {
+function accountChoices(accounts: readonly AccountResponse[], shown: string | undefined) {
   const choices = accounts.map(({ id, name, role }) => {
     return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
   });
@@ -103,13 +103,13 @@ function accountChoices(accounts: readonly AccountAnswer[], shown: string | unde
 }
 
 /** The caller's role in the account. A member of one sees them together as a member. Undefined: none, or not known yet. */
-function roleIn(accounts: readonly AccountAnswer[], account: string): Role | undefined {
+function roleIn(accounts: readonly AccountResponse[], account: string): Role | undefined {
   if (account !== ALL_ACCOUNTS) return accounts.find(({ id }) => id === account)?.role;
   return accounts.find(({ role }) => role === 'member')?.role ?? accounts[0]?.role;
 }
 
 /**
- * The instant that the screen is as of. Every question of the screen ends there, and it stays the same until a refresh, so
+ * The instant that the screen is as of. Every query of the screen ends there, and it stays the same until a refresh, so
  * that all figures are of one moment and answers can be cached. The page refreshes by itself only what is on the API's first page.
  */
 function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) => void } {

@@ -94,7 +94,7 @@ export function forgetCredential(): void {
 
 const CHANNEL = 'meterline.session';
 /** A tab in the background may take a moment to answer; a person who must sign in should not wait for it. */
-const PATIENCE_MS = 250;
+const TIMEOUT_MS = 250;
 
 const messageSchema = z.object({
   /** A tab has no credential; another one gives its own; one has signed out, which ends the session in all that share it. */
@@ -115,7 +115,7 @@ export function askOtherTabs(account: string | undefined): Promise<string | unde
       channel.close();
       resolve(credential);
     };
-    const timer = setTimeout(() => end(undefined), PATIENCE_MS);
+    const timer = setTimeout(() => end(undefined), TIMEOUT_MS);
     channel.addEventListener('message', ({ data }) => {
       const message = messageSchema.safeParse(data);
       const isForThis = message.success && message.data.type === 'given' && message.data.account === account;
@@ -134,7 +134,7 @@ interface Holder {
 }
 
 /** Answers other tabs until the returned function is called. */
-export function answerOtherTabs({ credential, account, onEnded }: Holder): () => void {
+export function replyToOtherTabs({ credential, account, onEnded }: Holder): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.addEventListener('message', ({ data }) => {
     const message = messageSchema.safeParse(data);

@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import { Fault, Field, Primary } from '../controls/controls.js';
+import { ErrorText, Field, Primary } from '../controls/controls.js';
 import { signInProblem } from '../states/problem.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { createClient } from './session.js';
@@ -11,26 +11,26 @@ interface SignInProps {
 }
 
 export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
-  const [fault, setFault] = useState<string>();
+  const [problem, setProblem] = useState<string>();
   const [checking, setChecking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
-  const [hintId, faultId] = [useId(), useId()];
+  const [hintId, problemId] = [useId(), useId()];
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const credential = input.current?.value.trim().replace(/^Bearer +/i, '') ?? '';
     if (credential === '') {
-      setFault('Paste an API key or a token.');
+      setProblem('Paste an API key or a token.');
       return;
     }
     setChecking(true);
-    setFault(undefined);
+    setProblem(undefined);
     try {
       await createClient(credential).accounts();
       onSignedIn(credential);
     } catch (error) {
-      setFault(signInProblem(error));
+      setProblem(signInProblem(error));
       setChecking(false);
       input.current?.focus();
     }
@@ -57,10 +57,10 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
             autoComplete="off"
             spellCheck={false}
             placeholder="mlk_…"
-            aria-describedby={fault ? `${faultId} ${hintId}` : hintId}
-            aria-invalid={fault !== undefined}
+            aria-describedby={problem ? `${problemId} ${hintId}` : hintId}
+            aria-invalid={problem !== undefined}
           />
-          <Fault id={faultId}>{fault}</Fault>
+          <ErrorText id={problemId}>{problem}</ErrorText>
           <Primary type="submit" disabled={checking}>
             {checking ? 'Checking…' : 'Sign in'}
           </Primary>

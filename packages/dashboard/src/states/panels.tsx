@@ -156,7 +156,7 @@ function FirstEvent({ account, role, onRefresh }: Pick<EmptyProps, 'account' | '
   const url = collector.data ?? undefined;
   const queries = useQueryClient();
   useEffect(() => {
-    // A question that is under way, or waits as long as the service asks, is not ended.
+    // A query that is under way, or waits as long as the service asks, is not ended.
     const isAsking = () => queries.isFetching({ queryKey: ['metrics'] }) > 0;
     const look = () => document.visibilityState === 'visible' && !isAsking() && onRefresh();
     const timer = setInterval(look, LOOK_MS);

@@ -63,7 +63,10 @@ describe('the page', () => {
   it('waits as long as the service asks, or else longer each time, and no export longer than a minute', () => {
     expect(retryDelay(0, failure(429, 'some_code', 20))).toBe(20_000);
     expect([0, 1, 2, 9].map((failures) => retryDelay(failures, failure(503)))).toEqual([1_000, 2_000, 4_000, 15_000]);
-    expect([60, 61].map((asked) => shouldRetryExport(0, failure(429, 'some_code', asked)))).toEqual([true, false]);
+    expect([60, 61].map((requested) => shouldRetryExport(0, failure(429, 'some_code', requested)))).toEqual([
+      true,
+      false,
+    ]);
     expect([7, 3600].map(waitText)).toEqual(['in 7 s', 'in 60 minutes']);
   });
 });

@@ -27,8 +27,8 @@ export function shouldRetryExport(failures: number, error: Error): boolean {
 
 /** Milliseconds: as long as the service asks for, or else without jitter, since the page counts them down. @param failures before this one */
 export function retryDelay(failures: number, error: Error): number {
-  const asked = error instanceof MeterlineError ? error.retryAfter : undefined;
-  return asked === undefined ? backOffMs(failures, BACK_OFF, 1) : asked * 1_000;
+  const requested = error instanceof MeterlineError ? error.retryAfter : undefined;
+  return requested === undefined ? backOffMs(failures, BACK_OFF, 1) : requested * 1_000;
 }
 
 export interface Problem {

@@ -1,6 +1,6 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
 import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog';
-import type { MetricsAnswer } from '@meterline/client';
+import type { MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { seriesColor } from '../breakdown/breakdown.js';
@@ -12,7 +12,7 @@ import { type Row, roomOf } from './rows.js';
 
 interface CostTableProps {
   readonly shown: ShownAccount;
-  readonly first: MetricsAnswer;
+  readonly first: MetricsResponse;
   /** Opens the events behind a row; undefined where the caller may not see them. */
   readonly onExplain: ((row: Row) => void) | undefined;
 }

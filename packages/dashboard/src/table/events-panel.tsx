@@ -9,7 +9,7 @@ import {
   replacedText,
   sumDecimals,
 } from '@meterline/catalog';
-import type { EventAnswer, EventPage, EventRevision, EventsQuery } from '@meterline/client';
+import type { EventPage, EventResponse, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { exactText, localized, scopeText, valueLabel } from '../breakdown/texts.js';
 import { Control, Sheet } from '../controls/controls.js';
@@ -73,7 +73,7 @@ async function readPage(ask: (cursor: string) => Promise<EventPage>, from: strin
   return page;
 }
 
-function sumText(events: readonly EventAnswer[], cost: DecimalText, hasMore: boolean): string {
+function sumText(events: readonly EventResponse[], cost: DecimalText, hasMore: boolean): string {
   const sum = sumDecimals(events.map((event) => event.cost));
   const shown = localized(counted(events.length, 'event'));
   if (hasMore) return `The first ${shown}: ${exactText(sum, undefined)} of ${exactText(cost, undefined)}.`;
@@ -83,7 +83,7 @@ function sumText(events: readonly EventAnswer[], cost: DecimalText, hasMore: boo
 }
 
 /** A row for each event, and below it one for each payload that it replaced. */
-function EventsTable({ events }: { readonly events: readonly EventAnswer[] }) {
+function EventsTable({ events }: { readonly events: readonly EventResponse[] }) {
   return (
     <table>
       <thead>

@@ -30,7 +30,7 @@ export interface Row {
 /** What a group cost in the period before; undefined where that is not known. */
 export type PreviousCost = (key: string) => DecimalText | undefined;
 
-/** @param previous undefined: the view is not compared, or the answer is not here yet */
+/** @param previous undefined: the view is not compared, or the response is not here yet */
 export function previousCostIn(
   previous: { readonly entries: readonly MetricsEntry[]; readonly isWhole: boolean } | undefined,
   groupBy: readonly MetricsDimension[],
@@ -63,7 +63,7 @@ export function needsAllGroups({ sort, search }: Pick<View, 'sort' | 'search'>):
 
 /**
  * Whether the first page of the API holds all that is shown. Only then may the page read it again by itself: for further pages
- * the service stores the whole answer, each time.
+ * the service stores the whole response, each time.
  */
 export function isOnFirstPage(view: View): boolean {
   return !needsAllGroups(view) && view.page * view.pageSize <= MAX_METRICS_PAGE;

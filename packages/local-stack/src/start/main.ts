@@ -15,7 +15,7 @@ const INTERRUPTED = 130;
 const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
-  const { help, ...asked } = parseCommandLine(args);
+  const { help, ...requested } = parseCommandLine(args);
   if (help) return say(HELP);
   const env = readEnv(variables);
   const stop = stopRequest();
@@ -23,9 +23,9 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
-    const stack = await startStack(session, { ...asked, env, say, stop });
+    const stack = await startStack(session, { ...requested, env, say, stop });
     const dataDir = { name: env.METERLINE_DATA_DIR, path: resolve(env.METERLINE_DATA_DIR) };
-    say(summarize(stack, { dataDir, demo: asked.demo, now: new Date() }));
+    say(summarize(stack, { dataDir, demo: requested.demo, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
     // A request to stop while still starting is not a failure.
@@ -118,7 +118,7 @@ try {
   await run(process.argv.slice(2), process.env, (line) => console.log(line));
 } catch (error) {
   if (!EXPECTED_ERRORS.some((known) => error instanceof known)) throw error;
-  const faults = error instanceof EnvError ? error.faults : [error instanceof Error ? error.message : error];
-  console.error(`meterline: ${faults.join('; ')}`);
+  const problems = error instanceof EnvError ? error.problems : [error instanceof Error ? error.message : error];
+  console.error(`meterline: ${problems.join('; ')}`);
   process.exitCode = 1;
 }

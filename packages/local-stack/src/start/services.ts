@@ -49,7 +49,7 @@ export function startService(
     ends: 'channel',
     env: { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] || NODE_OPTIONS[name], ...listen },
     url: urlAt(port ?? adminPort),
-    answers: async () => {
+    responses: async () => {
       const urls = [`${urlAt(adminPort)}/healthz`, ...(port ? [`${urlAt(port)}/readyz`] : [])];
       for (const url of urls) {
         const { status } = await probe(url);

@@ -131,16 +131,16 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
 /** What is counted of the printed event. */
 const MY_AGENT = { resourceName: 'my-agent', summary: { cost: 0.00014375 } };
 
-/** The question of the printed command. */
-function questionIn(said: string): { readonly key: string; readonly url: string } {
+/** The query of the printed command. */
+function queryIn(said: string): { readonly key: string; readonly url: string } {
   const [, key = '', url = ''] = /Bearer (\w+)' \\\n +'(http\S+metrics\?\S+)'/.exec(said) ?? [];
   return { key, url };
 }
 
 async function groupsSaidBy(said: string): Promise<unknown[]> {
-  const { key, url } = questionIn(said);
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } });
-  return metricsSchema.parse(await answer.json()).data;
+  const { key, url } = queryIn(said);
+  const result = await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } });
+  return metricsSchema.parse(await result.json()).data;
 }
 
 it('npm start says where everything is, on the loopback address alone', async () => {
@@ -169,20 +169,20 @@ it('npm start stores and prices what the printed commands send and ask', async (
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' };
   const sent = await fetch(url, { method: 'POST', headers, body });
   expect([sent.status, await sent.json()]).toMatchObject([202, { accepted: 1 }]);
-  expect(questionIn(summary).key).toBe(adminKey);
+  expect(queryIn(summary).key).toBe(adminKey);
   while ((await groupsSaidBy(summary)).length === 0) await sleep(100);
   expect(await groupsSaidBy(summary)).toMatchObject([MY_AGENT]);
 });
 
 it('npm start lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
   const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
-  const answer = await fetch(clickhouseUrl, {
+  const result = await fetch(clickhouseUrl, {
     method: 'POST',
     // Every user that has sent a statement.
     body: "SELECT user FROM system.user_processes WHERE user != 'default' ORDER BY user",
     headers: { authorization: `Basic ${btoa(`${clickhouseUser}:${clickhousePassword}`)}`, connection: 'close' },
   });
-  expect((await answer.text()).trim().split('\n')).toEqual(['ingest', 'meterline', 'migrate', 'query']);
+  expect((await result.text()).trim().split('\n')).toEqual(['ingest', 'meterline', 'migrate', 'query']);
 
   const redis = new Redis(redisUrl);
   const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
@@ -212,7 +212,7 @@ it('npm start ends when a part does not start, says why, and leaves nothing runn
   (await DataDirectory.open(directory)).close();
 });
 
-it('a service does not take the answer of another stack, which has got its port meanwhile, for its own', async () => {
+it('a service does not take the response of another stack, which has got its port meanwhile, for its own', async () => {
   const other = createServer((_request, response) => void response.end('ready'));
   const taken = Number(new URL(await listening(other)).port);
   const directory = await DataDirectory.open(join(dataDir, 'service'));

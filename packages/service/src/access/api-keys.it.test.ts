@@ -145,8 +145,8 @@ it('the keys of an account are erased with their records, revoked and malformed 
 });
 
 it('an account is registered once when many ask at the same time', async () => {
-  const asked = Array.from({ length: 20 }, (_, index) => new Date(NOW.getTime() + index));
-  const registered = await Promise.all(asked.map((now) => keys.accounts.register('acme', now)));
+  const requested = Array.from({ length: 20 }, (_, index) => new Date(NOW.getTime() + index));
+  const registered = await Promise.all(requested.map((now) => keys.accounts.register('acme', now)));
   expect(new Set(registered.map(({ createdAt }) => createdAt)).size).toBe(1);
 });
 

@@ -184,7 +184,7 @@ export class ApiKeyStore {
     if (Object.keys(fields).length === 0) return undefined;
     const record = keyRecord.safeParse(fields);
     if (record.success) return record.data;
-    this.#onMalformed(keyId, faultsOf(record.error));
+    this.#onMalformed(keyId, problemsOf(record.error));
     return undefined;
   }
 
@@ -246,7 +246,7 @@ export interface ApiKey extends Readonly<Omit<ApiKeyRecord, 'secretHash'>> {
 }
 
 /** Which fields, and what is wrong with them; never their values. */
-function faultsOf({ issues }: z.ZodError): string {
+function problemsOf({ issues }: z.ZodError): string {
   return issues.map(({ path, code }) => `${path.join('.')}: ${code}`).join(', ');
 }
 

@@ -31,7 +31,7 @@ export async function committed(transaction: ChainableCommander): Promise<unknow
   });
 }
 
-/** An answer that ioredis cannot read has no error code, but this text in its message. Source: ioredis, DataHandler. */
+/** A response that ioredis cannot read has no error code, but this text in its message. Source: ioredis, DataHandler. */
 const UNREADABLE = /Please report this\.$/;
 
 /** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */

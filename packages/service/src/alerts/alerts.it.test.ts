@@ -58,7 +58,7 @@ it.each([
   expect(await alerts.fire(await changed({ ...change } as object), OCTOBER, FIRED, '{}')).toBe(false);
 });
 
-it('a changed amount makes another question of an alert, and the amount of before the one that has fired', async () => {
+it('a changed amount makes another query of an alert, and the amount of before the one that has fired', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   expect(await alerts.fire(await changed({ amount: '90' }), OCTOBER, FIRED, '{}')).toBe(true);
   expect(await alerts.fire(await changed({ amount: '100' }), OCTOBER, FIRED, '{}')).toBe(false);
@@ -71,7 +71,7 @@ it('an alert that was changed or deleted since it was read does not fire', async
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe(false);
 });
 
-it('thresholds count from when they were set, all of them when the question is another', async () => {
+it('thresholds count from when they were set, all of them when the query is another', async () => {
   const at = NOW.toISOString();
   const added = await changed({ thresholds: [50, 120] });
   expect(added.thresholds).toEqual([

@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { allowedHostsVariable, targetFault } from './webhook-target.js';
+import { allowedHostsVariable, targetProblem } from './webhook-target.js';
 
 const NONE = new Set<string>();
 
 it.each(['example.com', 'example.com:8443', '93.184.215.14', '[2606:4700::1111]'])(
   'a webhook may go to https://%s',
   (host) => {
-    expect(targetFault(`https://${host}/hooks?a=b`, NONE)).toBeUndefined();
+    expect(targetProblem(`https://${host}/hooks?a=b`, NONE)).toBeUndefined();
   },
 );
 
@@ -27,7 +27,7 @@ it.each([
   ['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'ⓛocalhost'],
 ])('a webhook may not go to %s, nor to the others of its kind', (...hosts) => {
   for (const host of hosts)
-    expect([host, targetFault(`https://${host}/`, NONE)]).toEqual([
+    expect([host, targetProblem(`https://${host}/`, NONE)]).toEqual([
       host,
       expect.stringContaining('ALERT_ALLOWED_HOSTS'),
     ]);
@@ -35,7 +35,7 @@ it.each([
 
 it('a listed host may be private, and without TLS, on the port that is listed or on any', () => {
   const allowed = allowedHostsVariable.parse('127.0.0.1:8080, [::1],Hooks.internal, proxy:443');
-  const faultOf = (url: string) => targetFault(url, allowed);
+  const problemOf = (url: string) => targetProblem(url, allowed);
   const urls = [
     'http://127.0.0.1:8080',
     'http://[::1]:9',
@@ -43,9 +43,9 @@ it('a listed host may be private, and without TLS, on the port that is listed or
     'http://hooks.internal',
     'https://proxy',
   ];
-  expect(urls.map(faultOf)).toEqual(urls.map(() => undefined));
-  expect(faultOf('http://127.0.0.1:8081')).toContain('https');
-  expect(faultOf('https://127.0.0.1')).toContain('private network');
+  expect(urls.map(problemOf)).toEqual(urls.map(() => undefined));
+  expect(problemOf('http://127.0.0.1:8081')).toContain('https');
+  expect(problemOf('https://127.0.0.1')).toContain('private network');
 });
 
 it.each(['https://a', 'a/b', 'a b', 'u@a', 'a:99999'])('ALERT_ALLOWED_HOSTS may not be %j', (text) => {

@@ -38,7 +38,7 @@ export function isAllowedHost({ hostname, port, protocol }: URL, allowed: Allowe
  * What keeps a webhook from being posted there, as text to append to "url"; undefined for nothing. What a name stands for is checked when it
  * is resolved. URLs have addresses in one form only: decimal, octal and hexadecimal ones are the same here.
  */
-export function targetFault(text: string, allowed: AllowedHosts): string | undefined {
+export function targetProblem(text: string, allowed: AllowedHosts): string | undefined {
   const url = new URL(text);
   if (isAllowedHost(url, allowed)) return undefined;
   if (url.protocol !== 'https:') return 'must begin with https://, so that nobody can read or change what is sent';

@@ -31,7 +31,7 @@ async function untilRunning(count: number): Promise<void> {
   while ((await running()) !== count) await delay(20);
 }
 
-/** How many statements of this database the server is working on, but for the question itself. */
+/** How many statements of this database the server is working on, but for the query itself. */
 async function running(): Promise<number> {
   const [row] = await select<{ n: string }>(
     database.warehouse,

@@ -7,7 +7,7 @@ import { failureOf } from '../../../../test/harness/failure.js';
 import { listening } from '../../../../test/harness/listening.js';
 import { execute, select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
-import { clickHouseUrlFault } from '../addresses.js';
+import { clickHouseUrlProblem } from '../addresses.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { checkConnection, createWarehouse, insertRows, type Warehouse, type WarehouseOptions } from './connection.js';
 import { clickHouseFailureKind, isContentError } from './errors.js';
@@ -25,17 +25,17 @@ async function withWarehouse<T>(changes: Partial<WarehouseOptions>, work: (own: 
 
 /** Does `work` with a connection to a server that answers so. */
 async function withServer<T>(
-  answer: RequestListener,
+  result: RequestListener,
   work: (own: Warehouse) => Promise<T>,
   options: (url: string) => Partial<WarehouseOptions> = (url) => ({ url }),
 ): Promise<T> {
-  const server = createServer(answer);
+  const server = createServer(result);
   const url = await listening(server);
   return withWarehouse(options(url), work).finally(() => server.close());
 }
 
 /** Reads the request, and answers with the text. */
-const answering =
+const responding =
   (text: string): RequestListener =>
   (request, response) =>
     request.resume().on('end', () => response.end(text));
@@ -51,18 +51,18 @@ it('a statement is answered with its rows, in the database of the connection', a
 });
 
 it('a statement on replicas asks for the quorum', async () => {
-  const asked: string[] = [];
-  const answer: RequestListener = (request, response) => {
-    asked.push(request.url ?? '');
-    answering('')(request, response);
+  const requested: string[] = [];
+  const result: RequestListener = (request, response) => {
+    requested.push(request.url ?? '');
+    responding('')(request, response);
   };
   const cluster = { name: 'replicas', insertQuorum: 2 };
   await withServer(
-    answer,
+    result,
     (own) => insertUsageEvents(own, [pricedEvent()]),
     (url) => ({ url, cluster }),
   );
-  expect(asked).toEqual([expect.stringContaining('insert_quorum=2')]);
+  expect(requested).toEqual([expect.stringContaining('insert_quorum=2')]);
 });
 
 const TEXTS = ['plain', "it's", 'back\\slash', 'tab\tline\nreturn\r', '\\n is no line', '+ & = % ?', '名前 😀', ''];
@@ -100,7 +100,7 @@ it('a statement has an address that proxies take, however long its parameters ar
   await withServer(
     (request, response) => {
       lengths.push(request.url?.length ?? 0);
-      answering('[]')(request, response);
+      responding('[]')(request, response);
     },
     (own) => select(own, 'SELECT {names: Array(String)} AS names', { names: NAMES }),
   );
@@ -114,7 +114,7 @@ it('a statement waits for inserts, skips no duplicate, and takes any number of p
   expect(await select(database.warehouse, query)).toEqual([{ settings: [0, 0, 0] }]);
 });
 
-const HALF_AN_ANSWER: RequestListener = (_request, response) => response.write('[{"n":1},', () => response.destroy());
+const HALF_A_RESPONSE: RequestListener = (_request, response) => response.write('[{"n":1},', () => response.destroy());
 const ENDED_IN_ORDER = '[{"n":1}\r\n__exception__\r\nCode: 395. DB::Exception: too far.';
 const TOO_FAR = "SELECT throwIf(number = 3e6, 'too far') AS n FROM numbers(4e6) SETTINGS max_block_size = 1000";
 const ask = (own: Warehouse): Promise<unknown> => select(own, 'SELECT 1');
@@ -141,9 +141,9 @@ it.each<[string, string, object, () => Promise<unknown>]>([
     'half a response that ends in order',
     'foreign',
     { name: 'SyntaxError' },
-    () => withServer(answering(ENDED_IN_ORDER), ask),
+    () => withServer(responding(ENDED_IN_ORDER), ask),
   ],
-  ['half a response', 'away', { code: 'ECONNRESET' }, () => withServer(HALF_AN_ANSWER, ask)],
+  ['half a response', 'away', { code: 'ECONNRESET' }, () => withServer(HALF_A_RESPONSE, ask)],
   ['a server that is away', 'away', { code: 'ECONNREFUSED' }, () => withWarehouse({ url: NOWHERE }, ask)],
   [
     'a server that does not answer in time',
@@ -155,7 +155,7 @@ it.each<[string, string, object, () => Promise<unknown>]>([
     'a server that is no ClickHouse',
     'foreign',
     {},
-    () => withServer(answering('<h1>Welcome</h1>'), send),
+    () => withServer(responding('<h1>Welcome</h1>'), send),
   ]),
 ])('a statement fails at %s, which is %s', async (_what, kind, error, send) => {
   const failure = await failureOf(send());
@@ -168,7 +168,7 @@ it('a statement under way fails when the connection is closed, at once', async (
   const failure = failureOf(select(closed, HALF_A_MINUTE));
   await select(closed, 'SELECT 1');
   await closed.close();
-  // Not at once, it would be the answer.
+  // Not at once, it would be the response.
   expect(clickHouseFailureKind(await failure)).toBe('away');
 });
 
@@ -196,12 +196,12 @@ it.each<[string, string, (own: Warehouse, n: number) => Promise<unknown>, number
     2,
     { code: 'ECONNRESET' },
   ],
-])('when a connection was closed while it idled, %s', async (_what, answer, send, expected, failure) => {
+])('when a connection was closed while it idled, %s', async (_what, result, send, expected, failure) => {
   let requests = 0;
   const dropping: RequestListener = (request, response) => {
     requests += 1;
     if (requests === 2) request.socket.destroy();
-    else answering(answer)(request, response);
+    else responding(result)(request, response);
   };
   const ended = await withServer(dropping, async (own) => {
     await send(own, 1);
@@ -213,7 +213,7 @@ it.each<[string, string, (own: Warehouse, n: number) => Promise<unknown>, number
 
 it('several hosts are tried in order, also for a statement that must not be sent twice: one that refuses has seen nothing', async () => {
   await withServer(
-    answering(''),
+    responding(''),
     (own) => execute(own, 'ALTER TABLE a ADD COLUMN n UInt8'),
     (url) => ({ url: `${NOWHERE},${url}` }),
   );
@@ -270,6 +270,6 @@ it.each([
       (address) => `http://${address}`,
     ),
   ],
-])('an address of ClickHouse has the fault %s: %j', (fault, urls) => {
-  for (const url of urls) expect([url, clickHouseUrlFault(url)]).toEqual([url, fault]);
+])('an address of ClickHouse has the error %s: %j', (problem, urls) => {
+  for (const url of urls) expect([url, clickHouseUrlProblem(url)]).toEqual([url, problem]);
 });

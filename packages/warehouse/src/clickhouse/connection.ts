@@ -135,7 +135,7 @@ function connection(hosts: Hosts, observe: StatementObserver | undefined, scope:
   };
 }
 
-const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer', isShort: true };
+const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS found', isShort: true };
 
 /**
  * Runs a statement, so that a wrong password fails too, and looks at its result: many servers answer 200 to everything, and
@@ -144,7 +144,7 @@ const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer'
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
   try {
-    const rows = await warehouse.read(CHECK, z.object({ answer: z.literal(1) }));
+    const rows = await warehouse.read(CHECK, z.object({ found: z.literal(1) }));
     if (rows.length === 1) return;
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;

@@ -14,7 +14,7 @@ const NOON = Date.UTC(2025, 9, 1, 12);
 /** Of Decimal(38). */
 const MOST = 10n ** 38n - 1n;
 /** Every part is written through to the disk, which takes long where the disk is busy. */
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 const database = testDatabase();
 beforeAll(() => execute(database.warehouse, 'CREATE TABLE by_json AS usage_events'));
@@ -101,7 +101,7 @@ it.each<[string, Payload[], Payload]>([
     ]);
     expect(merged).toEqual(unmerged);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 it.each<[string, Payload[]]>([
@@ -117,7 +117,7 @@ it.each<[string, Payload[]]>([
     expect(unmerged).toHaveLength(1);
     expect(merged).toEqual(unmerged);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 it('the version of a row leaves 32 bits of headroom and tells every field that may differ', async () => {

@@ -26,21 +26,21 @@ beforeAll(async () => {
   }
 });
 
-interface Asked {
+interface Requested {
   readonly limit?: number;
   readonly limits?: Partial<EventListLimits>;
   readonly filters?: Parameters<typeof readEventList>[1]['filters'];
 }
 
-/** The ids on each page of a walk, and how many payloads of each event are shown. */
-async function walk({ limit = 1_000, limits, filters = {} }: Asked) {
+/** The ids on each page of a list, and how many payloads of each event are shown. */
+async function allEvents({ limit = 1_000, limits, filters = {} }: Requested) {
   const pages: string[][] = [];
   const histories = new Set<number>();
   let after: EventPlace | undefined;
   do {
     const window = { startTime: START, endTime: START + 24 * HOUR };
-    const question = { accountId: 'acme', filters, window, includesVoided: false, after, limit };
-    const page = await readEventList(database.warehouse, question, { ...EVENT_LIST_LIMITS, ...limits });
+    const query = { accountId: 'acme', filters, window, includesVoided: false, after, limit };
+    const page = await readEventList(database.warehouse, query, { ...EVENT_LIST_LIMITS, ...limits });
     pages.push(page.events.map(({ newest }) => newest.id));
     for (const { replaced } of page.events) histories.add(replaced.length);
     after = page.next;
@@ -50,33 +50,33 @@ async function walk({ limit = 1_000, limits, filters = {} }: Asked) {
 
 const RARE = { resource_name: ['rare'] };
 
-it('a page of events stops after so many rows, however few of them the filters select, and a walk has every event once', async () => {
-  const whole = await walk({});
+it('a page of events stops after so many rows, however few of them the filters select, and all pages have every event once', async () => {
+  const whole = await allEvents({});
   expect([whole.pages.length, whole.ids.length, new Set(whole.ids).size]).toEqual([1, 60, 60]);
-  const rare = await walk({ filters: RARE });
+  const rare = await allEvents({ filters: RARE });
   expect([rare.pages.length, rare.ids]).toEqual([1, [9, 39, 19, 49, 29, 59].map(id)]);
   for (const examined of [7, 20, 179, 180, 181]) {
-    const bounded = await walk({ filters: RARE, limits: { examined } });
+    const bounded = await allEvents({ filters: RARE, limits: { examined } });
     // 180 rows: three of each event.
     expect(bounded.pages.length).toBeGreaterThanOrEqual(Math.floor(180 / (examined + 3)));
     expect(bounded.ids).toEqual(rare.ids);
-    expect((await walk({ limits: { examined }, limit: 11 })).ids).toEqual(whole.ids);
+    expect((await allEvents({ limits: { examined }, limit: 11 })).ids).toEqual(whole.ids);
   }
-  expect((await walk({ filters: RARE, limits: { examined: 20 } })).pages).toContainEqual([]);
+  expect((await allEvents({ filters: RARE, limits: { examined: 20 } })).pages).toContainEqual([]);
 });
 
 it('a page of events has fewer events when their histories are long, and each history is whole', async () => {
-  const { pages, ids, histories } = await walk({ limits: { payloads: 31 } });
+  const { pages, ids, histories } = await allEvents({ limits: { payloads: 31 } });
   expect(Math.max(...pages.map((page) => page.length))).toBe(10);
-  expect([ids, histories]).toEqual([(await walk({})).ids, [2]]);
+  expect([ids, histories]).toEqual([(await allEvents({})).ids, [2]]);
   // Never fewer than one event.
-  expect((await walk({ limits: { payloads: 1 } })).ids).toHaveLength(60);
+  expect((await allEvents({ limits: { payloads: 1 } })).ids).toHaveLength(60);
 });
 
 it('a page of events has fewer events when their names are long', async () => {
-  const { pages, ids } = await walk({ limits: { textLength: 5_000 } });
+  const { pages, ids } = await allEvents({ limits: { textLength: 5_000 } });
   // Three payloads of 206 characters each.
   expect(pages.map((page) => page.length)).toEqual([...Array.from({ length: 7 }, () => 8), 4]);
   expect(ids).toHaveLength(60);
-  expect((await walk({ limits: { textLength: 1 } })).pages.every((page) => page.length <= 1)).toBe(true);
+  expect((await allEvents({ limits: { textLength: 1 } })).pages.every((page) => page.length <= 1)).toBe(true);
 });

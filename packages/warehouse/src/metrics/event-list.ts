@@ -1,4 +1,4 @@
-/** The events behind an answer, as they count now, and what they have replaced. */
+/** The events behind a response, as they count now, and what they have replaced. */
 
 import { TupleParam } from '@clickhouse/client';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';

@@ -41,7 +41,7 @@ const rollups = fc.tuple(sealed, someDirtyHours).map(([until, dirtyHours]) => ({
 
 interface Planned {
   readonly segments: readonly Segment[];
-  readonly asked: Window;
+  readonly requested: Window;
   readonly resolution: Resolution;
   readonly known: ReadableRollups;
 }
@@ -49,8 +49,8 @@ interface Planned {
 /** Checks the plan of any query. */
 function checkPlans(rollups: fc.Arbitrary<ReadableRollups>, check: (planned: Planned) => void): void {
   fc.assert(
-    fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, known) =>
-      check({ segments: planSegments(asked, resolution, known), asked, resolution, known }),
+    fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (requested, resolution, known) =>
+      check({ segments: planSegments(requested, resolution, known), requested, resolution, known }),
     ),
   );
 }
@@ -70,17 +70,17 @@ function coveredBy({ source, from, to, only, except, days }: Segment, account = 
 }
 
 it('a plan covers the window exactly, in ascending order, without overlap', () => {
-  checkPlans(fresh, ({ segments, asked }) => {
+  checkPlans(fresh, ({ segments, requested }) => {
     const ends = segments.map(({ to }) => to);
-    expect(segments.map(({ from }) => from)).toEqual([asked.startTime, ...ends.slice(0, -1)]);
-    expect(ends.at(-1)).toBe(asked.endTime);
+    expect(segments.map(({ from }) => from)).toEqual([requested.startTime, ...ends.slice(0, -1)]);
+    expect(ends.at(-1)).toBe(requested.endTime);
     for (const { from, to } of segments) expect(from).toBeLessThan(to);
   });
 });
 
 it('a plan covers each hour of the window once for every account, however many are dirty, and no segment is empty', () => {
-  checkPlans(rollups, ({ segments, asked }) => {
-    const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime }).sort();
+  checkPlans(rollups, ({ segments, requested }) => {
+    const whole = coveredBy({ source: 'events', from: requested.startTime, to: requested.endTime }).sort();
     for (const account of ACCOUNTS) {
       expect(segments.flatMap((segment) => coveredBy(segment, account)).sort()).toEqual(whole);
     }
@@ -121,13 +121,13 @@ it('a plan reads no events of a whole sealed hour, and no hours of a whole seale
 });
 
 it('a plan lists few enough hours for a parameter, and beyond that reads all between the first dirty hour and the last', () => {
-  const asked = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
+  const requested = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
   const dirtyDays = (count: number) =>
     Array.from({ length: count }, (_, day) => ({ bucket: START + (7 + day) * MS_PER_DAY }));
   const planned = (count: number) =>
-    planSegments(asked, 'monthly', {
-      hourly: asked.endTime,
-      daily: asked.endTime,
+    planSegments(requested, 'monthly', {
+      hourly: requested.endTime,
+      daily: requested.endTime,
       dirtyHours: dirtyDays(count),
     });
   const lists = planned(5_000).flatMap(({ only = [], except = [], days = [] }) => [only, except, days]);
@@ -137,6 +137,6 @@ it('a plan lists few enough hours for a parameter, and beyond that reads all bet
     { source: 'daily', from: START, to: START + 7 * MS_PER_DAY },
     { source: 'events', from: START + 7 * MS_PER_DAY, to: end },
     { source: 'hourly', from: end, to: START + 5_008 * MS_PER_DAY },
-    { source: 'daily', from: START + 5_008 * MS_PER_DAY, to: asked.endTime },
+    { source: 'daily', from: START + 5_008 * MS_PER_DAY, to: requested.endTime },
   ]);
 });

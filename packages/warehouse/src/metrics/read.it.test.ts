@@ -53,24 +53,24 @@ beforeAll(async () => {
 });
 
 const QUERY = { window: WINDOW, filters: {}, limit: 1_000 } as const;
-type Asked = Partial<MetricsQuery> & { readonly accounts: Accounts };
+type Requested = Partial<MetricsQuery> & { readonly accounts: Accounts };
 
 /** From rollup rows as far as they may be read. */
-async function ask(asked: Asked) {
-  const dirtyHours = await readDirtyHours(database.warehouse, asked.accounts, WINDOW);
+async function ask(requested: Requested) {
+  const dirtyHours = await readDirtyHours(database.warehouse, requested.accounts, WINDOW);
   const rollups = { ...SEALED, dirtyHours };
-  return readMetrics(database.warehouse, { ...QUERY, resolution: 'daily', groupBy: [], rollups, ...asked });
+  return readMetrics(database.warehouse, { ...QUERY, resolution: 'daily', groupBy: [], rollups, ...requested });
 }
 
 /** Of each account alone, as one list of groups with their account. */
-async function each(names: readonly string[], asked: Omit<Asked, 'accounts'>) {
-  const answers = await Promise.all(
+async function each(names: readonly string[], requested: Omit<Requested, 'accounts'>) {
+  const responses = await Promise.all(
     names.map(async (account) => {
-      const { groups } = await ask({ ...asked, accounts: [account] });
+      const { groups } = await ask({ ...requested, accounts: [account] });
       return groups.map((group) => ({ ...group, values: { account, ...group.values } }));
     }),
   );
-  return answers.flat();
+  return responses.flat();
 }
 
 const inOrder = (groups: readonly { readonly values: object }[]) => groups.map((group) => JSON.stringify(group)).sort();
@@ -80,9 +80,9 @@ it.each(['hourly', 'daily', 'monthly'] as const)(
   async (resolution) => {
     const window = resolution === 'hourly' ? { ...WINDOW, endTime: WINDOW.startTime + 7 * MS_PER_DAY } : WINDOW;
     for (const groupBy of [[], ['workspace'], ['resource_name']] as const) {
-      const asked = { resolution, window };
-      const { groups } = await ask({ ...asked, accounts: 'all', groupBy: ['account', ...groupBy] });
-      expect(inOrder(groups)).toEqual(inOrder(await each(NAMES, { ...asked, groupBy })));
+      const requested = { resolution, window };
+      const { groups } = await ask({ ...requested, accounts: 'all', groupBy: ['account', ...groupBy] });
+      expect(inOrder(groups)).toEqual(inOrder(await each(NAMES, { ...requested, groupBy })));
     }
   },
 );

@@ -56,7 +56,7 @@ export interface MetricsResult {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, wanted: MetricsQuery): Promise<MetricsResult> {
-  const rows = await warehouse.read(metricsStatement(wanted), answerRow);
+  const rows = await warehouse.read(metricsStatement(wanted), responseRow);
   const [first] = rows;
   if (!first) return NO_GROUPS;
   const { total_cost: cost, total_usage: usage, total_groups: totalGroups, digest, newest_block } = first;
@@ -88,7 +88,7 @@ const NO_GROUPS: MetricsResult = {
 };
 
 export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
-/** Checked as a whole: an answer holds thousands, and a check of its own for each takes longer than all the rest. */
+/** Checked as a whole: a response holds thousands, and a check of its own for each takes longer than all the rest. */
 const decimals = z.custom<DecimalText[]>(areDecimalTexts, 'must be decimals in their shortest form');
 const series = z
   .tuple([z.array(z.number()), decimals, decimals])
@@ -113,7 +113,7 @@ const groupRow = z.object({
   total_usage: decimal,
 });
 
-const answerRow = groupRow.extend({ digest: z.string(), newest_block: z.string() });
+const responseRow = groupRow.extend({ digest: z.string(), newest_block: z.string() });
 
 function toGroups(rows: readonly z.output<typeof groupRow>[], grouping: Grouping): MetricsGroup[] {
   const shown = shownDimensions(grouping);
@@ -154,7 +154,7 @@ export interface StoredResult {
  * Nothing is kept for a first page: a result is stored when its second page is asked for, and only if it is still, group by group, the
  * one that the first page was part of. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  *
- * Computes the answer and keeps all its groups for a day; none of them if its digest is another one. Storing the same answer
+ * Computes the response and keeps all its groups for a day; none of them if its digest is another one. Storing the same response
  * twice changes nothing.
  */
 export async function storeMetrics(
@@ -168,8 +168,8 @@ export async function storeMetrics(
 }
 
 export function storeMetricsStatement(wanted: MetricsQuery): Statement {
-  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(wanted);
-  const { total_groups, total_cost, total_usage, digest } = wholeAnswer;
+  const { columns, wholeResponse, from, order, query_params } = rankedGroups(wanted);
+  const { total_groups, total_cost, total_usage, digest } = wholeResponse;
   const stored = { ...columns, total_groups, total_cost, total_usage };
   return {
     name: 'store_metrics',
@@ -186,7 +186,7 @@ QUALIFY ${digest} = {digest: UInt64}`,
 }
 
 /**
- * The groups that rank after number `after`, at most `limit` of them; undefined when the answer is not stored or no longer
+ * The groups that rank after number `after`, at most `limit` of them; undefined when the response is not stored or no longer
  * kept, also when only some of its groups are: a server that lost its power may have lost what it had not written yet.
  */
 export async function readStoredMetrics(
@@ -209,7 +209,7 @@ export async function readStoredMetrics(
   };
 }
 
-/** Two pages that were asked for at once may have stored the same answer twice. */
+/** Two pages that were asked for at once may have stored the same response twice. */
 export const STORED_METRICS = `
 SELECT values, cost, usage, series, total_cost, total_usage, total_groups
 FROM result_pages

@@ -1,5 +1,5 @@
 /**
- * The SQL of an answer, from the outermost SELECT down to the conditions on its tables. One statement reads each segment
+ * The SQL of a response, from the outermost SELECT down to the conditions on its tables. One statement reads each segment
  * of the window once, so that groups, their series and the totals add up.
  *
  * Two rules keep it fast (docs/decisions/0010). It is flat: each level of subqueries costs ClickHouse a millisecond to
@@ -51,14 +51,14 @@ export interface MetricsQuery extends Selection, Grouping {
   readonly limit: number;
 }
 
-/** The first groups of the ranking, each with the columns that describe the whole answer. */
+/** The first groups of the ranking, each with the columns that describe the whole response. */
 export function metricsStatement(wanted: MetricsQuery): Statement {
-  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(wanted);
+  const { columns, wholeResponse, from, order, query_params } = rankedGroups(wanted);
   return {
     name: 'read_metrics',
     query: `
 SELECT
-  ${selectList({ ...columns, ...wholeAnswer })}${from}
+  ${selectList({ ...columns, ...wholeResponse })}${from}
 ORDER BY ${order}
 LIMIT {limit: UInt32}`,
     query_params: { ...query_params, limit: wanted.limit },
@@ -76,7 +76,7 @@ export interface RankedGroups {
   /** How each column that describes a group is computed, in a live answer and in a stored one; each may use those before it. */
   readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series', string>>;
   /** How each column that is the same for every group is computed. */
-  readonly wholeAnswer: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
+  readonly wholeResponse: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
   /** From FROM to GROUP BY. */
   readonly from: string;
   /** Of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
@@ -84,12 +84,12 @@ export interface RankedGroups {
   readonly query_params: StatementParameters;
 }
 
-/** By which a later page can tell whether what it computes is the answer that the first page was part of. */
+/** By which a later page can tell whether what it computes is the response that the first page was part of. */
 export interface SnapshotMark {
   /** A hash of all groups with everything that they show, in no order: UInt64 as decimal digits. */
   readonly digest: string;
   /**
-   * The newest block of `usage_events` that an event of the answer was read from: UInt64 as decimal digits. Blocks are
+   * The newest block of `usage_events` that an event of the response was read from: UInt64 as decimal digits. Blocks are
    * numbered in the order in which inserts become visible, so later inserts have higher numbers.
    */
   readonly newest_block: string;
@@ -102,8 +102,8 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
   const shown = shownDimensions(wanted);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
   const isOneBucket = bucketStart(window.startTime, resolution) === bucketStart(window.endTime - 1, resolution);
-  const asked = { accounts, resolution, columns, filters: filtersOf(wanted), isOneBucket, asOf };
-  const { bucket, cost, usage, block, from } = entriesOf(segments, asked);
+  const requested = { accounts, resolution, columns, filters: filtersOf(wanted), isOneBucket, asOf };
+  const { bucket, cost, usage, block, from } = entriesOf(segments, requested);
   return {
     columns: {
       values: `[${shown.map((dimension) => shownValue(dimension, groupBy)).join(', ')}]`,
@@ -111,7 +111,7 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
       usage: `sum(${usage})`,
       series: isOneBucket ? '([toInt32(0)], [cost], [usage])' : `sumMap([${bucket}], [${cost}], [${usage}])`,
     },
-    wholeAnswer: {
+    wholeResponse: {
       total_groups: 'toUInt32(count() OVER ())',
       total_cost: 'sum(cost) OVER ()',
       total_usage: 'sum(usage) OVER ()',

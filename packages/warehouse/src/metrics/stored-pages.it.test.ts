@@ -23,7 +23,7 @@ const START = Date.UTC(2025, 9, 1);
 const GROUPS = 25_000;
 /** The rollup rows alone answer. */
 const SEALED = { hourly: START + 86_400_000, daily: START + 86_400_000, dirtyHours: [] };
-const QUESTION: MetricsQuery = {
+const QUERY: MetricsQuery = {
   accounts: ['acme'],
   window: { startTime: START, endTime: START + 86_400_000 },
   filters: {},
@@ -32,7 +32,7 @@ const QUESTION: MetricsQuery = {
   limit: 100,
   rollups: SEALED,
 };
-const ANSWER = { owner: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
+const RESPONSE = { owner: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
 /** As in the migration of result_pages. */
 const INDEX_GRANULARITY = 256;
 
@@ -42,8 +42,8 @@ beforeAll(async () => {
   const events = Array.from({ length: GROUPS }, (_, index) => event('acme', index));
   await insertUsageEvents(database.warehouse, [...events, event('another', 0), event('another', GROUPS)]);
   while (await sealNext(database.shards.all, SEALED.hourly));
-  mark = (await readMetrics(database.warehouse, QUESTION)).mark;
-  await storeMetrics(database.warehouse, ANSWER, QUESTION, mark.digest);
+  mark = (await readMetrics(database.warehouse, QUERY)).mark;
+  await storeMetrics(database.warehouse, RESPONSE, QUERY, mark.digest);
 });
 
 function event(accountId: string, index: number): PricedEvent {
@@ -60,18 +60,18 @@ function event(accountId: string, index: number): PricedEvent {
 /** Rows that the server touched to answer, from its own summary. */
 async function rowsRead(after: number): Promise<number> {
   const { url, database: name } = database.options;
-  const parameters = { owner: ANSWER.owner, result_id: ANSWER.resultId, after, last: after + 100 };
+  const parameters = { owner: RESPONSE.owner, result_id: RESPONSE.resultId, after, last: after + 100 };
   const search = new URLSearchParams({ database: name, wait_end_of_query: '1' });
   for (const [parameter, value] of Object.entries(parameters)) search.set(`param_${parameter}`, String(value));
-  const answer = await fetch(`${url}/?${search}`, { method: 'POST', body: STORED_METRICS });
-  await answer.text();
-  const header = z.string().parse(answer.headers.get('x-clickhouse-summary'));
+  const response = await fetch(`${url}/?${search}`, { method: 'POST', body: STORED_METRICS });
+  await response.text();
+  const header = z.string().parse(response.headers.get('x-clickhouse-summary'));
   return z.object({ read_rows: z.coerce.number() }).parse(JSON.parse(header)).read_rows;
 }
 
 /** The page after rank `after`. */
-function stored(after: number, limit: number, answer: StoredResult = ANSWER) {
-  return readStoredMetrics(database.warehouse, answer, { after, limit, groupBy: QUESTION.groupBy });
+function stored(after: number, limit: number, response: StoredResult = RESPONSE) {
+  return readStoredMetrics(database.warehouse, response, { after, limit, groupBy: QUERY.groupBy });
 }
 
 function names(page: StoredPage | undefined) {
@@ -79,12 +79,12 @@ function names(page: StoredPage | undefined) {
 }
 
 it('a stored result has every group under its rank, of its account alone', async () => {
-  const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, rollups: NO_ROLLUPS });
+  const live = await readMetrics(database.warehouse, { ...QUERY, limit: GROUPS, rollups: NO_ROLLUPS });
   const { groups, totals, totalGroups } = live;
   expect([totalGroups, totals.usage, live.mark.digest]).toEqual([GROUPS, String(GROUPS), mark.digest]);
   expect(await stored(0, GROUPS)).toEqual({ groups, totals, totalGroups });
   expect(names(await stored(12_345, 3))).toEqual(['box-12345', 'box-12346', 'box-12347']);
-  expect(await stored(0, 3, { ...ANSWER, owner: 'another' })).toBeUndefined();
+  expect(await stored(0, 3, { ...RESPONSE, owner: 'another' })).toBeUndefined();
 });
 
 it.each([2, 200])('page %d of a stored result costs no more than the rows around it', async (page) => {
@@ -92,11 +92,11 @@ it.each([2, 200])('page %d of a stored result costs no more than the rows around
 });
 
 it('a result that is stored twice has every group once, and none under the digest of another', async () => {
-  const twice = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
-  for (let time = 0; time < 2; time += 1) await storeMetrics(database.warehouse, twice, QUESTION, mark.digest);
+  const twice = { ...RESPONSE, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
+  for (let time = 0; time < 2; time += 1) await storeMetrics(database.warehouse, twice, QUERY, mark.digest);
   expect(names(await stored(99, 2, twice))).toEqual(['box-99', 'box-100']);
-  const other = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
-  await storeMetrics(database.warehouse, other, QUESTION, '1');
+  const other = { ...RESPONSE, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
+  await storeMetrics(database.warehouse, other, QUERY, '1');
   expect(await stored(0, 1, other)).toBeUndefined();
 });
 
@@ -108,7 +108,7 @@ it('a stored result is none where a part of it is lost', async () => {
 });
 
 it('a result as of a block leaves out what was inserted after it, and is another when merges have dropped what it was read from', async () => {
-  const open: MetricsQuery = { ...QUESTION, accounts: ['open'], rollups: NO_ROLLUPS };
+  const open: MetricsQuery = { ...QUERY, accounts: ['open'], rollups: NO_ROLLUPS };
   const insert = (...events: PricedEvent[]) => insertUsageEvents(database.warehouse, events);
   const read = async (asOf?: string) => {
     const result = await readMetrics(database.warehouse, { ...open, ...(asOf !== undefined && { asOf }) });
@@ -141,8 +141,8 @@ it('a result has another digest when a group has another cost, usage, key, bucke
   for (const [index, change] of [...keys, ...shown].entries()) {
     const account = `changed ${index}`;
     await insertUsageEvents(database.warehouse, [{ ...event(account, 1), ...change }]);
-    const asked: MetricsQuery = { ...QUESTION, accounts: [account], resolution: 'hourly', rollups: NO_ROLLUPS };
-    digests.add((await readMetrics(database.warehouse, asked)).mark.digest);
+    const requested: MetricsQuery = { ...QUERY, accounts: [account], resolution: 'hourly', rollups: NO_ROLLUPS };
+    digests.add((await readMetrics(database.warehouse, requested)).mark.digest);
   }
   expect(digests.size).toBe(6);
 });

@@ -1,6 +1,6 @@
 /**
  * Compares rollup rows with the events, each rollup row and each of its groups. It shares nothing with the recomputation but the
- * tables, so that a fault there shows here.
+ * tables, so that an error there shows here.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';

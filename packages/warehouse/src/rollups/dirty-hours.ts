@@ -3,7 +3,7 @@
  * rollup rows that are too large for the server's limits. Queries answer dirty hours from the events, until a maintainer has
  * recomputed their rows and cleared the marks.
  *
- * Why an answer holds every event that was acknowledged when its query began, and each once:
+ * Why a response holds every event that was acknowledged when its query began, and each once:
  *
  * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of those that it
  *   could not write (of a day: its first hour), publishes `sealedUntil`.

@@ -102,7 +102,7 @@ itLong('a writer and a recomputer of one sealed hour, and a query, agree in orde
     // There is a mark already, and the rollup rows lack its event.
     await storeEvents(fixture.warehouse, [lateEvent(day)]);
     const sealed = await fixture.sealedUntil();
-    const [writes, repairs] = [fixture.writer(lateEvent(day)), fixture.recomputer()];
+    const [writes, recomputes] = [fixture.writer(lateEvent(day)), fixture.recomputer()];
     const asks = new SteppedTask(async (pause) => {
       let ended: boolean[] | undefined;
       const paused = pausing(fixture.warehouse, async (name) => {
@@ -112,7 +112,7 @@ itLong('a writer and a recomputer of one sealed hour, and a query, agree in orde
       const usage = await ask(paused, day, sealed);
       expect([...allowed(race, ended ?? [])]).toContain(usage);
     });
-    const race = { tasks: [writes, repairs, asks], usage: 2, effects: [1, 0, 0] };
+    const race = { tasks: [writes, recomputes, asks], usage: 2, effects: [1, 0, 0] };
     return race;
   });
   expect(played).toBe(ORDERS_OF_THREE.writerRecomputerQuery);

@@ -123,11 +123,11 @@ function sealer(until: number, cannot: string): SteppedTask {
 async function usageOf(day: number, asker: Warehouse): Promise<string> {
   const [accounts, window] = [['acme'], { startTime: day, endTime: day + MS_PER_DAY }];
   const rollups = await rollupStateReader()({ accounts, warehouse: asker }, window);
-  const question = { accounts, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
-  return (await readMetrics(asker, question)).totals.usage;
+  const metricsQuery = { accounts, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
+  return (await readMetrics(asker, metricsQuery)).totals.usage;
 }
 
-function question(day: number): SteppedTask {
+function metricsQuery(day: number): SteppedTask {
   return new SteppedTask(async (pause) => {
     // Read beside the watermarks; it says the same all the time.
     const stop = async (name: string) => (name === 'read_retention_bounds' ? undefined : pause(name));
@@ -143,7 +143,7 @@ const ROLLUPS = [
 ] as const;
 
 it.each(LONG ? ROLLUPS : ROLLUPS.slice(0, 1))(
-  'an answer holds what is acknowledged beside a sealer for whom the rollup row of %s is too large',
+  'a response holds what is acknowledged beside a sealer for whom the rollup row of %s is too large',
   async (_what, cannot, orders) => {
     const fixture = new RollupFixture(database);
     const days = Array.from({ length: orders }, (_, order) => FIRST_DAY + order * MS_PER_DAY);
@@ -153,7 +153,7 @@ it.each(LONG ? ROLLUPS : ROLLUPS.slice(0, 1))(
     const played = await playOrders(2, CHANGES_OF_TWO, async (next, turns) => {
       const day = days[order] ?? Number.NaN;
       order += 1;
-      const tasks = [sealer(day + MS_PER_DAY, cannot), question(day)];
+      const tasks = [sealer(day + MS_PER_DAY, cannot), metricsQuery(day)];
       for (let move = await next(tasks); move; move = await next(tasks)) {
         expect({ turns, usage: await usageOf(day, warehouse) }).toEqual({ turns, usage: '1' });
       }

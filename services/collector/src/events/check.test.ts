@@ -212,7 +212,7 @@ it.each([
   if (hasZstd) expect((await check(packed(body), { type, ...zstd })).accepted).toEqual(MANY);
 });
 
-it('a body of 5,000 events with a fault at its end is refused as a whole', async () => {
+it('a body of 5,000 events with an error at its end is refused as a whole', async () => {
   for (const body of [`${JSON_OF_MANY}]`, JSON_OF_MANY.slice(0, -1), `${JSON_OF_MANY}\u0000`]) {
     await expect(check(body)).rejects.toMatchObject({ status: 400, code: 'invalid_body' });
   }

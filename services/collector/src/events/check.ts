@@ -64,9 +64,11 @@ export const cloudEventSchema = z.object(
 export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | Unreadable {
   const { data: opened, error } = cloudEventSchema.safeParse(envelope);
   const isBase64 = isRecord(envelope) && 'data_base64' in envelope;
-  const faults = (error?.issues ?? []).flatMap(({ path, message }) => (isBase64 && path[0] === 'data' ? [] : message));
-  if (isBase64) faults.push('data_base64 is not taken; send the event as JSON in data');
-  if (!opened || faults.length > 0) return new Unreadable(CLOUD_EVENT_REASON, faults.join('; '));
+  const problems = (error?.issues ?? []).flatMap(({ path, message }) =>
+    isBase64 && path[0] === 'data' ? [] : message,
+  );
+  if (isBase64) problems.push('data_base64 is not taken; send the event as JSON in data');
+  if (!opened || problems.length > 0) return new Unreadable(CLOUD_EVENT_REASON, problems.join('; '));
   const { data, id, source, time } = opened;
   return {
     ...data,

@@ -90,8 +90,8 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
     const decode = decoderOf(request.headers['content-encoding']);
 
     const reservation = budget.open(account, announcedBytes(request));
-    const answered = new Promise<void>((resolve) => onResponseEnd(request.socket, response, resolve));
-    void answered.then(() => {
+    const responded = new Promise<void>((resolve) => onResponseEnd(request.socket, response, resolve));
+    void responded.then(() => {
       if (reservation.state === 'waiting') reservation.end(new ClientGone());
     });
     try {
@@ -120,7 +120,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       throw error;
     } finally {
       // Both must be over: a client may go while its events are being written, and they are in memory until they are.
-      void answered.then(() => reservation.release());
+      void responded.then(() => reservation.release());
     }
   }
 }

@@ -16,7 +16,7 @@ import {
 } from '@meterline/api';
 import {
   BILLING_DIMENSIONS,
-  errorAnswerSchema,
+  errorResponseSchema,
   MAX_EVENTS_PER_JOB,
   MAX_NAME_LENGTH,
   MAX_REVISION,
@@ -33,7 +33,7 @@ const DESCRIPTION = `Takes usage events.
 send events of one account, and read nothing. A key that may read may not send. An OAuth2 access token needs the scope \`admin\`, and
 its subject must be an admin of the account.
 
-**Retries.** Every answer but a 202 means: not accepted, or not known to be. Send the same events again, with the same ids, as often
+**Retries.** Every response but a 202 means: not accepted, or not known to be. Send the same events again, with the same ids, as often
 as it takes, for years if need be: an event counts once for its id. So there is nothing for the header \`Idempotency-Key\` to do; it is
 ignored.
 
@@ -61,7 +61,7 @@ const usageEvent = z.object({
   void: z.boolean().optional().meta({ description: 'Takes the event out of every sum.' }),
 });
 
-const eventsAnswer = z.object({
+const eventsResponse = z.object({
   accepted: z.int().min(0),
   rejected: z.int().min(0),
   results: z.array(resultSchema).meta({ description: 'One for each event of the request, in its order.' }),
@@ -72,10 +72,10 @@ const SCHEMAS = {
   UsageEvents: z.array(usageEvent).min(1).max(MAX_EVENTS_PER_JOB),
   CloudEvent: cloudEventSchema,
   CloudEvents: z.array(cloudEventSchema).min(1).max(MAX_EVENTS_PER_JOB),
-  EventsAnswer: eventsAnswer,
+  EventsResponse: eventsResponse,
   EventResult: resultSchema,
-  NoEventAccepted: z.object({ ...eventsAnswer.shape, ...errorAnswerSchema.shape }).omit({ details: true }),
-  Error: errorAnswerSchema,
+  NoEventAccepted: z.object({ ...eventsResponse.shape, ...errorResponseSchema.shape }).omit({ details: true }),
+  Error: errorResponseSchema,
   ...COMMON_SCHEMAS,
 };
 
@@ -149,8 +149,8 @@ const SEND_EVENTS: OperationSketch = {
     'array, one event, or the data of a job, `{"events": […]}`. A CloudEvent in ' +
     'binary mode has its attributes in `ce-` headers and its data as the body. The JSON of one event has at most 256 values.\n\n' +
     'A 202 says that the accepted events are durable in the queue: none is lost from then on, and each counts once. A rejected ' +
-    'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the answer is ' +
-    'a 400 with the same results. With `validate=only` the answer is a 200 with the results, and nothing is kept.',
+    'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the response is ' +
+    'a 400 with the same results. With `validate=only` the response is a 200 with the results, and nothing is kept.',
   isExtension: true,
   query: EVENTS_PARAMETERS,
   body: ['UsageEvents', 'UsageEvent'],

@@ -19,12 +19,12 @@ import { parseRedisUrl } from '@meterline/service/redis-address';
 import { Queue, type Telemetry } from 'bullmq';
 import { z } from 'zod';
 
-const CONNECT_WITHIN_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
-/** Of the time for a write: replicas that are late are an answer, and no reason to connect again. */
+/** Of the time for a write: replicas that are late are a response, and no reason to connect again. */
 const WAIT_SHARE = 0.75;
 
 interface UsageQueueOptions {
@@ -48,7 +48,7 @@ export class UsageQueue {
     this.#redis = redis;
     this.#replicas = replicas;
     this.#writeMs = writeMs;
-    this.#durability = new Durability({ redis, isAssumed, answerMs: writeMs });
+    this.#durability = new Durability({ redis, isAssumed, responseMs: writeMs });
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
     // The same errors reject what is being written, and the connection's outage is logged where it is watched.
     this.#queue.on('error', () => undefined);
@@ -63,8 +63,8 @@ export class UsageQueue {
       redis.on('error', () => undefined);
       const queue = new UsageQueue(redis, options);
       await queue.#queue.waitUntilReady();
-      const fault = await queue.#durability.fault();
-      if (fault !== undefined) throw new StartError(`Redis ${fault}`);
+      const problem = await queue.#durability.problem();
+      if (problem !== undefined) throw new StartError(`Redis ${problem}`);
       return queue;
     } catch (error) {
       redis.disconnect();
@@ -108,7 +108,7 @@ function createQueueConnection(url: string): RedisClient {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_WITHIN_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     // A connection whose other end is silent does not hold up the end of the process.
     disconnectTimeout: 100,
     retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
@@ -139,7 +139,7 @@ interface DurabilityOptions {
   /** The operator knows that Redis is durable, and it need not say so. */
   readonly isAssumed: boolean;
   /** How long Redis may take to tell its configuration. */
-  readonly answerMs: number;
+  readonly responseMs: number;
 }
 
 /**
@@ -148,7 +148,7 @@ interface DurabilityOptions {
  */
 class Durability {
   readonly #options: DurabilityOptions;
-  #known: { readonly fault: string | undefined; readonly atMs: number } | undefined;
+  #known: { readonly problem: string | undefined; readonly atMs: number } | undefined;
   #markedAtMs: number | undefined;
 
   constructor(options: DurabilityOptions) {
@@ -163,19 +163,19 @@ class Durability {
    * What is wrong with the configuration or with what was loaded, to follow "Redis"; undefined: nothing.
    * @throws when Redis does not answer
    */
-  async fault(): Promise<string | undefined> {
+  async problem(): Promise<string | undefined> {
     if (this.#options.isAssumed) return undefined;
-    if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.fault;
-    const fault = await this.#ask();
-    this.#known = { fault, atMs: performance.now() };
-    return fault;
+    if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.problem;
+    const problem = await this.#ask();
+    this.#known = { problem, atMs: performance.now() };
+    return problem;
   }
 
   /** A connection whose other end is silent is left, as in `add`: nothing may wait on it. */
   async #ask(): Promise<string | undefined> {
-    const { answerMs, redis } = this.#options;
+    const { responseMs, redis } = this.#options;
     try {
-      return await inTime('Redis', this.#read(redis), answerMs);
+      return await inTime('Redis', this.#read(redis), responseMs);
     } catch (error) {
       if (redisFailureKind(error) !== 'refused') leaveConnection(redis);
       throw error;
@@ -183,7 +183,7 @@ class Durability {
   }
 
   async #read(redis: RedisClient): Promise<string | undefined> {
-    return (await this.#markedFault(redis)) ?? faultOf(await readSettings(redis));
+    return (await this.#markedProblem(redis)) ?? problemOf(await readSettings(redis));
   }
 
   /**
@@ -194,7 +194,7 @@ class Durability {
    * A transaction raises one key, and only then a plain command, which is never left out, writes the same number to another. Whatever a
    * power cut or a failover takes from the end of what was written, the second is never above the first. If it is, transactions are missing.
    */
-  async #markedFault(redis: RedisClient): Promise<string | undefined> {
+  async #markedProblem(redis: RedisClient): Promise<string | undefined> {
     try {
       // In this order: another collector may write between the two.
       const plain = written.parse(await redis.get(PLAIN));
@@ -210,19 +210,19 @@ class Durability {
       }
       return undefined;
     } catch (error) {
-      const answers = answersIn(error);
-      if (answers.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
-      if (answers.some((message) => message.startsWith('READONLY'))) return REPLICA;
+      const responses = answersIn(error);
+      if (responses.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
+      if (responses.some((message) => message.startsWith('READONLY'))) return REPLICA;
       // It is full: what is written next fails for the same reason.
-      if (answers.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
+      if (responses.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }
   }
 
-  /** To be called before each write. @throws UnfitServer, and as {@link fault} */
+  /** To be called before each write. @throws UnfitServer, and as {@link problem} */
   async require(): Promise<void> {
-    const fault = await this.fault();
-    if (fault !== undefined) throw new UnfitServer(fault);
+    const problem = await this.problem();
+    if (problem !== undefined) throw new UnfitServer(problem);
   }
 }
 
@@ -243,7 +243,7 @@ async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
   }
 }
 
-function faultOf(settings: Settings | undefined): string | undefined {
+function problemOf(settings: Settings | undefined): string | undefined {
   if (settings === undefined) {
     return 'does not tell whether it is durable: let its user run CONFIG GET, or add ?durability=assumed to REDIS_URL if you know that it has appendonly yes and appendfsync always';
   }

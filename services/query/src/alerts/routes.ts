@@ -5,7 +5,7 @@
 import {
   invalidBody,
   orAuthUnavailable,
-  type ParameterFault,
+  type ParameterProblem,
   rawQuery,
   refuseParameters,
   requireAdmin,
@@ -14,7 +14,7 @@ import {
 import {
   ALERT_LIST_PARAMETERS,
   alertChangeSchema,
-  alertFaults,
+  alertProblems,
   DELIVERY_LIST_PARAMETERS,
   decimalText,
   newAlertSchema,
@@ -27,7 +27,7 @@ import {
   periodAt,
   settingsOf,
   TooManyAlerts,
-  targetFault,
+  targetProblem,
   webhookPayload,
 } from '@meterline/service/alerts';
 import type { Request, RequestHandler, Response } from 'express';
@@ -66,7 +66,7 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
     const { accountId } = request.params;
     await admitWriter(dependencies, request, response);
     const settings = parseBody(request.body, newAlertSchema, EXAMPLE);
-    refuseFaults([...alertFaults(settings), ...urlFaults(settings.url, allowedHosts)]);
+    refuseProblems([...alertProblems(settings), ...urlProblems(settings.url, allowedHosts)]);
     const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(refuseTooMany));
     response.status(201).location(`/v0/accounts/${encodeURIComponent(accountId)}/alerts/${alert.id}`);
     send(response, { ...(await alertEntry(dependencies, alert)), secret: alert.secret });
@@ -87,8 +87,8 @@ export function alertChangeRoute(dependencies: RouteDependencies): RequestHandle
     await admitWriter(dependencies, request, response);
     const { id } = await findAlert(dependencies, request.params, 'admin');
     const change = parseBody(request.body, alertChangeSchema, { amount: '200' });
-    const ofUrl = change.url === undefined ? [] : urlFaults(change.url, allowedHosts);
-    const check = (alert: Alert) => refuseFaults([...alertFaults(settingsOf(alert)), ...ofUrl]);
+    const ofUrl = change.url === undefined ? [] : urlProblems(change.url, allowedHosts);
+    const check = (alert: Alert) => refuseProblems([...alertProblems(settingsOf(alert)), ...ofUrl]);
     const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));
     if (!alert) throw noSuchAlert();
     const entry = await alertEntry(dependencies, alert);
@@ -175,13 +175,13 @@ function maySee(role: Role, { filters }: Alert): boolean {
   return role === 'admin' || filters.workspace === undefined;
 }
 
-function urlFaults(url: string, allowed: AllowedHosts): ParameterFault[] {
-  const fault = targetFault(url, allowed);
-  return fault === undefined ? [] : [{ parameter: 'url', message: `url ${fault}.` }];
+function urlProblems(url: string, allowed: AllowedHosts): ParameterProblem[] {
+  const problem = targetProblem(url, allowed);
+  return problem === undefined ? [] : [{ parameter: 'url', message: `url ${problem}.` }];
 }
 
-function refuseFaults(faults: readonly ParameterFault[]): void {
-  if (faults.length > 0) throw invalidBody(faults);
+function refuseProblems(problems: readonly ParameterProblem[]): void {
+  if (problems.length > 0) throw invalidBody(problems);
 }
 
 function refuseTooMany(error: unknown): never {

@@ -71,7 +71,7 @@ export function eventsRoute(dependencies: RouteDependencies): RequestHandler<{ a
   };
 }
 
-/** @throws ApiError `invalid_parameter` with every fault */
+/** @throws ApiError `invalid_parameter` with every error */
 function parseEventsRequest(rawQuery: string) {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(EVENTS_PARAMETERS),

@@ -1,4 +1,4 @@
-/** The failures that only questions can meet, and the reference's examples of all error responses of this service. */
+/** The failures that only queries can meet, and the reference's examples of all error responses of this service. */
 import {
   ApiError,
   COMMON_ERRORS,
@@ -14,7 +14,7 @@ import {
 import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
 
-/** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
+/** Longer than Meterline's own clients wait by themselves: the same query again would most often cost the same again. */
 const QUERY_LIMIT_RETRY_SECONDS = 60;
 
 export function invalidCursor(): ApiError {
@@ -29,7 +29,7 @@ export function cursorExpired(): ApiError {
   return new ApiError(
     400,
     'cursor_expired',
-    'The cursor has expired: it is over 24 hours old, or events have changed the answer that it belongs to; start again from the first page.',
+    'The cursor has expired: it is over 24 hours old, or events have changed the response that it belongs to; start again from the first page.',
   );
 }
 
@@ -105,7 +105,7 @@ export function tooManyAlerts(): ApiError {
 }
 
 export function tooManyStatements(account: number, caller: number): ApiError {
-  const message = `Too many questions of this account are being answered or wait already: ${account} at once are computed for an account, ${caller} of them for one caller; ask fewer at once, and wait as long as Retry-After says.`;
+  const message = `Too many queries of this account are being answered or wait already: ${account} at once are computed for an account, ${caller} of them for one caller; ask fewer at once, and wait as long as Retry-After says.`;
   return tooMany('too_many_statements', message);
 }
 
@@ -115,7 +115,7 @@ export function overloaded(): ApiError {
 
 function queryLimitExceeded(cause: unknown): ApiError {
   const message =
-    'The answer would take more time or memory than a question may; narrow the window, filter, or group by fewer dimensions. If it was answered before, try again later.';
+    'The response would take more time or memory than a query may; narrow the window, filter, or group by fewer dimensions. If it was answered before, try again later.';
   return unavailable('query_limit_exceeded', message, cause, QUERY_LIMIT_RETRY_SECONDS);
 }
 
@@ -124,9 +124,9 @@ function storageUnavailable(cause?: unknown): ApiError {
 }
 
 /** @throws ApiError `storage_unavailable` when ClickHouse does not answer */
-export function orStorageUnavailable<T>(answer: Promise<T>): Promise<T> {
+export function orStorageUnavailable<T>(response: Promise<T>): Promise<T> {
   const errorOf = (cause: unknown) => (isStatementLimit(cause) ? queryLimitExceeded(cause) : storageUnavailable(cause));
-  return orUnavailable(answer, errorOf, isContentError);
+  return orUnavailable(response, errorOf, isContentError);
 }
 
 const START_TIME =
@@ -161,15 +161,15 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   TooMany: {
     description:
       'The account or the caller sends more requests than it may (`too_many_requests`), or has too many of them answered at ' +
-      'once and waiting (`too_many_statements`). Or too many groups of answers for this account have been stored within 24 ' +
-      'hours (`too_many_stored_groups`): an answer that has more than one page is stored when its second page is asked for; ' +
-      'a first page is never refused for it. Or the caller has not read its earlier answers yet (`too_many_unread_answers`).',
+      'once and waiting (`too_many_statements`). Or too many groups of responses for this account have been stored within 24 ' +
+      'hours (`too_many_stored_groups`): a response that has more than one page is stored when its second page is asked for; ' +
+      'a first page is never refused for it. Or the caller has not read its earlier answers yet (`too_many_unread_responses`).',
     error: tooManyRequests('You may send 200 requests in 4 seconds', 4),
   },
   Unavailable: {
     description:
       'A server behind the API is away (`storage_unavailable`, `auth_unavailable`), more is asked than can be answered ' +
-      '(`overloaded`), too many answers are being sent (`server_busy`), or the answer would take more time or memory than a ' +
+      '(`overloaded`), too many responses are being sent (`server_busy`), or the response would take more time or memory than a ' +
       'query may (`query_limit_exceeded`). Try again after Retry-After.',
     error: storageUnavailable(),
   },

@@ -5,7 +5,7 @@ import {
   type Authenticate,
   applyVersion,
   invalidBody,
-  type ParameterFault,
+  type ParameterProblem,
   principalOf,
   quoted,
   type ResponseBudget,
@@ -75,7 +75,7 @@ const jsonObject = z.record(z.string(), z.unknown());
 /**
  * @param body as the body parser leaves it: bytes, or nothing
  * @param example of a body, for messages
- * @throws ApiError `invalid_body` with every fault
+ * @throws ApiError `invalid_body` with every error
  */
 export function parseBody<Schema extends z.ZodObject>(
   body: unknown,
@@ -90,14 +90,14 @@ export function parseBody<Schema extends z.ZodObject>(
   }
   const parsed = schema.safeParse(sent.data);
   if (parsed.success) return parsed.data;
-  throw invalidBody(parsed.error.issues.flatMap((issue) => faultsOf(issue, sent.data, Object.keys(schema.shape))));
+  throw invalidBody(parsed.error.issues.flatMap((issue) => problemsOf(issue, sent.data, Object.keys(schema.shape))));
 }
 
-function faultsOf(
+function problemsOf(
   { path, ...issue }: z.core.$ZodIssue,
   sent: Readonly<Record<string, unknown>>,
   names: readonly string[],
-): ParameterFault[] {
+): ParameterProblem[] {
   if (issue.code === 'unrecognized_keys' && path.length === 0) {
     return issue.keys.map((name) => ({
       parameter: name,

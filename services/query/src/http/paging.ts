@@ -99,7 +99,7 @@ export interface ListEntry {
 
 const SINCE = `send the header Svc-Version: ${PAGINATED_LISTS_SINCE}, the first version with pages and an order`;
 
-/** @throws ApiError `invalid_parameter` with every fault */
+/** @throws ApiError `invalid_parameter` with every error */
 export function parseListRequest(
   rawQuery: string,
   version: ApiVersion,

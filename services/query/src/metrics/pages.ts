@@ -41,7 +41,7 @@ const digits = z.string().regex(/^\d{1,20}$/);
 export const pagePosition = z.object({
   resultId: z.uuid(),
   /** When the first page was computed, in epoch milliseconds. */
-  askedAt: z.number(),
+  requestedAt: z.number(),
   /** Which rollup rows the first page could be read from. */
   sealed: z.object({ hourly: z.number(), daily: z.number() }),
   digest: digits,
@@ -71,19 +71,19 @@ export async function firstPage(
   request: PageRequest,
 ): Promise<MetricsPage> {
   const { accounts, warehouse } = scope;
-  const askedAt = clock().getTime();
+  const requestedAt = clock().getTime();
   const known = await orStorageUnavailable(readRollupState(scope, request.window));
-  const { answer, rollups } = await orStorageUnavailable(
+  const { response, rollups } = await orStorageUnavailable(
     whileEventsLast(warehouse, request.window, known, async (rollups) => ({
-      answer: await readMetrics(warehouse, { ...request, accounts, rollups }),
+      response: await readMetrics(warehouse, { ...request, accounts, rollups }),
       rollups,
     })),
   );
-  const { digest, newest_block: newestBlock } = answer.mark;
-  const { totalGroups } = answer;
+  const { digest, newest_block: newestBlock } = response.mark;
+  const { totalGroups } = response;
   const resultId = resultIdOf(query, digest);
   const sealed = { hourly: rollups.hourly, daily: rollups.daily };
-  return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
+  return pageOf(response, { resultId, requestedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
 }
 
 /**
@@ -110,7 +110,7 @@ export async function nextPage(
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
     // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
-    // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
+    // nothing newer was part of its response; then everything there is gives the same response, as long as nothing came since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));

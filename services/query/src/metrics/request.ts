@@ -26,7 +26,7 @@ import type { DimensionValues, MetricsQuery, Selection } from '@meterline/wareho
 /** The values that usage must have, and those that it must not have. */
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
-/** What the caller asks for: a question to the warehouse, before the accounts and the watermarks are added. */
+/** What the caller asks for: a query to the warehouse, before the accounts and the watermarks are added. */
 export interface MetricsRequest
   extends FilterValues,
     Omit<MetricsQuery, 'accounts' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
@@ -48,7 +48,7 @@ const RULES = {
 /**
  * @param schemas of the parameters: of a query about one account, or about several
  * @returns with a limit whose groups stay within it
- * @throws ApiError `invalid_parameter` with every fault
+ * @throws ApiError `invalid_parameter` with every error
  */
 export function parseMetricsRequest(
   rawQuery: string,
@@ -75,7 +75,7 @@ export function readsWorkspaces({
   return groupBy.includes('workspace') || filters.workspace !== undefined || excluded.workspace !== undefined;
 }
 
-/** What the enum of resource types is about. @throws ApiError `invalid_parameter` with every fault */
+/** What the enum of resource types is about. @throws ApiError `invalid_parameter` with every error */
 export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick<Selection, 'window'> {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(RESOURCE_TYPES_PARAMETERS),
@@ -88,22 +88,22 @@ export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick
 }
 
 function readResolution(parameters: QueryParameters, window: Window | undefined): Resolution | undefined {
-  const asked = parameters.optional('resolution', METRICS_PARAMETERS.resolution);
+  const requested = parameters.optional('resolution', METRICS_PARAMETERS.resolution);
   if (!window) return undefined;
-  const cap = asked && exceededCap(asked, window);
+  const cap = requested && exceededCap(requested, window);
   if (cap) {
-    parameters.fault(
+    parameters.problem(
       'resolution',
-      `resolution ${asked} allows a window of at most ${cap}; shorten the window or use a coarser resolution.`,
+      `resolution ${requested} allows a window of at most ${cap}; shorten the window or use a coarser resolution.`,
     );
   }
-  const resolution = asked ?? defaultResolution(window);
+  const resolution = requested ?? defaultResolution(window);
   const buckets = bucketCount(window, resolution);
   // A cap that is exceeded says more.
   if (!cap && buckets > MAX_PAGE_POINTS) {
-    parameters.fault(
+    parameters.problem(
       'endTime',
-      `The window has ${buckets} ${resolution} buckets, and an answer at most ${MAX_PAGE_POINTS}; shorten the window.`,
+      `The window has ${buckets} ${resolution} buckets, and a response at most ${MAX_PAGE_POINTS}; shorten the window.`,
     );
   }
   return resolution;
@@ -115,7 +115,7 @@ export function readWindow(parameters: QueryParameters): Window | undefined {
   const endTime = parameters.required('endTime', WINDOW_PARAMETERS.endTime);
   if (startTime === undefined || endTime === undefined) return undefined;
   if (startTime < endTime) return { startTime, endTime };
-  parameters.fault('endTime', 'endTime must be after startTime by at least a millisecond.');
+  parameters.problem('endTime', 'endTime must be after startTime by at least a millisecond.');
   return undefined;
 }
 
@@ -140,7 +140,7 @@ export function readFilters(parameters: QueryParameters): FilterValues {
   for (const [parameter, values = []] of sent) {
     count += values.length;
     if (count <= MAX_FILTER_VALUES) continue;
-    parameters.fault(
+    parameters.problem(
       parameter,
       `${parameter} has too many values; all filters together may have at most ${MAX_FILTER_VALUES} values.`,
     );

@@ -1,5 +1,5 @@
 /**
- * The answer of GET …/metrics as JSON: which fields it has, and a series over the whole window for each group.
+ * The response of GET …/metrics as JSON: which fields it has, and a series over the whole window for each group.
  * Source: the API specification, section "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  *
  * Its numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write
@@ -50,7 +50,7 @@ function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJ
   };
 }
 
-/** The same for every group of an answer. */
+/** The same for every group of a response. */
 interface Axis {
   /** How the entry of each bucket begins, up to its cost. */
   readonly starts: readonly string[];
@@ -63,7 +63,7 @@ function shapeAxis({ window, resolution }: MetricsRequest, withUsage: boolean): 
   return { starts, zeros: starts.map((start) => (withUsage ? `${start}0,"usage":0}` : `${start}0}`)) };
 }
 
-/** Written as text: most of an answer is series, and building objects for their entries took most of the time. */
+/** Written as text: most of a response is series, and building objects for their entries took most of the time. */
 function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsage: boolean): RawJson {
   const { buckets, costs, usages } = series;
   const entries = zeros.slice();

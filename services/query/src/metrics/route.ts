@@ -39,13 +39,13 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
 
       const { account: _subject, ...filters } = query.filters;
       // A member may not learn which workspaces there are.
-      const asked = { ...query, filters, hidesWorkspace: role !== 'admin' };
+      const requested = { ...query, filters, hidesWorkspace: role !== 'admin' };
       const compute = async () => {
         const scope = { accounts, warehouse: await admitted.acquire() };
         const page = position
-          ? await nextPage(dependencies, scope, principal, position, asked)
-          : await firstPage(dependencies, scope, JSON.stringify(binding), asked);
-        const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.askedAt) : '';
+          ? await nextPage(dependencies, scope, principal, position, requested)
+          : await firstPage(dependencies, scope, JSON.stringify(binding), requested);
+        const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.requestedAt) : '';
         return responseOf(writeJson(metricsResponse(query, page, nextCursor)));
       };
       const key = JSON.stringify([version, binding, query.limit]);
@@ -104,7 +104,7 @@ function names(condition: string | undefined, etag: string): boolean {
 /**
  * Binds a cursor to accounts, role and every parameter but `limit`, in canonical form: neither the order of groupBy nor how a
  * time is written matters. To the role, because an admin's pages show what a member's do not; not to a key: anyone who may
- * ask the question may go on with its answer.
+ * ask the query may go on with its response.
  */
 function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): CursorBinding {
   const { window, resolution, groupBy, filters, excluded } = request;
@@ -145,14 +145,16 @@ export function resourceTypesRoute(dependencies: RouteDependencies): RequestHand
     const { accountId } = request.params;
     const { role, admitted } = await admitMember(dependencies, request, response, accountId);
     try {
-      const asked = parseResourceTypesRequest(rawQuery(request));
-      if (readsWorkspaces(asked)) requireAdmin(role);
+      const requested = parseResourceTypesRequest(rawQuery(request));
+      if (readsWorkspaces(requested)) requireAdmin(role);
       const warehouse = await admitted.acquire();
       const accounts = [accountId];
-      const rollups = await orStorageUnavailable(dependencies.readRollupState({ accounts, warehouse }, asked.window));
+      const rollups = await orStorageUnavailable(
+        dependencies.readRollupState({ accounts, warehouse }, requested.window),
+      );
       const values = await orStorageUnavailable(
-        whileEventsLast(warehouse, asked.window, rollups, (known) =>
-          readResourceTypes(warehouse, { ...asked, accounts, rollups: known }),
+        whileEventsLast(warehouse, requested.window, rollups, (known) =>
+          readResourceTypes(warehouse, { ...requested, accounts, rollups: known }),
         ),
       );
       response.json({ values });

@@ -81,9 +81,9 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     summary: 'Create an API key',
     description:
       'Creates a key of a service account, and with its first key the service account, for an admin of the account that the ' +
-      'key is to read. **The key itself is in this answer alone.** A token needs the scope `apiKey:write`.\n\n' +
+      'key is to read. **The key itself is in this response alone.** A token needs the scope `apiKey:write`.\n\n' +
       'An account has at most 1,000 keys. Beyond that the oldest key that is revoked or has expired is forgotten, with its ' +
-      'id; while none is, the answer is a 409 `too_many_api_keys`.',
+      'id; while none is, the response is a 409 `too_many_api_keys`.',
     body: ['NewApiKey'],
     success: { description: 'The key was created.', schemas: ['CreatedApiKey'] },
     examples: {
@@ -105,7 +105,7 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     description:
       'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to and ' +
       'for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
-    success: { description: 'The key is revoked. The answer has no body.', schemas: [] },
+    success: { description: 'The key is revoked. The response has no body.', schemas: [] },
     examples: {
       revoke: {
         summary: 'A key of a service account',

@@ -73,7 +73,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     description:
       'An alert posts a signed webhook (Standard Webhooks) within a minute of the event that crosses a threshold: once for ' +
       'each threshold and period, whatever is corrected afterwards. What is crossed already is told at once. **The secret ' +
-      `is in this answer alone.** ${WRITERS} An account has at most ${MAX_ALERTS} alerts.`,
+      `is in this response alone.** ${WRITERS} An account has at most ${MAX_ALERTS} alerts.`,
     body: ['NewAlert'],
     success: {
       status: '201',
@@ -108,8 +108,8 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     operationId: 'changeAlert',
     summary: 'Change an alert',
     description:
-      `Replaces the members that are sent. ${WRITERS} Another period, measure, amount or filter makes another question of it: ` +
-      'its thresholds fire again for what is crossed already. With `rotateSecret` the answer has a new `secret`, and the ' +
+      `Replaces the members that are sent. ${WRITERS} Another period, measure, amount or filter makes another query of it: ` +
+      'its thresholds fire again for what is crossed already. With `rotateSecret` the response has a new `secret`, and the ' +
       'last nine sign too for 24 hours.',
     body: ['AlertChange'],
     success: { description: 'The alert as it is now.', schemas: ['AlertWithSecret'] },
@@ -129,7 +129,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     operationId: 'deleteAlert',
     summary: 'Delete an alert',
     description: `With its deliveries; those that are pending are dropped. ${WRITERS}`,
-    success: { status: '204', description: 'The alert is deleted. The answer has no body.', schemas: [] },
+    success: { status: '204', description: 'The alert is deleted. The response has no body.', schemas: [] },
     examples: { one: { summary: 'One alert', parameters: PATH } },
   },
   {

@@ -29,12 +29,12 @@ so is one given twice, but for \`groupBy\` and the filters.
 
 const HEADERS = {
   ETag: {
-    description: 'The tag of this answer, for `If-None-Match`: another answer has another tag.',
+    description: 'The tag of this response, for `If-None-Match`: another response has another tag.',
     required: true,
     schema: { type: 'string' },
   },
   Age: {
-    description: 'How many seconds old the answer is; only of one from memory, which `Cache-Control` allows.',
+    description: 'How many seconds old the response is; only of one from memory, which `Cache-Control` allows.',
     schema: { type: 'integer', minimum: 0 },
   },
 };
@@ -65,7 +65,7 @@ export function createOpenApiDocument(): OpenApiDocument {
     errors: ERRORS,
     headers: HEADERS,
     schemas: {
-      AccountMetricsResponse: api.metricsAnswerSchema,
+      AccountMetricsResponse: api.metricsResponseSchema,
       AccountMetricsDataEntry: api.metricsEntrySchema,
       AccountMetricsPoint: api.metricsPointSchema,
       EventPage: api.eventPageSchema,
@@ -92,7 +92,7 @@ export function createOpenApiDocument(): OpenApiDocument {
       Delivery: api.deliverySchema,
       DeliveryArray: api.deliveryArraySchema,
       DeliveryPage: api.deliveryPageSchema,
-      Error: api.errorAnswerSchema,
+      Error: api.errorResponseSchema,
       ...COMMON_SCHEMAS,
     },
   });

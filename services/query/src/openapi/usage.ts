@@ -19,7 +19,7 @@ const IF_NONE_MATCH: OpenApiParameter = {
   name: 'If-None-Match',
   in: 'header',
   schema: { type: 'string' },
-  description: 'The `ETag` of an answer that the client has: while it is the answer still, 304 comes instead of it.',
+  description: 'The `ETag` of a response that the client has: while it is the response still, 304 comes instead of it.',
 };
 
 /** Source: RFC 9111, section 5.2.1.1. */
@@ -35,7 +35,7 @@ const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-03T00:00:0
 const LAST_PAGE = { hasMore: false, nextCursor: '' };
 const COMPUTE = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' };
 const onDay = (day: number, cost: number, usage: number) => ({ timestamp: `2025-10-0${day}T00:00:00Z`, cost, usage });
-const answerOf = (resolution: string, summary: object, ...data: readonly object[]) => ({
+const responseOf = (resolution: string, summary: object, ...data: readonly object[]) => ({
   response: { ...WINDOW, resolution, summary, data, meta: LAST_PAGE },
 });
 const inOctober = (cost: number) => ({ summary: { cost }, timeseries: [{ timestamp: WINDOW.startTime, cost }] });
@@ -68,7 +68,7 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
       groupBy: ['workspace', 'billing_dimension'],
       billingDimension: ['agent_compute_runtime_gbs'],
     },
-    ...answerOf(
+    ...responseOf(
       'daily',
       { totalCost: 13.8, totalUsage: 1200000 },
       {
@@ -88,7 +88,7 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
   byResource: {
     summary: 'A resource of one workspace, and a name that several workspaces use, which has no `workspace`',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'monthly', groupBy: ['resource_name'] },
-    ...answerOf(
+    ...responseOf(
       'monthly',
       { totalCost: 13.85 },
       { resourceType: 'agent', resourceName: 'support', ...inOctober(13.8) },
@@ -98,15 +98,15 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
   total: {
     summary: 'What everything cost',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'monthly' },
-    ...answerOf('monthly', { totalCost: 13.85 }, inOctober(13.85)),
+    ...responseOf('monthly', { totalCost: 13.85 }, inOctober(13.85)),
   },
 };
 
 /** Of every operation here. */
 const shared = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as const;
 
-/** Of every answer with metrics, about one account or several. */
-const METRICS_ANSWER = {
+/** Of every response with metrics, about one account or several. */
+const METRICS_RESPONSE = {
   otherParameters: [IF_NONE_MATCH, CACHE_CONTROL],
   success: {
     description: 'A page of groups.',
@@ -115,7 +115,7 @@ const METRICS_ANSWER = {
   },
   otherResponses: {
     '304': {
-      description: 'The answer is the one that `If-None-Match` names.',
+      description: 'The response is the one that `If-None-Match` names.',
       headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag'), ...headerReference('Age') },
     },
   },
@@ -138,12 +138,12 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
       'that begins with `exclude` names is left out, also where another filter selects it. All filters together may have ' +
       `${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values and exclusion are extensions of the platform’s API.\n\n` +
       `A result with more groups than \`limit\`, or with more than ${MAX_PAGE_POINTS} points (groups times buckets), comes in ` +
-      'pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages are of one answer: every group comes ' +
+      'pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages are of one response: every group comes ' +
       'once, and the pages add up to the `summary`, which is that of the whole window on every page. Events that arrive ' +
       'meanwhile do not show; where one has replaced what the first page was read from before the second page was asked for, ' +
       'that page is a 400 `cursor_expired`. Only an admin of the account may group or filter by workspace.',
     query: METRICS_PARAMETERS,
-    ...METRICS_ANSWER,
+    ...METRICS_RESPONSE,
     examples: METRICS_EXAMPLES,
   },
   {
@@ -158,12 +158,12 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
       'no workspace, and none may be grouped or filtered by. A key of the role operator reads every account, as an admin of it.',
     isExtension: true,
     query: ACCOUNTS_METRICS_PARAMETERS,
-    ...METRICS_ANSWER,
+    ...METRICS_RESPONSE,
     examples: {
       byAccount: {
         summary: 'Cost by account',
         parameters: { ...WINDOW, resolution: 'monthly', groupBy: ['account'] },
-        ...answerOf('monthly', { totalCost: 13.85 }, { account: 'acme', ...inOctober(13.85) }),
+        ...responseOf('monthly', { totalCost: 13.85 }, { account: 'acme', ...inOctober(13.85) }),
       },
     },
   },

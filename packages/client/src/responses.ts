@@ -1,16 +1,16 @@
-/** What comes back: an answer of a known shape, or one of the two errors of a call. An aborted call fails with its signal's reason instead. */
-import { errorAnswerSchema } from '@meterline/catalog';
+/** What comes back: a response of a known shape, or one of the two errors of a call. An aborted call fails with its signal's reason instead. */
+import { errorResponseSchema } from '@meterline/catalog';
 import { parseJson, parseRetryAfter, type RejectedEvent, readExactJson, rejectedIn } from '@meterline/catalog/plain';
 
 /** What the client asks of `fetch`. Another way to send its requests need know no more. */
-export type Fetch = (url: string, init: RequestInit) => Promise<FetchedAnswer>;
+export type Fetch = (url: string, init: RequestInit) => Promise<FetchedResponse>;
 
 /** The part of `Response` that the client reads. */
-export type FetchedAnswer = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
+export type FetchedResponse = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
 
-/** An answer, read to its end. */
-export interface RawAnswer {
-  readonly response: FetchedAnswer;
+/** A response, read to its end. */
+export interface RawResponse {
+  readonly response: FetchedResponse;
   readonly text: string;
 }
 
@@ -29,13 +29,13 @@ export class MeterlineError extends Error {
   /** The HTTP status. */
   readonly status: number;
   /**
-   * The API's stable word, such as `invalid_parameter`; `unexpected_answer` for an answer that is not the API's own, such
+   * The API's stable word, such as `invalid_parameter`; `unexpected_response` for a response that is not the API's own, such
    * as a proxy's page.
    */
   readonly code: string;
   /** One object for each thing that was wrong; each has a message. */
   readonly details: readonly Readonly<Record<string, string>>[];
-  /** For support; undefined when the answer had none. */
+  /** For support; undefined when the response had none. */
   readonly requestId: string | undefined;
   /** Seconds to wait before trying again, if the service said so. */
   readonly retryAfter: number | undefined;
@@ -50,30 +50,34 @@ export class MeterlineError extends Error {
   }
 }
 
-/** No answer came: network, host name, certificate or timeout. The cause says which, if the platform knows. */
+/** No response came: network, host name, certificate or timeout. The cause says which, if the platform knows. */
 export class MeterlineConnectionError extends Error {
   override readonly name = 'MeterlineConnectionError';
 }
 
-/** For an answer with a status other than 2xx. @param now for a Retry-After that is a date */
-export function errorOfAnswer({ status, headers }: FetchedAnswer, body: string, now: Date): MeterlineError {
+/** For a response with a status other than 2xx. @param now for a Retry-After that is a date */
+export function errorOfResponse({ status, headers }: FetchedResponse, body: string, now: Date): MeterlineError {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'), now);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
-  const known = errorAnswerSchema.safeParse(jsonOf(body));
+  const known = errorResponseSchema.safeParse(jsonOf(body));
   if (known.success) {
     const { error, message, details, requestId } = known.data;
     return new MeterlineError({ status, code: error, message, details, requestId, retryAfter });
   }
   const requestId = headers.get('x-request-id') ?? undefined;
-  const message = `The answer with status ${status} is not one of this API; check the address and what stands before it.`;
-  return new MeterlineError({ status, code: 'unexpected_answer', message, requestId, retryAfter });
+  const message = `The response with status ${status} is not one of this API; check the address and what stands before it.`;
+  return new MeterlineError({ status, code: 'unexpected_response', message, requestId, retryAfter });
 }
 
-/** For a success with a body of the wrong shape. @param fault such as `data[0].summary.cost: must be a decimal` */
-export function unexpectedAnswer({ status, headers }: FetchedAnswer, fault: string, cause?: unknown): MeterlineError {
+/** For a success with a body of the wrong shape. @param problem such as `data[0].summary.cost: must be a decimal` */
+export function unexpectedResponse(
+  { status, headers }: FetchedResponse,
+  problem: string,
+  cause?: unknown,
+): MeterlineError {
   const requestId = headers.get('x-request-id') ?? undefined;
-  const message = `The answer is not of the shape that this version of the client knows (${fault}); check the address.`;
-  return new MeterlineError({ status, code: 'unexpected_answer', message, requestId }, { cause });
+  const message = `The response is not of the shape that this version of the client knows (${problem}); check the address.`;
+  return new MeterlineError({ status, code: 'unexpected_response', message, requestId }, { cause });
 }
 
 /** Undefined for a text that is not JSON. */
@@ -87,29 +91,29 @@ function jsonOf(text: string): unknown {
 
 /** The part of a zod schema that the client uses. */
 export interface SchemaOf<Value> {
-  safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Fault };
+  safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Problem };
 }
 
 /** The part of zod's error that the client shows. */
-interface Fault {
+interface Problem {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
 }
 
 /** @throws MeterlineError when the body does not match the schema */
-export function readAnswer<Value>({ response, text }: RawAnswer, schema: SchemaOf<Value>): Value {
+export function readResponse<Value>({ response, text }: RawResponse, schema: SchemaOf<Value>): Value {
   let body: unknown;
   try {
     body = readExactJson(text);
   } catch (error) {
-    throw unexpectedAnswer(response, 'it is not JSON', error);
+    throw unexpectedResponse(response, 'it is not JSON', error);
   }
   const value = schema.safeParse(body);
   if (value.success) return value.data;
-  throw unexpectedAnswer(response, faultText(value.error), value.error);
+  throw unexpectedResponse(response, problemText(value.error), value.error);
 }
 
-/** The first fault: `data[0].summary.cost: must be a decimal`. */
-function faultText({ issues: [first] }: Fault): string {
+/** The first error: `data[0].summary.cost: must be a decimal`. */
+function problemText({ issues: [first] }: Problem): string {
   if (!first) return 'it has another form';
   const place = first.path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return `${place.replace(/^\./, '') || 'the whole'}: ${first.message}`;
@@ -128,13 +132,13 @@ export interface EventsReceipt {
  * @param isTrial whether the events were to be checked only
  * @throws MeterlineError for a response that does not account for each of the events: nothing is known then
  */
-export function readReceipt({ response, text }: RawAnswer, events: number, isTrial: boolean): EventsReceipt {
+export function readReceipt({ response, text }: RawResponse, events: number, isTrial: boolean): EventsReceipt {
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
   const body = parseJson(text);
-  if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfAnswer(response, text, new Date());
+  if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
   const rejected = rejectedIn(body, events);
   if (!rejected) {
-    throw unexpectedAnswer(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
+    throw unexpectedResponse(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
   }
   return { accepted: events - rejected.length, rejected };
 }

@@ -1,9 +1,9 @@
 /** Random requests about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
-import type { OracleQuery, OracleRole } from './answer.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './event-rules.js';
 import { distance, type History, nameNumber, nth, spell, spelling } from './histories.js';
+import type { OracleQuery, OracleRole } from './response.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -14,7 +14,7 @@ const LAST = Date.UTC(2150, 0) - 1;
 const RESOLUTIONS: readonly Resolution[] = ['hourly', 'daily', 'weekly', 'monthly'];
 const GROUP_BY = ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'];
 
-export interface Question {
+export interface Request {
   readonly about: 'metrics' | 'resource types' | 'metrics of both accounts';
   readonly query: OracleQuery;
   /** Default: an admin. Of both accounts, a member is one of the second. */
@@ -72,8 +72,8 @@ const isOfEvery = { weight: 3, arbitrary: fc.constant({}) };
 const filters = fc.oneof(isOfEvery, { weight: 2, arbitrary: someFilters });
 
 /** A request, generated without its history. No part depends on another, so that fast-check can shrink each alone. */
-export const questionDraft = fc.record({
-  about: fc.constantFrom<Question['about'][]>(
+export const drawnRequest = fc.record({
+  about: fc.constantFrom<Request['about'][]>(
     ...Array(6).fill('metrics'),
     ...Array(4).fill('metrics of both accounts'),
     'resource types',
@@ -92,33 +92,33 @@ export const questionDraft = fc.record({
   limit,
   asMember: fc.constantFrom(false, false, false, true),
 });
-type QuestionDraft = typeof questionDraft extends fc.Arbitrary<infer Value> ? Value : never;
+type DrawnRequest = typeof drawnRequest extends fc.Arbitrary<infer Value> ? Value : never;
 
-export function toQuestion(draft: QuestionDraft, history: History): Question {
-  const { about, asMember } = draft;
-  const from = draft.ofEverything ? FIRST : startOf(draft.edge, draft.length, history);
-  const to = draft.ofEverything ? LAST : from + draft.length;
-  const window = { startTime: spell(from, draft.spellings[0]), endTime: spell(to, draft.spellings[1]) };
+export function toRequest(drawn: DrawnRequest, history: History): Request {
+  const { about, asMember } = drawn;
+  const from = drawn.ofEverything ? FIRST : startOf(drawn.edge, drawn.length, history);
+  const to = drawn.ofEverything ? LAST : from + drawn.length;
+  const window = { startTime: spell(from, drawn.spellings[0]), endTime: spell(to, drawn.spellings[1]) };
   const role = asMember ? 'member' : 'admin';
-  const filters = chosenFilters(draft, history);
+  const filters = chosenFilters(drawn, history);
   if (about === 'resource types') return { about, role, query: { ...window, ...filters } };
   const allowed = RESOLUTIONS.filter((resolution) => to <= latestEnd(from, resolution));
-  const resolution = allowed[draft.resolution % (2 * allowed.length)];
+  const resolution = allowed[drawn.resolution % (2 * allowed.length)];
   const ofBoth = about === 'metrics of both accounts';
-  const dimensions = draft.groupBy.filter((name) => !asMember || name !== 'workspace');
-  const groupBy = ofBoth && draft.byAccount ? [...dimensions.slice(0, 2), 'account'] : dimensions;
+  const dimensions = drawn.groupBy.filter((name) => !asMember || name !== 'workspace');
+  const groupBy = ofBoth && drawn.byAccount ? [...dimensions.slice(0, 2), 'account'] : dimensions;
   const query = {
     ...window,
     ...(resolution && { resolution }),
     ...(groupBy.length > 0 && { groupBy: groupBy.join(',') }),
     ...filters,
-    ...draft.limit,
+    ...drawn.limit,
   };
-  return { about, role, query, ...(ofBoth && { accounts: draft.accountFilters }) };
+  return { about, role, query, ...(ofBoth && { accounts: drawn.accountFilters }) };
 }
 
 /** A member may not filter by workspace. */
-function chosenFilters({ filters, exclusions, asMember }: QuestionDraft, { names }: History): Partial<OracleQuery> {
+function chosenFilters({ filters, exclusions, asMember }: DrawnRequest, { names }: History): Partial<OracleQuery> {
   const excluded = Object.entries(exclusions).map(([name, values]) => {
     return [`exclude${name.charAt(0).toUpperCase()}${name.slice(1)}`, values] as const;
   });

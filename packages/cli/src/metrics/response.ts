@@ -11,7 +11,7 @@ import {
   seriesCsvLines,
   ZERO,
 } from '@meterline/catalog';
-import { ALL_ACCOUNTS, type MeterlineClient, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
+import { ALL_ACCOUNTS, type MeterlineClient, type MetricsEntry, type MetricsResponse } from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { layoutFor } from '../output/table.js';
 import { PageProgress, writeWhole } from '../output/whole-output.js';
@@ -64,14 +64,14 @@ async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): P
   const keys = wanted?.map((entry) => groupKey(entry, groupBy));
   const sent = { ...compared.sent, limit: undefined };
   const before = { ...request, query: { ...request.query, sent }, all: true, isWatched: true };
-  let answer: MetricsAnswer | undefined;
+  let response: MetricsResponse | undefined;
   for await (const { page } of readPages(before, () => entries.clear())) {
-    answer = page;
+    response = page;
     // Without its series: there may be very many groups.
     for (const entry of page.data) entries.set(groupKey(entry, groupBy), { ...entry, timeseries: [] });
     if (keys?.every((key) => entries.has(key))) break;
   }
-  return answer && { answer, distance: compared.distance, entries };
+  return response && { response, distance: compared.distance, entries };
 }
 
 /**
@@ -82,18 +82,18 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
   const { client, account, query, signal } = request;
   const isEnriched = enrichedDimensions(query.groupBy).includes('workspace');
   if (!isEnriched || entries.some(({ workspace }) => workspace !== undefined)) return false;
-  const isAsked = (id: string) => account === ALL_ACCOUNTS || id === account;
-  return (await client.accounts({ signal })).some(({ id, role }) => isAsked(id) && role !== 'admin');
+  const isRequested = (id: string) => account === ALL_ACCOUNTS || id === account;
+  return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role !== 'admin');
 }
 
 /** One answer a line, as the API wrote it; those of the time before come last. */
 export async function printJson(request: Request): Promise<void> {
   const { context, query } = request;
-  await writeWhole(context, undefined, async (draft) => {
+  await writeWhole(context, undefined, async (tempFile) => {
     for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
-      const { size } = await draft.stat();
-      const pages = readPages({ ...request, query: { ...query, sent } }, () => draft.truncate(size));
-      for await (const { text } of pages) await draft.appendFile(`${text}\n`);
+      const { size } = await tempFile.stat();
+      const pages = readPages({ ...request, query: { ...query, sent } }, () => tempFile.truncate(size));
+      for await (const { text } of pages) await tempFile.appendFile(`${text}\n`);
     }
   });
 }
@@ -103,19 +103,19 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
   const { context, query, all } = request;
   const { groupBy } = query;
   const before = await timeBefore(request);
-  await writeWhole(context, undefined, async (draft) => {
-    let last: MetricsAnswer | undefined;
+  await writeWhole(context, undefined, async (tempFile) => {
+    let last: MetricsResponse | undefined;
     const written = new Set<string>();
     const restart = () => {
       last = undefined;
       written.clear();
-      return draft.truncate();
+      return tempFile.truncate();
     };
     for await (const { page } of readPages(request, restart)) {
       const [heading, ...lines] = isSeries
         ? seriesCsvLines(page.data, groupBy, page.resolution)
         : groupLines(page, groupBy, before);
-      await draft.appendFile((last ? lines : [heading, ...lines]).join(''));
+      await tempFile.appendFile((last ? lines : [heading, ...lines]).join(''));
       for (const entry of page.data) written.add(groupKey(entry, groupBy));
       last = page;
     }
@@ -124,16 +124,16 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
     // What cost nothing this time: or the costs of the time before would not add up.
     const gone = [...(before?.entries ?? [])].flatMap(([key, entry]) => (written.has(key) ? [] : [nothingOf(entry)]));
     const [, ...lines] = groupLines({ ...last, data: gone }, groupBy, before);
-    await draft.appendFile(lines.join(''));
+    await tempFile.appendFile(lines.join(''));
   });
 }
 
 type GroupBy = Query['groupBy'];
 
-function groupLines(answer: MetricsAnswer, groupBy: GroupBy, before: Before | undefined): string[] {
+function groupLines(response: MetricsResponse, groupBy: GroupBy, before: Before | undefined): string[] {
   const columns = groupsCsvColumns(groupBy, before !== undefined);
   const costBefore = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost ?? ZERO;
-  const rows = answer.data.map((entry) => ({ answer, entry, amounts: entry.summary, before: costBefore(entry) }));
+  const rows = response.data.map((entry) => ({ response, entry, amounts: entry.summary, before: costBefore(entry) }));
   return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
 }
 
@@ -149,19 +149,19 @@ export async function printTable(request: Request, isExact: boolean): Promise<vo
 }
 
 /** The table as text, and the last page that was read; its summary is of the whole window, as that of every page. */
-export async function readTable(request: Request, isExact: boolean): Promise<{ text: string; last: MetricsAnswer }> {
+export async function readTable(request: Request, isExact: boolean): Promise<{ text: string; last: MetricsResponse }> {
   const { context, account, query } = request;
-  const pages: MetricsAnswer[] = [];
+  const pages: MetricsResponse[] = [];
   for await (const { page } of readPages(request, () => void pages.splice(0))) pages.push(page);
   const last = pages.at(-1);
-  if (!last) throw new Error('an answer has at least one page');
+  if (!last) throw new Error('a response has at least one page');
   const entries = pages.flatMap(({ data }) => data);
   const before = await timeBefore(request, entries);
   const hidesWorkspace = await isWorkspaceHidden(request, entries);
-  const report = { account, groupBy: query.groupBy, hidesWorkspace, answer: last, entries, before };
+  const report = { account, groupBy: query.groupBy, hidesWorkspace, response: last, entries, before };
   return { text: reportText(report, { ...layoutFor(context), isExact }), last };
 }
 
-function sayIfThereIsMore(context: CommandContext, { data, meta }: MetricsAnswer): void {
+function sayIfThereIsMore(context: CommandContext, { data, meta }: MetricsResponse): void {
   if (meta.hasMore) say(context, `These are the first ${formatCount(data.length)} groups; --all reads every page.`);
 }

@@ -45,7 +45,7 @@ const ENRICHED_BY: Readonly<Partial<Record<Field, readonly Field[]>>> = {
 const MOST_POINTS = 20_000;
 
 /** The text of every page, in order; at least one. Cursors are masked as by {@link maskedPages}. */
-export function answerPages(
+export function responsePages(
   counting: readonly PricedPayload[],
   query: OracleQuery,
   role: OracleRole = 'admin',
@@ -92,7 +92,7 @@ export async function maskedPages(read: (cursor: string) => Promise<string>): Pr
 }
 
 /** The body of GET …/metrics/enums/resource-types. */
-export function answerResourceTypes(counting: readonly PricedPayload[], query: OracleQuery): string {
+export function responseResourceTypes(counting: readonly PricedPayload[], query: OracleQuery): string {
   const used = selected(counting, query);
   return JSON.stringify({ values: RESOURCE_TYPES.filter((type) => used.some((event) => event.resourceType === type)) });
 }
