@@ -159,12 +159,12 @@ const SEND_EVENTS: OperationSketch = {
     [MEDIA_TYPES.cloudEvent]: schemaReference('CloudEvent'),
     [MEDIA_TYPES.cloudEventBatch]: schemaReference('CloudEvents'),
   },
-  success: { status: '202', description: 'The accepted events are durable.', schemas: ['EventsAnswer'] },
+  success: { status: '202', description: 'The accepted events are durable.', schemas: ['EventsResponse'] },
   otherResponses: {
     '200': {
       description: 'The events were checked, as `validate=only` asks, and none is kept.',
       headers: { ...headerReference('X-Request-Id'), ...LIMIT_HEADERS },
-      content: { 'application/json': { schema: schemaReference('EventsAnswer') } },
+      content: { 'application/json': { schema: schemaReference('EventsResponse') } },
     },
   },
   examples: {
