@@ -77,7 +77,7 @@ function modifiedAt(file) {
   return statSync(join(ROOT, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** Of the file, or of all in the folder that the page may be made of. */
+/** When the file was changed, or the newest file in the folder that the page may be made of. */
 function newest(path) {
   if (!statSync(join(ROOT, path)).isDirectory()) return modifiedAt(path);
   const entries = readdirSync(join(ROOT, path), { withFileTypes: true });

@@ -35,7 +35,7 @@ const checks = [
 const long = [
   jest('the long tests', ['--selectProjects', 'long'], { LONG: '1' }),
   jest('tests on two shards', ON_TWO_SHARDS, TWO_SHARDS),
-  // Both wait more than they work.
+  // These two run at the same time: they wait more than they work.
   [
     { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--parallel', '4'] },
     { name: 'five minutes of steady traffic', args: ['dist/soak/main.js', '--minutes', '5'] },
@@ -68,7 +68,7 @@ async function runStep({ name, args, executable = process.execPath, env }) {
   const child = spawn(executable, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: 'inherit' });
   const forward = () => child.kill('SIGTERM');
   process.once('SIGTERM', forward);
-  // Not its `close`: a process of its own that it left behind would keep its output open.
+  // The `exit` of the child, not its `close`: a process of its own that it left behind would keep its output open.
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('exit', resolve));
   process.off('SIGTERM', forward);
   console.log(`${code === 0 ? '✓' : '✗'} ${name} (${secondsSince(started)})`);

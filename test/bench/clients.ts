@@ -15,7 +15,7 @@ import { HttpClient } from './traffic.js';
 const CLIENTS = 64;
 /** Until code is compiled, and the greedy clients' account is known to keep the engine busy. */
 const WARM_UP_MS = 4_000;
-/** Of ten clients, four look at the large account. */
+/** The share of the clients that look at the large account. */
 const LARGE_CLIENTS = 0.4;
 const ROUNDS = 5;
 /** Events a second that come in: more would measure the producer, which runs on the same cores. */

@@ -4,7 +4,7 @@ import { markdownTable, processorMs } from '../harness/programs.js';
 
 export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
 
-/** The same work or request, done another way in the same run. */
+/** A figure of the same work or request, done another way in the same run. */
 interface Peer {
   readonly what: string;
   readonly value: number;
@@ -144,7 +144,7 @@ export interface Report {
   readonly events: number;
   readonly startedAt: string;
   readonly seconds: number;
-  /** Each with the name of its bench. */
+  /** The figures, each with the name of its bench. */
   readonly figures: readonly (Figure & { readonly bench: string })[];
 }
 

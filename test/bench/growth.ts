@@ -10,7 +10,7 @@ import { atLeast, atMost, type Figure, figure, measure, median, type Unit, WARM_
 import type { Bench, BenchContext } from './fixture.js';
 import { drainRate } from './traffic.js';
 
-/** And `--events`, if that is more. */
+/** The numbers of events that are measured, besides `--events`, if that is more. */
 const SIZES = [1_000_000, 20_000_000] as const;
 const MAX_GROWTH = 1.3;
 const MIN_RATE = 0.9;

@@ -23,7 +23,7 @@ import { withApi } from './dashboard.js';
 import { atMost, count, type Figure, figure, measureInTurn, median } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
 
-/** Of `--events`, and no more than ten million. An event in three is of a group of its own, as measured of large accounts. */
+/** An hour of a share of `--events`, ten million at most. An event in three is of a group of its own, as measured of large accounts. */
 const LARGE_HOUR = { database: 'sealing', share: 1 / 2, most: 10_000_000, perAccount: 1_000, groups: 370 };
 const HOUR: EpochMs = Date.UTC(2025, 9, 20, 12);
 const GOAL_MS = 60_000;
@@ -47,7 +47,7 @@ export const sealing: Bench = {
     const events = Math.min(most, Math.ceil(inAll * share));
     const accounts = Math.ceil(events / perAccount);
     const { warehouse } = await fixture.product(database);
-    // One statement would hold all names at once.
+    // A single statement for all events would hold all names at once.
     for (let first = 0; first < events; first += 1_000_000) {
       signal.throwIfAborted();
       const rows = Math.min(1_000_000, events - first);
@@ -108,7 +108,7 @@ export const late: Bench = {
   },
 };
 
-/** Of so many events, each with what is said of its number. */
+/** The rows of so many events, each with what is said of its number. */
 function rowsOf(events: number, eventOf: (number: number) => Partial<PricedEvent>): EventRows[] {
   const all = Array.from({ length: events }, (_, number) => pricedEvent(eventOf(number)));
   return [EventRows.of(all, new Names())];
@@ -140,7 +140,7 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure> {
     return performance.now() - started;
   };
   const [marked, bare] = await measureInTurn(insert(true), insert(false), { runs: RUNS });
-  // That of one insert, with nothing else to recompute.
+  // Measures the recomputation of one insert, with nothing else to recompute.
   await recomputeAll(warehouse);
   await insert(true)();
   const started = performance.now();

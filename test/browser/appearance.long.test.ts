@@ -201,7 +201,7 @@ it('the reference shows every operation, fits a phone, and the console stays emp
   await page.locator('[id$=getAccountMetrics] .opblock-summary-control').click();
   await page.getByText('Sums up usage and cost over a window').waitFor();
   expect(await page.locator('html.dark-mode').count()).toBe(1);
-  // It would show rounded amounts.
+  // Trying an operation out would show rounded amounts.
   expect(await page.getByRole('button', { name: /try it|execute|authorize/i }).count()).toBe(0);
   const found = (await graveFindings(page)).map((finding) => finding.split(':')[0]);
   expect(found.filter((id = '') => !KNOWN_FINDINGS.includes(id))).toEqual([]);

@@ -22,7 +22,7 @@ const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable
 
 export interface Explorer {
   readonly api: TestApi;
-  /** Of an admin of the account acme. */
+  /** The key of an admin of the account acme. */
   readonly key: string;
   /** Signed in with the key, and used by all tests that only need a view: of acme, unless it names another account. */
   open(view?: string): Promise<Page>;
@@ -96,7 +96,7 @@ async function newContext(browser: Browser, options: BrowserContextOptions = {})
 export interface Visit {
   /** In the tab's storage, as after a sign-in; undefined: signed out. */
   readonly key?: string;
-  /** Another page than the explorer, without a slash at its beginning. */
+  /** The path of a page other than the explorer, without a slash at its beginning. */
   readonly path?: string;
   /** A page of somebody else. */
   readonly url?: string;
@@ -122,7 +122,7 @@ export async function visitIn(context: BrowserContext, url: string, options: Vis
   const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
   page.setDefaultTimeout(TIMEOUT_MS);
-  // Not the driver's own clock: it replaces Date, and date-fns does not recognise the replacement.
+  // The driver's own clock is no use: it replaces Date, and date-fns does not recognise the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);
   await page.addInitScript(() => {

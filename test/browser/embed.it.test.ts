@@ -37,7 +37,7 @@ const EXACT = encodeURIComponent('group=resource_type&exact=1');
 const HASTY =
   'const { setTimeout: later } = window; window.setTimeout = (run, ms) => later(run, ms === 10_000 ? 0 : ms);';
 
-/** Of the platform, by the name that may embed and by one that may not. */
+/** The addresses of the platform: by the name that may embed, and by one that may not. */
 let allowed: string;
 let stranger: string;
 const explorer = useExplorer(async () => {

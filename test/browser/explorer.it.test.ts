@@ -111,7 +111,7 @@ it('the figures are read again each minute, but not where that would store all g
   await page.getByRole('button', { name: /^Refresh/ }).click();
   const ages = [first, await again].map((request) => request.headers()['cache-control']);
   expect(ages).toEqual(['max-age=15', 'max-age=0']);
-  // Nor the values of a list that was left open.
+  // The values of a list that was left open are not read again either.
   await unfoldFilters(page);
   await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: 'Resource' }).click();
   await page.getByRole('option', { name: 'nightly' }).waitFor();
@@ -294,7 +294,7 @@ it('all accounts are one choice, by account; a row leads into the account, and t
   await page.getByRole('button', { name: 'Copy as' }).click();
   const copied = await page.locator('.copy pre').textContent();
   expect(copied).toContain(`${api.url}/v0/metrics?`);
-  // That of the period before, too.
+  // The query of the period before is copied too.
   expect(copied?.match(/startTime=/g)).toHaveLength(2);
   await page.keyboard.press('Escape');
   const { name, lines } = await exported(page, 'The table');

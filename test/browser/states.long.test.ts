@@ -23,7 +23,7 @@ let collector: HttpProcess;
 const explorer = useExplorer(async () => {
   [product, issuer] = await Promise.all([startProduct(), startTokenIssuer()]);
   ingest = product.startIngest();
-  // Its test fails with the reason; until then nobody waits for it.
+  // If the worker does not start, the last test fails with the reason; until then nobody waits for it.
   ingest.catch(() => undefined);
   collector = await product.startCollector();
   const { jwksUrl } = issuer;
@@ -226,7 +226,7 @@ it('a new account shows commands that make a key and send the first event, and w
   await heading(page, 'Send the first event');
   await page.getByText('A runtime in Node').waitFor();
   const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();
-  // It stays as it is when the page looks again: somebody may be copying from it.
+  // The commands stay as they are when the page looks again: somebody may be copying from it.
   const shown = await page.locator('pre').first().elementHandle();
   for (let looks = 0; looks < 2; looks += 1) await page.waitForResponse(/metrics/);
   expect(await shown?.evaluate((command) => command.isConnected)).toBe(true);

@@ -113,7 +113,7 @@ it.each([
   if (args.length === 0) expect(run.stderr).toContain('Sent 0 events in 0 jobs');
 });
 
-it('a request whose answer is cut off is sent again', async () => {
+it('a request whose response is cut off is sent again', async () => {
   const cutOff: Respond = (response) => {
     response.writeHead(202, { 'content-length': 100 }).write('{"accepted":1');
     setImmediate(() => response.destroy());

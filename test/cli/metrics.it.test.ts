@@ -49,7 +49,7 @@ async function run(args: readonly string[], env = acme, options: MeterlineOption
   return runCommand(args, { env, ...options });
 }
 
-/** Its lines without the sparklines. */
+/** The lines of an output, without the sparklines. */
 function linesOf(stdout: string): string[] {
   return stdout.split('\n').map((line) => line.replace(/ +[·▁-█]+$/, ''));
 }
@@ -233,7 +233,7 @@ describe('JSON and CSV', () => {
   });
 });
 
-describe('pages whose answer changes', () => {
+describe('pages whose response changes', () => {
   /** Reads an account of its own, two groups at a time; calls `before` before each request with a cursor, the first being 1. */
   async function runBeside(accountId: string, before: (withCursor: number) => void, form: readonly string[]) {
     await api.seed(
@@ -259,10 +259,10 @@ describe('pages whose answer changes', () => {
         api.clock.now = withCursor === 2 ? new Date(NOW.getTime() + DAY_MS) : NOW;
       };
       const { code, stdout, stderr } = await runBeside(`late${form}`, expire, form);
-      // Each group once, in whatever form.
+      // Each group is printed once, in whatever form.
       expect([code, stdout.match(/box-\d/g)?.sort()]).toEqual([0, ['box-1', 'box-3', 'box-5', 'box-7', 'box-9']]);
       expect(stderr).toBe(
-        'Read 4 groups on 2 pages.\nThe answer changed while its pages were read; reading it again.\nRead 5 groups on 3 pages.\n',
+        'Read 4 groups on 2 pages.\nThe response changed while its pages were read; reading it again.\nRead 5 groups on 3 pages.\n',
       );
     },
   );

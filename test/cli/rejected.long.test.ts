@@ -42,7 +42,7 @@ async function listed(...args: string[]): Promise<{ id: string; jobId: string; r
 }
 
 /** From a producer whose clock is an hour ahead. */
-async function refuseAhead(...events: readonly object[]): Promise<void> {
+async function rejectAhead(...events: readonly object[]): Promise<void> {
   await enqueueData(product.queue, { events }, { timestamp: Date.now() + 3_600_000 });
   await drained(product.queue);
 }
@@ -216,7 +216,7 @@ it('discard asks, and deletes only after a typed yes', async () => {
 });
 
 it('discard deletes what a producer whose clock is ahead has sent, but not what --to leaves out', async () => {
-  await refuseAhead(event(1, { usage: -1 }));
+  await rejectAhead(event(1, { usage: -1 }));
   const args = ['discard', '--all', '--account', accountId, '--yes'];
   const now = new Date().toISOString();
   expect(await rejected([...args, '--to', now])).toMatchObject({ code: 0, stdout: 'Discarded 0.\n' });

@@ -17,7 +17,7 @@ export interface MeterlineRun {
 export interface MeterlineOptions {
   /** On top of PATH, HOME and TZ only, so that a developer's own variables change nothing. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What is typed: at once, or in answer to what appears on stderr. */
+  /** What is typed: at once, or in response to what appears on stderr. */
   readonly stdin?: string | { readonly at: string; readonly response: () => Promise<string> };
   /** Ends the command as soon as this appears on stderr. */
   readonly interruptAt?: string | RegExp;

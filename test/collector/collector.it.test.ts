@@ -118,7 +118,7 @@ it('a request of too many bytes is 413, whether or not it says so', async () => 
   expect((await fetch(url, init)).status).toBe(413);
 });
 
-/** Of a greedy key, under way at once; and requests of another key meanwhile, one after the other. */
+/** Bodies of a greedy key, in flight at once; and requests of another key meanwhile, one after the other. */
 const [BODIES, POLITE] = [20, 5];
 
 it('bodies of a key that sends many at once are checked in turn with those of others, which are not behind all of them', async () => {
@@ -127,7 +127,7 @@ it('bodies of a key that sends many at once are checked in turn with those of ot
   const options = { query: '?validate=only', headers: { 'content-encoding': 'gzip' } };
   let responded = 0;
   let isOver = false;
-  // It never has fewer than so many on their way, however long the others take.
+  // The greedy key always has so many requests in flight, however long the others take.
   const sending = Array.from({ length: BODIES }, async () => {
     for (; !isOver; responded += 1) {
       const { status } = await fixture.send(greedy.account, greedy.key, body, options);

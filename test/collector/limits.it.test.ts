@@ -83,7 +83,7 @@ it('requests of a caller are limited to half of what its account may send, and a
   expect(await isTaken()).toBe(true);
 });
 
-describe('bytes under way', () => {
+describe('bytes in flight', () => {
   it('bytes in flight of clients that announce much and send little are few, and others are answered meanwhile', async () => {
     const { account, key } = await fixture.account();
     for (let n = 0; n < 50; n += 1) await begin(account, key, 5 * MiB, '[');
@@ -120,7 +120,7 @@ describe('bytes under way', () => {
     const { account, key } = await fixture.account();
     const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
     for (let n = 0; n < 5; n += 1) expect((await fixture.send(account, key, batch)).status).toBe(202);
-    // One of them has made the room.
+    // One of the slow bodies was given up, which has made the room.
     const first = await Promise.race(slow.map(({ response }) => response));
     expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*given up/s);
     expect(await inFlight()).toBeGreaterThan(18 * MiB);

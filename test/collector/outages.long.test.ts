@@ -17,7 +17,7 @@ const TIMEOUT_MS = 60_000;
 const MiB = 1024 * 1024;
 
 let servers: Servers;
-/** Its Redis, or what was started again when that had been killed. */
+/** The collector's Redis, or what was started again when that had been killed. */
 let server: RunningServer;
 let fixture: CollectorFixture;
 let account: string;
@@ -126,7 +126,7 @@ it('a Redis that is slow does not let bodies grow over what an account may hold,
   });
   const admin = await adminUrl(slow);
   const inFlight = async () => (await scrape(admin)).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
-  // Each is 4 MiB when it is decoded: an account has room for one.
+  // Each body is 4 MiB when it is decoded: an account has room for one.
   const body = gzipSync(JSON.stringify([event()]).padEnd(4 * MiB));
   const sockets = Array.from({ length: 4 }, () => connect(Number(new URL(slow.url).port), '127.0.0.1'));
   const statuses: string[] = [];

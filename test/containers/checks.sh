@@ -120,7 +120,7 @@ usage_is() {
     "$API/v0/accounts/$ACCOUNT/metrics?startTime=$(date -u -d '2 days ago' +%FT%TZ)&endTime=$(date -u -d '1 day' +%FT%TZ)&groupBy=billing_dimension"
 }
 
-# Each event again and again until it is answered with 202.
+# Sends each event again and again until it is answered with 202.
 send_until_stopped() {
   local n=0
   while [ ! -e "$WORK/stop" ]; do

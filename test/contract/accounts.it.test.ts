@@ -21,7 +21,7 @@ let api: TestApi;
 let issuer: TokenIssuer;
 let key: string;
 let operator: string;
-/** Of acme and globex: an admin of both, or a member of the second. */
+/** Tokens for acme and globex: of an admin of both, and of one who is a member of the second. */
 let admin: string;
 let mixed: string;
 

@@ -20,11 +20,11 @@ import { pausing } from '../harness/interleaving.js';
 import { select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
 
-/** So slow that the next request is not allowed before the test has ended. */
+/** A rate so slow that the next request is not allowed before the test has ended. */
 const ONCE_A_DAY = { requests: 2, seconds: 200_000 };
 
 const database = testDatabase();
-/** Of the test that runs. */
+/** The APIs of the test that runs. */
 const running: TestApi[] = [];
 const redis = createRedis(testRedisUrl());
 beforeAll(async () => {

@@ -79,7 +79,7 @@ it('the log has the id and the account of a key that is created, and the key now
   const said = { event: 'request', method: 'POST', caller: 'admin of acme', account: 'acme', keyId: id };
   expect(api.log).toContainEqual(expect.objectContaining(said));
   expect(JSON.stringify(api.log)).not.toContain(key.split('_')[2]);
-  // It is counted as other requests of the account are.
+  // The request is counted as other requests of the account are.
   expect(response.headers.get('ratelimit')).toMatch(/^"account"/);
 });
 

@@ -121,7 +121,7 @@ const all = (outcome: string): Outcomes => [...Array(24).fill(outcome), ...OPEN]
 const of = (text: string, ofAlerts: Outcomes): Outcomes => [...text.split(' | '), ...ofAlerts, ...OPEN];
 const ALERTS_OF_ADMIN = ['200', '201', '200', '200', '200', '204', '202', '200', '202'];
 const NO_ALERTS = ALERTS_OF_ADMIN.map(() => '403 forbidden');
-/** Those who read and do not write. */
+/** The outcomes for callers who read and do not write. */
 const ALERTS_OF_OPERATOR = ALERTS_OF_ADMIN.map((outcome, index) =>
   [0, 2, 3, 7].includes(index) ? outcome : '403 forbidden',
 );
@@ -141,9 +141,9 @@ const STRANGER = of(
 );
 /** An admin of another account may list and create keys, but not of this one. */
 const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
-/** It may send events, which the collector takes, and reads nothing here. */
+/** An emitter may send events, which the collector takes, and reads nothing here. */
 const EMITTER = STRANGER.with(7, '403 forbidden').with(13, '403 forbidden');
-/** It reads as an admin, and changes nothing; it may not know that there is no such key. */
+/** An operator reads as an admin, and changes nothing; it may not know that there is no such key. */
 const OPERATOR = ADMIN.map((outcome, index) => {
   if (index >= FIRST_OF_ALERTS) return ALERTS_OF_OPERATOR[index - FIRST_OF_ALERTS] ?? outcome;
   return index < 8 || index > CREATE ? outcome : '403 forbidden';
@@ -230,7 +230,7 @@ describe('a method that an operation does not have', () => {
   const allowedOf = (operation: Operation) => [...new Set(served(operation))].join(', ');
 
   it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
-    'a method that it does not have is 405 for %s, for an admin and for nobody, and names those that it has',
+    'a method that an operation does not have is 405 for %s, for an admin and for nobody, and names those that it has',
     async (_name, operation) => {
       const target = await operation.target();
       for (const method of others.filter((other) => !served(operation).includes(other))) {

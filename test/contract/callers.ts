@@ -18,11 +18,11 @@ export interface TokenIssuer {
   readonly verifier: TokenVerifier;
   /** A token that user-1 may use everywhere for an hour, but for what the claims say. */
   sign(claims: Claims): Promise<string>;
-  /** The same, but somebody else has signed it under the name of the same key. */
+  /** A token that somebody else has signed under the name of the same key. */
   forge(claims: Claims): Promise<string>;
-  /** The same with an HMAC for a signature, whose secret is the public key. */
+  /** A token with an HMAC for a signature, whose secret is the public key. */
   signWithSharedSecret(claims: Claims): Promise<string>;
-  /** The same without a signature: it says that it needs none. */
+  /** A token without a signature: it says that it needs none. */
   unsigned(claims: Claims): string;
   close(): Promise<void>;
 }
@@ -86,7 +86,7 @@ export function callersOf(source: () => CallerSource) {
   ) => {
     const { keys, now } = source();
     const key = { account, role, clientId, ...(expiresAt && { expiresAt }) };
-    // One with an end is made a moment before it.
+    // A key with an end is made a moment before that.
     return keys.create(key, expiresAt ? new Date(expiresAt.getTime() - 1) : now);
   };
   const key = async (role?: KeyRole, account = own()) => (await create(account, role)).key;
@@ -170,7 +170,7 @@ export function callersOf(source: () => CallerSource) {
     'an admin token with the scope apiKey:list': token(() => ({ scope: 'apiKey:list' })),
     'a member token with the scope apiKey:list': memberToken({ scope: 'apiKey:list' }),
   } satisfies Callers;
-  /** Those that every operation which needs credentials turns away, with the status and the code of the response. */
+  /** The callers that every operation which needs credentials turns away, with the status and the code of the response. */
   const turnedAway = [
     ...keysOf(unknown).map((kind) => [kind, '401 unauthorized'] as const),
     ...keysOf(contradicting).map((kind) => [kind, '400 conflicting_credentials'] as const),

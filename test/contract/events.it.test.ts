@@ -47,7 +47,7 @@ beforeAll(async () => {
     event({ eventId: id(1), accountId: 'globex' }),
     event({ eventId: id(6), accountId: 'acme|west', usage: '2000', cost: '7', priceBook: 7 }),
   ]);
-  // The same again, a correction, a second price, and a void: one by one, because of one insert ClickHouse keeps the last.
+  // The same event again, a correction, a second price, and a void: one by one, because of one insert ClickHouse keeps the last.
   const later = [
     event({ ...late, usage: '1', cost: '1' }),
     event({ ...late, usage: '2', cost: '2', revision: 1 }),

@@ -86,7 +86,7 @@ describe('while Redis is away', () => {
   it.each([
     ...['/v0/accounts', METRICS, RESOURCE_TYPES].map((path) => [path, 'an API key', KEY, AWAY] as const),
     ...[METRICS, GROUP_BY, RESOURCE_TYPES].map((path) => [path, 'a token', 'token', '200'] as const),
-    // Their entries are in Redis.
+    // The accounts and the keys are in Redis.
     ...['/v0/accounts', '/v0/service_accounts/robot/api_keys'].map((path) => [path, 'a token', 'token', AWAY] as const),
     ['/v0/accounts', 'nothing', undefined, '401 unauthorized'],
     ['/healthz', 'nothing', undefined, '200'],

@@ -6,7 +6,7 @@ import { errorBody, errorOf, startApi, type TestApi } from '../harness/api.js';
 import { PAGE_FOLDER } from '../harness/programs.js';
 import { sendBytes } from './raw-http.js';
 
-/** Of the JavaScript together, compressed, in bytes. */
+/** The largest size of all JavaScript together, compressed, in bytes. */
 const MOST_JAVASCRIPT = 250_000;
 /** Origins whose pages may embed the page. */
 const EMBEDDING = ['https://app.example.com', 'https://app.example.org'];
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Not through `api.request`, which compares every response with the OpenAPI document: the page is not in it. */
+/** Fetches a path, but not through `api.request`, which compares every response with the OpenAPI document: the page is not in it. */
 const get = (path: string, encoding = 'br, gzip') =>
   fetch(`${api.url}${path}`, { headers: { 'accept-encoding': encoding } });
 const ofKind = (extension: string) => assets.filter((name) => name.endsWith(extension));
@@ -98,7 +98,7 @@ it('the page has less than 250 kB of JavaScript, with what loads on demand', asy
   expect(total).toBeLessThan(MOST_JAVASCRIPT);
 });
 
-// Not through fetch, which would resolve the dots.
+// The paths are not sent through fetch, which would resolve the dots.
 it.each([
   ...['/assets/nothing.js', '/assets/', '/assets', '/assets/..%2Findex.html', '/index.html', '/page', '/assets/.x'],
   ...['/assets/.', '/assets/..', '/assets/%2e', '/assets/%2e%2e', '/assets/%00', '/assets/x%00.js', '/assets/%2F'],

@@ -36,7 +36,7 @@ export class HttpClient {
   async send({ method, target: path, headers, body }: RawRequest): Promise<RawResponse> {
     const to = { agent: this.#agent, host: '127.0.0.1', port: this.#port };
     const sent = request({ ...to, method, path, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    // Also one that comes after the response, which a server may give before it has read a body.
+    // An error may also come after the response, which a server may give before it has read a body.
     sent.on('error', () => undefined).end(body);
     const [response]: IncomingMessage[] = await once(sent, 'response');
     if (!response) throw new Error('a response event without one');

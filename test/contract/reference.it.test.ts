@@ -59,7 +59,7 @@ it.each([
   ['query', document],
   ['collector', createCollectorDocument()],
 ])('the document of %s has no fault that a linter finds', async (_service, document) => {
-  // Of health checks every status but one is "default": generated clients cannot compile both it and a range.
+  // Every status but one of health checks is "default": generated clients cannot compile both it and a range.
   const rules = { 'operation-4xx-response': 'off' } as const;
   const config = await createConfig({ extends: ['recommended-strict'], rules });
   const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: 'openapi.json', config });

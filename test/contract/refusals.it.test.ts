@@ -281,9 +281,9 @@ const ACCESS: readonly Refusal[] = [
     ...[`${TYPES}&workspace=main`, `${TYPES}&excludeWorkspace=main`, `GET ${ACME}/events?${day}`],
     ...ofAll('groupBy=workspace', 'groupBy=account,workspace', 'workspace=main', 'account=acme&excludeWorkspace=main'),
   ),
-  // It may send events, and is told so.
+  // An emitter may send events, and is told so.
   ...forbidden('emitter', 'role emitter', 'GET /v0/accounts', METRICS, `${ENUMS}/group-by`, `GET ${KEYS}`),
-  // It reads every account and changes nothing, and is told so.
+  // An operator reads every account and changes nothing, and is told so.
   ...forbidden('operator', 'role operator', `GET ${KEYS}`, `POST ${KEYS}`, `DELETE ${KEYS}/${'0'.repeat(24)}`),
   // Accounts that are not the caller's, there or not.
   ...forbidden(

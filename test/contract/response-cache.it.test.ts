@@ -7,7 +7,7 @@ import { storeEvents } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
 
 const database = testDatabase();
-/** That of the API, whose statements are counted. */
+/** The warehouse of the API, whose statements are counted. */
 let warehouse: Warehouse;
 let statements: string[] = [];
 let api: TestApi;
@@ -49,7 +49,7 @@ it('a response has everything that was acknowledged before its request, unless t
   await storeEvents(warehouse, [event({ accountId: 'acme', cost: '5' })]);
   const cached = await ask(key, DAY, CACHED);
   expect([cached.cost, cached.headers.get('age')]).toEqual([2, expect.stringMatching(/^\d+$/)]);
-  // It is counted as a request, and has an id of its own.
+  // A cached response is counted as a request, and has an id of its own.
   expect(cached.headers.get('ratelimit')).not.toBeNull();
   expect(cached.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
   expect(computed()).toBe(1);

@@ -109,7 +109,7 @@ it('a second page is 429 to a caller that would store more than it may, and to n
   await readMetrics(api, 'acme', key, BY_UUID);
   const colleague = await api.key('acme', 'admin', 'colleague');
   await readMetrics(api, 'acme', colleague, { ...BY_UUID, cursor: first.meta.nextCursor });
-  // It is stored now, so reading it needs no room.
+  // The result is stored now, so reading it needs no room.
   await readMetrics(api, 'acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
 });
 

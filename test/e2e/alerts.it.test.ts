@@ -12,7 +12,7 @@ import type { HttpProcess, ServiceProcess } from '../harness/services.js';
 
 jest.setTimeout(180_000);
 
-// Of its own: alerts of all tests would be judged by each of their services.
+// These servers are the test's own: alerts of all tests would be judged by each of their services.
 let servers: Servers;
 let product: Product;
 let query: HttpProcess;
@@ -71,7 +71,7 @@ it('each threshold that events cross is one signed webhook, with the exact value
   await product.send(usageEvent(1, { ...event, usage: '4.999999999' }), usageEvent(2, { ...event, resourceName: 'x' }));
   await product.send(usageEvent(3, { ...event, usage: '3.000000002' }));
   await until('two thresholds have fired', 30_000, async () => receiver.received.length >= 2);
-  // It takes nothing back.
+  // A void takes nothing back.
   await product.send(
     usageEvent(1, { ...event, usage: 0, revision: 1, void: true }),
     usageEvent(4, { ...event, usage: '5.1' }),

@@ -78,7 +78,7 @@ describe('with the schema that migrate has made', () => {
   });
 
   itLong(
-    'ingest stores, refuses and seals; query answers and pages; operator corrects, drops a month and erases',
+    'ingest stores, rejects and seals; query answers and pages; operator corrects, drops a month and erases',
     async () => {
       const worker = await startIngest(withConstants(envOf('ingest'), { maintenanceEveryMs: 200 }));
       const api = await startQuery({ ...envOf('query'), ...NO_LIMITS });

@@ -33,7 +33,7 @@ it('a worker collects many small jobs into few inserts', async () => {
   const constants = JSON.stringify({ flushMs: 2_000 });
   const worker = await product.startIngest({ ADMIN_PORT: '0', METERLINE_CONSTANTS: constants });
   await drained(product.queue);
-  // Not their rows: on a machine that is too busy to renew locks jobs are delivered again.
+  // The inserts are counted, not their rows: on a machine that is too busy to renew locks jobs are delivered again.
   const { value } = await scrape(await adminUrl(worker));
   expect(value('meterline_insert_duration_seconds_count{table="usage_events"}')).toBeLessThan(20);
   expect(await stored(product.warehouse)).toEqual({ events: 1_000, usage: 1_000 });

@@ -45,7 +45,7 @@ const healthOf = async (url: string) => {
   return [health.status, await health.json()];
 };
 
-/** Each thing it said once, however long the outage was; on a busy machine also that a lock was renewed late. */
+/** What the worker said, each thing once, however long the outage was; on a busy machine also that a lock was renewed late. */
 function saidOnce(worker: ServiceProcess): unknown[] {
   expect(worker.errorLines()).toEqual([]);
   const said = worker.entries().filter(({ event }) => event !== 'queue_error');

@@ -41,13 +41,13 @@ export interface TestResponse {
 /** What the collector answers: the events for which there is a reason are rejected. */
 export function receipt(
   events: readonly UsageEventInput[],
-  refuse: (event: UsageEventInput) => boolean = () => false,
+  isRejected: (event: UsageEventInput) => boolean = () => false,
   rejection = { reason: 'no_price', message: 'there is no price …' },
 ): TestResponse {
   const results = events.map((event, index) =>
-    refuse(event) ? { index, status: 'rejected', ...rejection } : { index, status: 'accepted' },
+    isRejected(event) ? { index, status: 'rejected', ...rejection } : { index, status: 'accepted' },
   );
-  const accepted = events.filter((event) => !refuse(event)).length;
+  const accepted = events.filter((event) => !isRejected(event)).length;
   return { status: accepted > 0 ? 202 : 400, body: { accepted, rejected: events.length - accepted, results } };
 }
 

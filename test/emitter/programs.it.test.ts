@@ -89,9 +89,9 @@ it.concurrent.each([
 });
 
 /**
- * Its emitters, one for each address, close at SIGTERM. A busy one has work of its own at the signal: it does that until its parent sends
- * a message, and exits with 7. The others answer each message with how much each emitter has sent, and say so when one has closed: only
- * then does that listen no more, and let the signal end the program.
+ * The emitters of this program, one for each address, close at SIGTERM. A busy program has work of its own at the signal: it does that
+ * until its parent sends a message, and exits with 7. The others answer each message with how much each emitter has sent, and say so when
+ * one has closed: only then does that listen no more, and let the signal end the program.
  */
 const CLOSING = `
   const [isBusy, ...urls] = process.argv.slice(1);

@@ -102,7 +102,7 @@ export const SPECIFICATION = ROWS.map(
   ([name, level, type, nulls, more]): SpecifiedColumn => ({ name, level, type, nulls, ...more }),
 );
 
-/** Of the categories that the export uses. */
+/** The subcategories of the categories that the export uses. */
 const SUBCATEGORIES: Readonly<Record<string, readonly string[]>> = {
   'AI and Machine Learning': [
     ...['AI Platforms', 'Bots', 'Generative AI', 'Machine Learning', 'Natural Language Processing'],

@@ -22,7 +22,7 @@ const MONTH = ['export', 'focus', '--account', 'acme', '--month', '2025-10'];
 let api: TestApi;
 let env: Record<string, string>;
 const folder = testFolder();
-/** Of an account whose month has three pages. */
+/** The key of an account whose month has three pages. */
 let wideKey: string;
 
 beforeAll(async () => {
@@ -299,7 +299,7 @@ it('an export by the hour writes a month whose third week is under way, and gets
     const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('busy'), fetch: busy });
     const query = { account: 'busy', month: Date.UTC(2025, 9), resolution: 'hourly' } as const;
     const { cost } = await exportFocus(client, query, () => ({ write: () => undefined }));
-    // One with the request for each of the month's five weeks.
+    // An event came with the request for each of the month's five weeks.
     expect(cost).toBe('5');
   } finally {
     now.mockRestore();

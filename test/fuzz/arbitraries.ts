@@ -32,7 +32,7 @@ const name = fc.constantFrom(
   'a'.repeat(256),
 );
 
-/** Of instants, as events and windows have them: real ones, and texts that only look like one. */
+/** Texts of instants, as events and windows have them: real ones, and texts that only look like one. */
 export const oddInstant = fc.constantFrom(
   ...['1970-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '0001-01-01T00:00:00Z', '0000-01-01T00:00:00Z'],
   ...['2024-02-29T12:00:00Z', '2025-02-29T12:00:00Z', '2025-13-01T00:00:00Z', '2025-10-01T24:00:00Z'],
@@ -103,7 +103,7 @@ export function goodEvent(accounts: readonly string[], now: number): fc.Arbitrar
     });
 }
 
-/** One in three has a field that does not fit, or lacks one. */
+/** An event; one in three has a field that does not fit, or lacks one. */
 function event(accounts: readonly string[], now: number): fc.Arbitrary<Event> {
   const good = goodEvent(accounts, now);
   const spoiled = fc

@@ -10,7 +10,7 @@ import { isName, isRecord, MOST_EVENTS, parsed, understand } from '../oracle/eve
 import { eventData } from './arbitraries.js';
 import { holds, throwAll, watchMemory } from './run.js';
 
-const ACCOUNT = 'door';
+const ACCOUNT = 'fuzz';
 const PARALLEL = 8;
 const LARGEST_BODY = 60;
 const MEMORY_BOUND_MIB = 300;
@@ -32,7 +32,7 @@ interface Body {
   readonly isPacked: boolean;
 }
 
-/** One in ten is cut off, or has a byte that is another. */
+/** Bodies, of which one in ten is cut off, or has a byte that is another. */
 function bodies(now: number): fc.Arbitrary<Body> {
   return fc
     .record({
@@ -122,12 +122,12 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Stands for the UUID that another id becomes: the rules look at no more than its form. */
 const ANY_UUID = '00000000-0000-5000-8000-000000000000';
 
-/** Of an event, and so of a body that is no array and holds none. */
+/** The most values of an event, and so of a body that is no array and holds none. */
 const MOST_VALUES = 256;
 
 /** What the collector must answer to a body, worked out without the product's code, from the rules of a single event. */
 interface Expected {
-  /** Of each event, in order. */
+  /** Whether each event is accepted, in order. */
   readonly areAccepted: readonly boolean[];
   /** The accepted ones, as a job holds them; without an id where it becomes another one. */
   readonly events: readonly Readonly<Record<string, unknown>>[];

@@ -85,7 +85,7 @@ export async function fuzzJobs(product: Product, events: number): Promise<void> 
   await queue5.close();
 }
 
-/** The same data of accounts of a run of their own. */
+/** The data of a job, with accounts of a run of their own. */
 function inAccounts(data: unknown, run: string): unknown {
   const text = JSON.stringify(data, (key, value) =>
     key === 'accountId' && ACCOUNTS.includes(value) ? `${value}${run}` : value,
@@ -130,10 +130,10 @@ function rawData(event: Event): readonly (string | Buffer)[] {
   ];
 }
 
-interface Refusal {
-  /** Its job, and its position there. */
+interface Rejection {
+  /** The job, and the position of the event there. */
   readonly place: string;
-  /** What was sent; a text for a job that was refused whole. */
+  /** What was sent; a text for a job that was rejected whole. */
   readonly sent: unknown;
   readonly isWhole: boolean;
 }
@@ -141,8 +141,8 @@ interface Refusal {
 /** What must be stored for jobs as Redis holds them: DESIGN section 3, from the rules of a job and the oracle. */
 class JobModel {
   readonly oracle = new Oracle();
-  readonly refusals: Refusal[] = [];
-  /** Their ids. */
+  readonly rejections: Rejection[] = [];
+  /** The ids of the jobs. */
   readonly jobs: string[] = [];
 
   /** @param data the job's data as Redis returns it @param now a time at which the worker may take it */
@@ -150,10 +150,10 @@ class JobModel {
     this.jobs.push(job);
     const text = data.toString();
     const events = eventsOfJob(parsed(text));
-    if (!events) this.refusals.push({ place: `${job} 0`, sent: text, isWhole: true });
+    if (!events) this.rejections.push({ place: `${job} 0`, sent: text, isWhole: true });
     for (const [position, sent] of events?.entries() ?? []) {
-      const isRefused = this.oracle.accept(sent, now) === 'refused';
-      if (isRefused) this.refusals.push({ place: `${job} ${position}`, sent, isWhole: false });
+      const isRejected = this.oracle.accept(sent, now) === 'rejected';
+      if (isRejected) this.rejections.push({ place: `${job} ${position}`, sent, isWhole: false });
     }
   }
 }
@@ -213,7 +213,7 @@ function wronglyStored(rows: readonly StoredRow[], oracle: Oracle): string[] {
 }
 
 /** Each rejected event is kept, once, with what was sent. */
-async function wronglyRejected({ warehouse }: Product, { jobs, refusals }: JobModel): Promise<string[]> {
+async function wronglyRejected({ warehouse }: Product, { jobs, rejections }: JobModel): Promise<string[]> {
   const rows = await select<{ place: string; payload: string; reason: string }>(
     warehouse,
     `SELECT concat(job_id, ' ', toString(position)) AS place, payload, reason FROM rejected_events FINAL
@@ -222,17 +222,17 @@ async function wronglyRejected({ warehouse }: Product, { jobs, refusals }: JobMo
   );
   const kept = new Map(rows.map((row) => [row.place, row]));
   const problems = kept.size < rows.length ? [`${rows.length - kept.size} rejections are kept more than once`] : [];
-  for (const refusal of refusals) {
-    const row = kept.get(refusal.place);
-    kept.delete(refusal.place);
-    if (!row) problems.push(`a rejected event is not kept: ${refusal.place} ${JSON.stringify(refusal.sent)}`);
-    else if (!isKept(refusal, row.payload)) problems.push(`another payload is kept: ${row.reason} ${row.payload}`);
+  for (const rejection of rejections) {
+    const row = kept.get(rejection.place);
+    kept.delete(rejection.place);
+    if (!row) problems.push(`a rejected event is not kept: ${rejection.place} ${JSON.stringify(rejection.sent)}`);
+    else if (!isKept(rejection, row.payload)) problems.push(`another payload is kept: ${row.reason} ${row.payload}`);
   }
   for (const row of kept.values()) problems.push(`an event was rejected that fits: ${row.reason} ${row.payload}`);
   return problems;
 }
 
-function isKept({ sent, isWhole }: Refusal, payload: string): boolean {
+function isKept({ sent, isWhole }: Rejection, payload: string): boolean {
   if (isWhole) return payload === sent;
   try {
     const kept: unknown = JSON.parse(payload);

@@ -8,7 +8,7 @@ const parameterSchema = z.object({
   name: z.string(),
   in: z.enum(['path', 'query', 'header']),
   required: z.boolean().default(false),
-  /** Of a list: its values come one by one, not with commas between them. */
+  /** Whether the values of a list come one by one, not with commas between them. */
   explode: z.boolean().default(true),
   schema: z.record(z.string(), z.unknown()),
 });
@@ -22,7 +22,7 @@ type HeaderLine = readonly [name: string, value: string | string[]];
 /** Who sends a request. The whole matrix is test/contract/authorisation-matrix. */
 export interface Caller {
   readonly headers: RawRequest['headers'];
-  /** Of which it is an admin or a member; undefined for who is turned away. */
+  /** The account of which the caller is an admin or a member; undefined for who is turned away. */
   readonly account?: string;
 }
 
@@ -163,7 +163,7 @@ function queryOf(parameters: readonly Parameter[], cursor: fc.Arbitrary<string>,
   const many = fc.constantFrom(98, 100, 101, 500).map((times) => Array<Pair>(times).fill(['resourceName', 'box']));
   const numbered = many.map((pairs) => pairs.map(([name, box], n): Pair => [name, `${box}-${n}`]));
   const long = fc.constantFrom(20_000, 24_500, 30_000).map((size): Pair[] => [['resourceName', 'a'.repeat(size)]]);
-  // One that is unknown, or comes twice.
+  // A parameter that is unknown, or comes twice.
   const names = fc.constantFrom(...'label|unit|page|Limit|limit[]|limit|__proto__|toString|| startTime'.split('|'));
   const stray = fc.tuple(names, hostileText).map((pair): Pair[] => [pair]);
   const extra = mostly<readonly Pair[]>(20, fc.constant([]), fc.oneof(numbered, long, stray));

@@ -56,7 +56,7 @@ export async function fuzzRequests(product: Product, count: number): Promise<voi
   });
   client.close();
   memory();
-  // Or nothing got past what is checked first.
+  // Otherwise nothing got past what is checked first.
   for (const status of [200, 400, 401, 403, 404]) if (!statuses.has(status)) throw new Error(`none was ${status}`);
 }
 
@@ -100,7 +100,7 @@ function judge({ method, target, caller }: CallerCase, { status, headers, text }
   expect(errorBody.parse(body)).toMatchObject({ code: status, requestId });
 }
 
-/** Of a path that the API has: that its caller is known, and of the account that it names. */
+/** Whether the caller of a path that the API has is known, and of the account that the path names. */
 function isOwn(path: string, { account }: Caller): boolean {
   const [, named] = /^\/v0\/accounts\/([^/]+)\//.exec(path) ?? [];
   return account !== undefined && (named === undefined || decodeURIComponent(named) === account);

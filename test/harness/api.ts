@@ -147,7 +147,7 @@ export function bearer(token: string): { headers: Record<string, string> } {
 
 export type Query = Readonly<Record<string, string>>;
 
-/** One day in October, which every test that is not about the window can use. */
+/** A day in October, which every test that is not about the window can use. */
 export const DAY = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' } as const;
 
 export function metricsPath(account: string, query: Query | string): string {

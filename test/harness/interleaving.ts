@@ -129,7 +129,7 @@ export async function playOrders(
   return played;
 }
 
-/** The same task goes on as long as it can. */
+/** The next turn: the same task goes on as long as it can. */
 function turnAfter(order: Order, open: readonly number[]): number | undefined {
   return open.find((task) => task === order.at(-1)) ?? open[0];
 }

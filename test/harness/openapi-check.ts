@@ -30,7 +30,7 @@ const METHODS: Readonly<Record<string, string>> = {
 /** The API. Pages for people and the document itself are not in the document. */
 const API = /^\/(v0|healthz|readyz|\.well-known)(\/|$)/;
 
-/** Of the query service. @throws Error that says how the response deviates */
+/** Checks a response of the query service. @throws Error that says how the response deviates */
 export const checkResponse = responseCheck(createOpenApiDocument());
 
 /** @returns what throws an Error that says how a response deviates from the document */

@@ -31,9 +31,9 @@ export interface OwnServers {
   readonly redisUrl?: string | undefined;
   /** The queue's; a user of Redis with few rights knows no other than `bull`. */
   readonly prefix?: string;
-  /** One, or all of a cluster. */
+  /** One server, or all servers of a cluster. */
   readonly clickhouse?: RunningClickHouse | readonly RunningClickHouse[];
-  /** Of the database on them. Default: `meterline`. */
+  /** The options of the database on these servers. Default: `meterline`. */
   readonly database?: Pick<WarehouseOptions, 'requestTimeoutMs'> & { readonly database: string };
 }
 
@@ -118,7 +118,7 @@ export async function startProduct(own: OwnServers = {}): Promise<Product> {
   };
 }
 
-/** Of one server the worker makes the schema, of a cluster the user that is there for that. Both are deleted with their servers. */
+/** The worker makes the schema of one server, a user for that the schema of a cluster. Both are deleted with their servers. */
 async function ownDatabase(
   clickhouse: RunningClickHouse | readonly RunningClickHouse[],
   database: OwnServers['database'] = { database: 'meterline' },

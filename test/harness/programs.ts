@@ -67,7 +67,7 @@ export async function whileFrozen<T>(pid: number, work: () => Promise<T>): Promi
   return work().finally(() => process.kill(pid, 'SIGCONT'));
 }
 
-/** One letter a thread, none without Linux. Source: proc_pid_stat(5); the name before it may hold anything, parentheses too. */
+/** One letter for the state of each thread, none without Linux. Source: proc_pid_stat(5); the name before it may hold parentheses. */
 async function threadStates(pid: number): Promise<string[]> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const stats = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8').catch(() => ''));

@@ -4,13 +4,11 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findFreePort, programFile } from '@meterline/local-stack';
+import { findFreePort, watched } from '@meterline/local-stack';
 import { Redis, type RedisOptions } from 'ioredis';
 import { TIMEOUT_FACTOR } from './queue.js';
 
-const LIFELINE = programFile('lifeline');
 const HOST = '127.0.0.1';
 const READY_WITHIN_MS = 30_000 * TIMEOUT_FACTOR;
 const POLL_MS = 20;
@@ -33,8 +31,7 @@ async function eventually<T>(what: string, attempt: () => Promise<T | undefined>
 /** A redis-server; it ends with this process, and keeps its data over `kill` and `start`. */
 export class RedisProcess {
   readonly #directory: string;
-  #host: ChildProcess | undefined;
-  #pid = 0;
+  #process: ChildProcess | undefined;
   /** All that it has written so far. */
   log = '';
 
@@ -62,11 +59,9 @@ export class RedisProcess {
   }
 
   async #launch(args: readonly string[]): Promise<void> {
-    const host = spawn(process.execPath, [LIFELINE, this.binary, ...args]);
-    host.stderr.on('data', (text) => (this.log += String(text)));
-    this.#host = host;
-    const [line] = await once(createInterface(host.stdout), 'line');
-    this.#pid = Number(line);
+    const started = spawn(...watched(this.binary, args));
+    for (const output of [started.stdout, started.stderr]) output.on('data', (text) => (this.log += String(text)));
+    this.#process = started;
     await eventually('the start of a redis-server', () => this.command((redis) => redis.ping()));
   }
 
@@ -84,15 +79,15 @@ export class RedisProcess {
   }
 
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
-    process.kill(this.#pid, name);
+    this.#process?.kill(name);
   }
 
   /** Safe to call again. */
   async kill(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
-    const host = this.#host;
-    if (!host || host.exitCode !== null) return;
-    const gone = once(host, 'exit');
-    process.kill(this.#pid, signal);
+    const running = this.#process;
+    if (!running || running.exitCode !== null || running.signalCode !== null) return;
+    const gone = once(running, 'exit');
+    running.kill(signal);
     await gone;
   }
 }

@@ -95,7 +95,7 @@ export class RollupFixture {
     });
   }
 
-  /** One hour step and one day step; only what changes something is worth a pause. */
+  /** A task of one hour step and one day step; only what changes something is worth a pause. */
   sealer(due: number): SteppedTask {
     return new SteppedTask(async (pause) => {
       const paused = pausing(this.warehouse, pause, ['run']);
@@ -103,7 +103,7 @@ export class RollupFixture {
     });
   }
 
-  /** One step, of hours. */
+  /** Does one step that seals hours. */
   async sealHours(due: number): Promise<void> {
     const step = await sealNext([this.warehouse], due);
     expect(step).toMatchObject({ grain: 'hourly', to: due });
@@ -225,7 +225,7 @@ export function distinct(lists: readonly (readonly string[])[]): string[] {
   return [...new Set(lists.map((list) => list.join(' ')))].sort();
 }
 
-/** Of the task with this index. */
+/** The pause points of the task with this index. */
 export function stopsOf(pausePoints: readonly string[][][], task: number): string[] {
   return distinct(pausePoints.map((ofTasks) => ofTasks[task] ?? []));
 }

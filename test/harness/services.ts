@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { NODE_OPTIONS, type RedisUser, redisUrlOf } from '@meterline/local-stack';
+import { NODE_OPTIONS, type RedisUser, redisUrlOf, watched } from '@meterline/local-stack';
 import { listening } from './listening.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -140,7 +140,7 @@ export function launchService(
   env: ServiceEnvironment,
   stdout: number | 'pipe' = 'pipe',
 ): ServiceProcess {
-  const child = spawn(process.execPath, [join('services', name, 'dist', 'main.js')], {
+  const child = spawn(...watched(process.execPath, [join('services', name, 'dist', 'main.js')]), {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH,
@@ -149,14 +149,11 @@ export function launchService(
       NODE_OPTIONS: NODE_OPTIONS[name],
       ...asRedisUser(env, REDIS_USERS[name]),
     },
-    // A service stops by itself when the other end of its IPC channel is gone.
-    stdio: ['ignore', stdout, 'pipe', 'ipc'],
+    stdio: ['pipe', stdout, 'pipe'],
   });
   const output = readOutput(child);
   // A service that a failed test left running must not keep this process alive; it ends with this process.
   child.unref();
-  child.channel?.unref();
-  // Not the child's 'close': Node does not emit it once the parent has disconnected.
   const read = [child.stdout, child.stderr].map((stream) => stream && once(stream, 'close'));
   const exited = Promise.all([once(child, 'exit'), ...read]).then(
     ([[code, signal]]): ServiceExit => ({ code, signal }),
@@ -197,9 +194,9 @@ async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: L
   }
 }
 
-function readOutput({ stdout, stderr }: ChildProcess) {
+function readOutput({ stdin, stdout, stderr }: ChildProcess) {
   if (!stderr) throw new Error('a service is started with a pipe');
-  for (const stream of [stdout, stderr]) if (stream instanceof Socket) stream.unref();
+  for (const stream of [stdin, stdout, stderr]) if (stream instanceof Socket) stream.unref();
   const lines: string[] = [];
   const unparsed: string[] = [];
   const parsed: LogEntry[] = [];

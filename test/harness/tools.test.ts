@@ -19,7 +19,7 @@ const METRICS = {
   meta: { hasMore: false, nextCursor: '' },
 };
 const { meta: _left, ...withoutMeta } = METRICS;
-/** Of metrics. */
+/** The headers of a response of metrics. */
 const TAGGED = { headers: { etag: 'W/"1"' } };
 const ERROR = { code: 403, error: 'forbidden', message: 'Access denied', requestId: 'r' };
 
@@ -181,7 +181,7 @@ describe('the runs with faults', () => {
     expect(reasons).toEqual(new Map(rejected.map(({ mark, ...found }) => [mark, found])));
     expect(rejected.length).toBeGreaterThanOrEqual(50);
     const oracle = new Oracle();
-    expect(good.filter((event) => oracle.accept(event) === 'refused')).toEqual([]);
+    expect(good.filter((event) => oracle.accept(event) === 'rejected')).toEqual([]);
     const { events } = oracle.totals('acme');
     expect(events).toBeLessThan(identities);
     expect(events).toBeGreaterThan(identities * 0.8);

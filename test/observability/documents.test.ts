@@ -10,7 +10,7 @@ const document = (name: string) => readFileSync(new URL(`../../docs/observabilit
 
 const METRICS = [...document('metrics.md').matchAll(/^\| `(meterline_\w+)` \| (\w+) \| ([^|]*)\|/gm)];
 const SUFFIXES: Readonly<Record<string, readonly string[]>> = { histogram: ['_bucket', '_sum', '_count'] };
-/** Those that Prometheus itself adds, and that of a histogram's buckets. */
+/** The labels that Prometheus itself adds, and the one of a histogram's buckets. */
 const GIVEN_LABELS = ['instance', 'le'];
 /** The labels of each series: of our metrics, as metrics.md lists them, and of those of a process. */
 const LABELS = new Map<string, readonly string[]>([

@@ -44,13 +44,13 @@ it('metrics.md lists the metrics of the running services, and no others', async 
   expect(listed.sort()).toEqual([...new Set(own)].sort());
 });
 
-it('the metrics of the ingest worker count a known stream: accepted, refused by reason, sent again, jobs and inserts', async () => {
+it('the metrics of the ingest worker count a known stream: accepted, rejected by reason, sent again, jobs and inserts', async () => {
   const startedAt = Date.now();
   const names = { accountId: 'secretive', workspace: 'hidden' };
   const events = usageEvents(0, 20).map((event) => ({ ...event, ...names }));
   await enqueueData(product.queue, { events: [...events, ...events] });
-  const refused = [usageEvent(20, { ...names, usage: -1 }), usageEvent(21, { ...names, usage: 'much' })];
-  await enqueueData(product.queue, { events: refused });
+  const rejected = [usageEvent(20, { ...names, usage: -1 }), usageEvent(21, { ...names, usage: 'much' })];
+  await enqueueData(product.queue, { events: rejected });
   await enqueueData(product.queue, usageEvent(22, { billingDimension: 'agent_compute_runtime_gbs' }));
   await product.send();
 
@@ -156,7 +156,7 @@ it.each([
   const service = launchWithFullLog(name, { [variable]: String(port) });
   const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
   await until('it answers', 10_000, () => get().then(Boolean, () => false));
-  // Each has a line of its own.
+  // Each request has a line of its own in the log.
   for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
   expect(await service.stop()).toBe(0);
   expect(service.errorLines()).toEqual([]);

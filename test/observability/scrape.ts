@@ -21,7 +21,7 @@ export interface Scrape {
 
 const SAMPLE = /^(([a-z_:][a-z0-9_:]*)(?:\{.*\})?) (\S+)$/i;
 
-/** @throws when the page is no well-formed answer */
+/** @throws when the page is no well-formed response */
 export async function scrape(url: string): Promise<Scrape> {
   const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
   if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);

@@ -4,7 +4,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** 1970 began on a Thursday; this is the first Monday of that year. */
 const MONDAY = Date.UTC(1970, 0, 5);
-/** Of a month no more than the longest. */
+/** The longest buckets of each resolution. */
 const LENGTHS = { hourly: HOUR, daily: DAY, weekly: 7 * DAY, monthly: 31 * DAY };
 
 export type Resolution = keyof typeof LENGTHS;
@@ -41,7 +41,7 @@ export function latestEnd(start: number, resolution: Resolution): number {
   return resolution === 'weekly' ? yearAfter(start) : Number.POSITIVE_INFINITY;
 }
 
-/** The same date a year later; for a leap day, the last day of February. */
+/** The date a year after another; for a leap day, the last day of February. */
 function yearAfter(start: number): number {
   const date = new Date(start);
   const next = date.setUTCFullYear(date.getUTCFullYear() + 1);
@@ -49,7 +49,7 @@ function yearAfter(start: number): number {
 }
 
 export function bucketOf(instant: number, resolution: Resolution): number {
-  // Not Date.UTC, which takes the years 0 to 99 for those of the twentieth century.
+  // Date.UTC is no use: it takes the years 0 to 99 for those of the twentieth century.
   if (resolution === 'monthly') return new Date(bucketOf(instant, 'daily')).setUTCDate(1);
   const origin = resolution === 'weekly' ? MONDAY : 0;
   return origin + Math.floor((instant - origin) / LENGTHS[resolution]) * LENGTHS[resolution];

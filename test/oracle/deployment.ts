@@ -16,12 +16,12 @@ import type { Request } from './requests.js';
 export interface Deployment {
   /** Sends one job for each item of data. Resolves with the jobs' ids when all are acknowledged. */
   deliver(data: readonly unknown[]): Promise<string[]>;
-  /** The database, for tests that seal and repair: the worker does neither. */
+  /** The database, for tests that seal and recompute: the worker does neither. */
   readonly shards: Shards;
   /** Returns a reader with keys for the account, an admin's and a member's, and tokens for it and the second. */
   customer(accountId: string, second?: string): Promise<Customer>;
   /** Which events of these jobs are in rejected_events, as "job position", sorted. */
-  refused(jobIds: readonly string[]): Promise<string[]>;
+  rejected(jobIds: readonly string[]): Promise<string[]>;
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface Responses {
   /** Answered from sealed rollup rows where they exist. */
   readonly fromRollups: string[];
   readonly fromEvents: string[];
-  /** The same query to the first process again, which has kept its response. */
+  /** The responses of the first process to the same query again, from memory. */
   readonly fromMemory: string[];
 }
 
@@ -102,7 +102,7 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
       };
     },
 
-    refused: async (jobIds) => {
+    rejected: async (jobIds) => {
       const query = `SELECT concat(job_id, ' ', toString(position)) AS place FROM rejected_events FINAL
                      WHERE job_id IN {jobIds: Array(String)}`;
       return (await select<{ place: string }>(warehouse, query, { jobIds })).map(({ place }) => place).sort();

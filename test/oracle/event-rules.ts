@@ -13,7 +13,7 @@ interface OracleDimension {
   readonly per: string;
 }
 
-/** Of the specification, with the prices of DESIGN section 3. A GB-month is 730 hours: 2,628,000 GB-seconds. */
+/** The dimensions of the specification, with the prices of DESIGN section 3. A GB-month is 730 hours: 2,628,000 GB-seconds. */
 export const DIMENSIONS: Readonly<Record<string, OracleDimension>> = {
   sandbox_compute_runtime_gbs: { resourceType: 'sandbox', counts: false, amount: '0.0000115', per: '1' },
   sandbox_image_storage_gbs: { resourceType: 'sandbox', counts: false, amount: '0.045', per: '2628000' },
@@ -65,7 +65,7 @@ const fields = z.strictObject({
   resourceType: z.string(),
   resourceName: name,
   resourceUuid: z.literal('').or(name).nullish(),
-  // Not an object's keys: `toString` is no dimension, though every object has one.
+  // An enum, no look-up in the object: `toString` is no dimension, though every object has one.
   billingDimension: z.enum(Object.keys(DIMENSIONS)),
   usage: z.string().or(z.number()),
   timestamp: z.string(),
@@ -73,7 +73,7 @@ const fields = z.strictObject({
   void: z.boolean().default(false),
 });
 
-/** Undefined when the event is refused. @param now when the worker takes the event from the queue */
+/** Undefined when the event is rejected. @param now when the worker takes the event from the queue */
 export function understand(event: unknown, now: number): UnderstoodEvent | undefined {
   const { data } = fields.safeParse(event);
   if (!data) return undefined;
@@ -186,7 +186,7 @@ const REPLACED: readonly OraclePrice[] = [
   { billingDimension: 'volume_storage_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.0015', per: '1.0' },
   { billingDimension: 'job_compute_runtime_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.1', per: '3' },
   { billingDimension: 'mcp_server_image_storage_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0' },
-  // Older events are refused.
+  // Older events are rejected.
   {
     billingDimension: 'custom_domain_active_time_hours',
     effectiveFrom: '2000-02-29T00:00:00Z',

@@ -191,7 +191,7 @@ function toSketch({ moment: [milliseconds, as], ...drawn }: Drawn, anchor: numbe
     ...(drawn.resourceUuid !== null && { resourceUuid: nth(names, drawn.resourceUuid) }),
     billingDimension: drawn.billingDimension,
     usage: dimension?.counts ? countOf(drawn.usage) : drawn.usage,
-    // May lie before 1970, which is refused.
+    // May lie before 1970, which is rejected.
     timestamp: spell(anchor + milliseconds, as),
     ...drawn.revision,
     ...drawn.voiding,
@@ -199,7 +199,7 @@ function toSketch({ moment: [milliseconds, as], ...drawn }: Drawn, anchor: numbe
   };
 }
 
-/** Most random usages are not whole numbers, and a count would be refused. */
+/** Most random usages are not whole numbers, and a count would be rejected. */
 function countOf(usage: number | string): number | string {
   return Number.isInteger(Number(usage)) ? usage : Math.floor(Number(usage) * 10);
 }

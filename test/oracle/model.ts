@@ -35,9 +35,9 @@ export interface Stored {
   readonly revision: number;
   /** The version of the price book. */
   readonly book: number;
-  /** Of the highest revision and its oldest price book. More than one only if producers sent different ones: one of them is stored. */
+  /** The payloads of the highest revision and its oldest price book; if producers sent several, one of them is stored. */
   readonly payloads: readonly PricedPayload[];
-  /** Of the same rank that have lost; they never win later. */
+  /** The payloads of the same rank that have lost; they never win later. */
   readonly beaten: readonly PricedPayload[];
 }
 
@@ -58,15 +58,15 @@ export class Oracle {
   }
 
   /**
-   * Accepts or refuses an event as a producer sends it, in any order and any number of times.
+   * Accepts or rejects an event as a producer sends it, in any order and any number of times.
    * @param now the worker's clock; it only decides whether the event lies in the future
    */
-  accept(event: unknown, now = Date.now()): 'accepted' | 'refused' {
+  accept(event: unknown, now = Date.now()): 'accepted' | 'rejected' {
     const understood = understand(event, now);
-    if (!understood) return 'refused';
+    if (!understood) return 'rejected';
     const { accountId, eventId, revision, payload } = understood;
     const cost = costUnder(this.#book, { accountId, ...payload });
-    if (cost === undefined) return 'refused';
+    if (cost === undefined) return 'rejected';
     const hour = hourOf(payload.timestamp);
     const payloads = [{ ...payload, account: accountId, cost }];
     this.#claim({ accountId, eventId, hour, revision, book: this.#book.version, payloads, beaten: [] });
@@ -92,7 +92,7 @@ export class Oracle {
 
   /**
    * Every possible outcome of the accounts' contests: one oracle for each, with these accounts only.
-   * All answers of the service, now and later, must agree with the same one of them.
+   * All responses of the service, now and later, must agree with the same one of them.
    */
   worlds(...accountIds: readonly string[]): Oracle[] {
     let worlds: Stored[][] = [[]];

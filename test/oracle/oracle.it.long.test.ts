@@ -1,6 +1,6 @@
 /**
  * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every response with the
- * oracle's: answered from sealed rollup rows, from memory and from events alone, while sealers and repairers run and die and late
+ * oracle's: answered from sealed rollup rows, from memory and from events alone, while sealers and recomputers run and die and late
  * events arrive.
  * For more cases, another seed, or one failing case: `ORACLE_SEED=N ORACLE_PATH=P npm run test:oracle`.
  */
@@ -29,7 +29,7 @@ const ROUNDS = 2;
  * least.
  */
 const PARALLEL = Math.min(20, CASES);
-/** Of all cases, and of making one that fails smaller. */
+/** The time limit of all cases, and of making one that fails smaller. */
 const LIMIT_MS = CASES * 3_000 + 300_000;
 /** More than the cases, because shrinking needs further accounts. */
 const ACCOUNTS_WITH_OWN_PRICES = CASES + 1_000;
@@ -81,15 +81,15 @@ async function compare(past: History, requests: readonly Request[]): Promise<voi
   }
 }
 
-/** Gives the jobs to the oracles, and checks that the service refuses the same events. */
+/** Gives the jobs to the oracles, and checks that the service rejects the same events. */
 async function send(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promise<void> {
   const ids = await deployment.deliver(jobs.map((events) => (events.length === 1 ? events[0] : { events })));
-  const refusals = worlds.map((world) =>
+  const rejections = worlds.map((world) =>
     jobs.flatMap((events, job) =>
-      events.flatMap((event, position) => (world.accept(event) === 'refused' ? [`${ids[job]} ${position}`] : [])),
+      events.flatMap((event, position) => (world.accept(event) === 'rejected' ? [`${ids[job]} ${position}`] : [])),
     ),
   );
-  expect(await deployment.refused(ids)).toEqual(refusals[0]?.sort());
+  expect(await deployment.rejected(ids)).toEqual(rejections[0]?.sort());
 }
 
 /** The oracles that agree with the service; at least one. */

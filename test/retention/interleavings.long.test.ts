@@ -1,7 +1,7 @@
 /**
  * A worker that has let an old event pass, and an operator who drops the event's month, stopped before each of their statements
  * and resumed in every order. Whatever the order: an event that is accepted counts from its acknowledgement on, one that does not
- * count is kept as refused, and hours and days agree.
+ * count is kept as rejected, and hours and days agree.
  */
 import { beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, END_OF_TIME, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
@@ -118,7 +118,7 @@ async function responses(month: number): Promise<string[]> {
   return (await Promise.all(found)).map(({ totals }) => totals.usage);
 }
 
-async function isRefused(job: string): Promise<boolean> {
+async function isRejected(job: string): Promise<boolean> {
   const rows = await select(warehouse, 'SELECT reason FROM rejected_events FINAL WHERE job_id = {job: String}', {
     job,
   });
@@ -127,7 +127,7 @@ async function isRefused(job: string): Promise<boolean> {
 }
 
 it(
-  'an old event counts, or is kept as refused, in every order of a worker and of the drop of its month',
+  'an old event counts, or is kept as rejected, in every order of a worker and of the drop of its month',
   async () => {
     const outcomes = new Map<string, number>();
     const pausePoints = new Set<string>();
@@ -141,15 +141,15 @@ it(
       for (let move = await next(tasks); move; move = await next(tasks)) {
         if (!move.isNew) continue;
         const shown = await responses(start);
-        const isDue = tasks[0].hasEnded && !(await isRefused(job));
+        const isDue = tasks[0].hasEnded && !(await isRejected(job));
         const allowed = isDue ? ['2'] : ['1', '2'];
         for (const usage of shown)
           expect({ order, shown, isIn: allowed.includes(usage) }).toMatchObject({ isIn: true });
       }
       const [hours, days] = await responses(start);
-      const [counts, refused] = [hours === '2', await isRefused(job)];
-      expect({ order, hours, days, isKept: counts || refused }).toEqual({ order, hours, days: hours, isKept: true });
-      const outcome = `${counts ? 'counts' : 'does not count'}, ${refused ? 'refused' : 'accepted'}`;
+      const [counts, rejected] = [hours === '2', await isRejected(job)];
+      expect({ order, hours, days, isKept: counts || rejected }).toEqual({ order, hours, days: hours, isKept: true });
+      const outcome = `${counts ? 'counts' : 'does not count'}, ${rejected ? 'rejected' : 'accepted'}`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
       for (const name of tasks[1].pausePoints) pausePoints.add(name);
       expect(await readRetentionBounds(warehouse)).toMatchObject({ droppedBefore: end });
@@ -159,7 +159,7 @@ it(
     });
     expect(month).toBe(played);
     expect([...pausePoints]).toEqual(expect.arrayContaining(DROPPER));
-    expect([...outcomes.keys()].sort()).toEqual(['counts, accepted', 'counts, refused', 'does not count, refused']);
+    expect([...outcomes.keys()].sort()).toEqual(['counts, accepted', 'counts, rejected', 'does not count, rejected']);
     expect(played).toBe(35);
   },
   TIMEOUT_MS,

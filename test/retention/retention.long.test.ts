@@ -42,7 +42,7 @@ async function ask(path: string, window: readonly [string, string], service = ap
   return { status: response.status, body: await response.json() };
 }
 
-/** Of the one dimension that was used. */
+/** The usage of the one dimension that was used. */
 async function usage(window: readonly [string, string]): Promise<number> {
   return (await ask('metrics?groupBy=billing_dimension', window)).body.summary.totalUsage;
 }

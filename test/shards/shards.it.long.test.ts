@@ -1,5 +1,5 @@
 /**
- * Two shards, two ingest and two query processes: what is stored, sealed, corrected, refused, settled and erased is exact on
+ * Two shards, two ingest and two query processes: what is stored, sealed, corrected, rejected, settled and erased is exact on
  * both, a query of one account is asked of its shard alone, and a shard that dies takes only its own accounts with it. The
  * query processes have one address of ClickHouse, which leads each request to the next of the two servers. Every process and
  * command is a user of its own, as with `npm start`.
@@ -44,7 +44,7 @@ interface TwoShards {
   readonly apis: readonly HttpProcess[];
   /** Another query process, which has the addresses of both servers. */
   startQuery(): Promise<HttpProcess>;
-  /** Of each shard a new account, in the order of the shards. */
+  /** A new account of each shard, in the order of the shards. */
   newAccounts(): readonly [string, string];
   /** From each query process in turn, all its pages; every response must be the same. */
   ask(account: string, window?: typeof WINDOW): Promise<TestResponse>;
@@ -170,7 +170,7 @@ itLong('two shards keep the figures of a month whose events are dropped from bot
 
 it('two shards answer exactly, page by page, before and after they are sealed, with late events, revisions and voids', async () => {
   const [first, second] = two.newAccounts();
-  // One job for both.
+  // The events of both accounts come in one job.
   await two.product.send(...[first, second].flatMap((account) => [1, 2, 3, 4, 5].map((n) => event(account, n))));
   for (const account of [first, second]) {
     expect(await two.ask(account)).toEqual({ status: 200, usage: 5, names: ['r1', 'r2', 'r3', 'r4', 'r5'] });
@@ -226,7 +226,7 @@ it('two shards find rollup rows that differ, and repair them', async () => {
   expect(await two.ask(second)).toMatchObject({ usage: 2 });
 });
 
-it('two shards keep what is refused, send it again and discard it', async () => {
+it('two shards keep what is rejected, send it again and discard it', async () => {
   const [first, second] = two.newAccounts();
   await two.product.send(
     event(first, 1, { timestamp: 'soon' }),
@@ -326,7 +326,7 @@ itLong('two shards lose nobody but the accounts of a shard that hangs', async ()
     return (await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } })).status;
   };
   await whileFrozen(two.stack.shards[1]?.pid ?? 0, async () => {
-    // Each another query, so that none is answered from memory.
+    // Each window is another query, so that none is answered from memory.
     const windows = [1, 2, 3, 4].map((n) => ({ ...WINDOW, startTime: `2026-01-01T00:00:00.00${n}Z` }));
     for (const window of windows) expect(await status('metrics', window)).toBe(200);
     expect(await status('events', WINDOW)).toBe(200);

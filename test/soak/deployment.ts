@@ -64,7 +64,7 @@ export class Deployment {
   /** What a worker's clock shows now. */
   readonly workerTime = (): number => Math.floor(this.#rightAt + (Date.now() - this.#rightAt) * CLOCK_RATE);
 
-  /** Of one of both processes, whichever. */
+  /** The address of one of the two processes of a kind, whichever. */
   url(kind: 'collector' | 'query'): string {
     return this.#processes.get(`${kind} ${this.#random.integer(1, 2)}`)?.url ?? '';
   }
@@ -76,7 +76,7 @@ export class Deployment {
     return { ...Object.fromEntries(services), ClickHouse: clickhouse.running.pid, Redis: redis.running.pid };
   }
 
-  /** Both servers first, so that they live for the rest of the run; then one of our processes at a time. @throws AbortError */
+  /** Kills each server once, so that both live for the rest; then kills or freezes a process of ours at a time. @throws AbortError */
   async inject(everyMs: number, signal: AbortSignal, say: (what: string) => void): Promise<void> {
     const servers = [this.#fixture.clickhouse, this.#fixture.redis];
     for (;;) {

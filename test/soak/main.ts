@@ -44,7 +44,7 @@ if (![minutes, rate].every((number) => number > 0) || !Number.isSafeInteger(seed
 }
 
 const stop = new AbortController();
-for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(end, () => stop.abort());
+for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, () => stop.abort());
 const { signal } = stop;
 const started = Date.now();
 const say = (what: string) => console.log(`${((Date.now() - started) / 60_000).toFixed(1)} min: ${what}`);

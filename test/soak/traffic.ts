@@ -85,7 +85,7 @@ export interface SoakAccount {
   readonly key: string;
 }
 
-/** Both run until `ended`, and throw AbortError when `signal` is aborted. */
+/** `send` and `look` run until `ended`, and throw AbortError when `signal` is aborted. */
 export class Traffic {
   readonly ledger = new Ledger();
   /** How many of each. */

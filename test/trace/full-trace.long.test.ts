@@ -35,7 +35,7 @@ const DATA = [
   ...(fullIsThere ? [{ title: 'all 28,185 requests', folder: FULL, cost: '127.077139896' }] : []),
 ];
 
-/** It has the events of the example, under other ids. */
+/** The oracle has the events of the example, under other ids. */
 function oracleOf(folder: string): Oracle {
   const oracle = new Oracle();
   for (const workspace of WORKSPACES) {

@@ -42,13 +42,13 @@ export function rateVariable(perSecond: number) {
   };
 }
 
-/** @param seconds of its rate that an account or a caller may spend at once, after a rest */
+/** @param seconds how many seconds of its rate an account or a caller may spend at once, after a rest */
 export function burstConstant(seconds: number) {
   const reason = 'An account or a caller may send the requests of so many seconds at once, after a rest.';
   return { burstSeconds: constant(seconds, reason) };
 }
 
-/** Of what its account may send, so that one caller does not shut out the others. */
+/** The share of its account's limit that one caller may use, so that it does not shut out the others. */
 const CALLER_SHARE = 1 / 2;
 
 /** What the rate allows. */

@@ -84,7 +84,7 @@ interface Host extends ApplicationOptions, Authorities {
 
 /**
  * Starts a service, whose application is built once Redis answers. Whatever is missing is reported by name.
- * @param build its facts are for the line that says that the service has started
+ * @param build makes the application, and the facts for the line that says that the service has started
  * @throws StartError
  */
 export async function hostService(
@@ -100,7 +100,7 @@ export async function hostService(
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
-    // One line when Redis goes away and one when it is back, however many attempts fail in between.
+    // One log line when Redis goes away and one when it is back, however many attempts fail in between.
     const redisOutage = new Outage(log, 'Redis', outage);
     redis.on('error', (error) => redisOutage.failed(error));
     redis.on('ready', () => redisOutage.recovered());
@@ -172,7 +172,7 @@ export function builtPage(folder: string, log: Logger): string | undefined {
 /** What an HTTP service needs from outside, whatever it answers. */
 export interface ApplicationOptions {
   readonly log: Logger;
-  /** They see every request first and do not answer it: metrics, traces. */
+  /** Handlers that see every request first and do not answer it: metrics, traces. */
   readonly watchers: readonly Watcher[];
   readonly trustProxy: TrustProxy;
   /** Web pages of these origins may call the API. */
@@ -244,7 +244,7 @@ function crossOrigin(corsOrigins: readonly string[]): RequestHandler {
   });
 }
 
-/** Of requests to operations that take little or nothing. */
+/** The largest body of a request to an operation that takes little or nothing. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 /** Every body is read to its end, so that the connection can be used again; an operation that takes none ignores it. */

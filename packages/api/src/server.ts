@@ -77,7 +77,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   cutSlowReaders(server, sendTimeoutMs);
   // Node would refuse an unknown expectation without a body; the application does it with one.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  // It asks a proxy for a tunnel (RFC 9110, section 9.3.6), and is no request to the application: Node would hang up without a word.
+  // CONNECT asks a proxy for a tunnel (RFC 9110, section 9.3.6), and is no request to the application: Node would hang up without a word.
   const tunnelRefused = methodRefused('CONNECT', 'GET, HEAD, POST, PATCH, DELETE');
   server.on('connect', (_request, socket) => refuse(tunnelRefused, socket, log));
   server.on('clientError', (error, socket) => {
@@ -174,7 +174,7 @@ function cutSlowReaders(server: Server, limitMs: number): void {
   server.once('close', () => clearInterval(timer));
 }
 
-/** Of the bound in all. */
+/** The share of the bound in all that one account may use. */
 const ACCOUNT_SHARE = 1 / 4;
 
 /**

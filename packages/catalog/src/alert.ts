@@ -13,7 +13,7 @@ export type AlertMeasure = (typeof ALERT_MEASURES)[number];
 export const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
 export const MAX_THRESHOLDS = 10;
 export const MAX_THRESHOLD = 1_000;
-/** Of an account. */
+/** The most alerts of an account. */
 export const MAX_ALERTS = 100;
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
@@ -26,7 +26,7 @@ export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 /** What tells in which unit an alert counts. */
 interface MeasuredAlert {
   readonly measure: AlertMeasure;
-  /** Of usage with exactly one billing dimension. */
+  /** The filters of the alert; one on usage has exactly one billing dimension. */
   readonly filters: { readonly billingDimension?: string | readonly string[] | undefined };
 }
 

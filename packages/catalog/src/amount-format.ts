@@ -30,7 +30,7 @@ export function formatUsage(amount: DecimalText, unit: Unit, digits?: number): s
   return unit === 'count' && shown === '1' ? '1 event' : `${grouped(shown)} ${UNIT_NAME[unit]}`;
 }
 
-/** `1 event`, `1,234 events`. @param noun one that takes an s */
+/** `1 event`, `1,234 events`. @param noun a noun that takes an s */
 export function counted(count: number, noun: string): string {
   return `${grouped(String(count))} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -69,7 +69,7 @@ export function shareText(part: DecimalText, whole: DecimalText): string {
 export interface Change {
   /** Negative when there is less than before. */
   readonly difference: DecimalText;
-  /** One digit after the point; undefined when there was nothing before. */
+  /** The percentage with one digit after the point; undefined when there was nothing before. */
   readonly percent: DecimalText | undefined;
   readonly direction: 'up' | 'down' | 'same';
 }
@@ -94,7 +94,7 @@ export function percentChangeText({ percent, direction }: Change): string {
 export interface UnitPrice {
   /** USD, not always in its shortest form. */
   readonly amount: string;
-  /** So many units of the billing dimension. */
+  /** The number of units of the billing dimension that the amount buys. */
   readonly per: string;
 }
 

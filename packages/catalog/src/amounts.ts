@@ -2,7 +2,7 @@
 import Big from 'big.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
 
-/** One of our own, so that nobody else's settings reach it. */
+/** A constructor of our own, so that nobody else's settings reach it. */
 const Decimal = Big();
 Decimal.RM = Big.roundHalfEven;
 

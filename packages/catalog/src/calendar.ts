@@ -158,7 +158,7 @@ export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };
 }
 
-/** Of a year of 365.25 days: a month faces the one 4 weeks earlier, a quarter 13, a year 52. */
+/** The weeks of a month in a year of 365.25 days: a month faces the one 4 weeks earlier, a quarter 13, a year 52. */
 const WEEKS_PER_MONTH = 365.25 / 12 / 7;
 
 /**

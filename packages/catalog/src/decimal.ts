@@ -85,7 +85,7 @@ function stripLeadingZeros(digits: string): string {
   return digits.replace(/^0+/, '') || '0';
 }
 
-/** Not /0+$/: on a long run of zeros that is not at the end it takes quadratic time, and producers choose the text. */
+/** A loop, not /0+$/: on a long run of zeros that is not at the end that takes quadratic time, and producers choose the text. */
 function stripTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;

@@ -49,7 +49,7 @@ export const GROUP_BY_DIMENSIONS = [
 ] as const;
 export type GroupByDimension = (typeof GROUP_BY_DIMENSIONS)[number];
 
-/** Of a response about several accounts, which is an extension. In canonical order. */
+/** The dimensions of a response about several accounts, which is an extension. In canonical order. */
 export const METRICS_DIMENSIONS = ['account', ...GROUP_BY_DIMENSIONS] as const;
 export type MetricsDimension = (typeof METRICS_DIMENSIONS)[number];
 

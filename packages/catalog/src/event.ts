@@ -128,7 +128,7 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
   const broken = brokenRules(input);
   if (broken) return broken;
 
-  // Each field keeps its own rule.
+  // Every field keeps its own rule by now, so the cast holds.
   const event = input as unknown as UsageEventInput;
   const { billingDimension } = event;
   const { resourceType, unit } = DIMENSIONS[billingDimension];
@@ -239,7 +239,7 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   ),
   void: field('invalid_void', (value) => value === undefined || isBoolean(value), 'must be true or false'),
 };
-/** Of unknown ones in a message: an event may have thousands. */
+/** The most unknown fields that a message names: an event may have thousands. */
 const MAX_NAMED_FIELDS = 10;
 const FIELD_RULES = Object.entries(EVENT_FIELDS);
 

@@ -64,7 +64,7 @@ export class PriceBookError extends Error {
 
 export class PriceBook {
   readonly version: number;
-  /** The same text for the same prices, whatever their order or layout in the file. */
+  /** A text that is the same for the same prices, whatever their order or layout in the file. */
   readonly canonicalText: string;
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;

@@ -32,7 +32,7 @@ export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
 }
 
 /**
- * Of the data of a job, in UTF-8. It is checked before it is parsed: 60 MB of `{},` would fill gigabytes of memory. There is
+ * The most bytes of a job's data in UTF-8, checked before it is parsed: 60 MB of `{},` would fill gigabytes of memory. There is
  * room for 5,000 events whose four names have 256 characters of four bytes each, the longest that there are.
  */
 export const MAX_JOB_BYTES = 24 * 1024 * 1024;
@@ -48,7 +48,7 @@ export function tooManyBytes(bytes: number): Rejection | undefined {
   );
 }
 
-/** The same for the number of values in its JSON text. It is counted in a fraction of the time that parsing takes. */
+/** Why a job with so many values in its JSON text is rejected, if it is. Counting takes a fraction of the time of parsing. */
 export function tooManyValues(text: string): Rejection | undefined {
   if (text.length <= MAX_JOB_VALUES || countValues(text, MAX_JOB_VALUES) <= MAX_JOB_VALUES) return undefined;
   return rejected(

@@ -76,7 +76,7 @@ export function wholeNumber(text: string, min: number, max: number): number {
   return value;
 }
 
-/** So many hours or days, or milliseconds where the span is one of minutes. */
+/** A number of hours or days, or of milliseconds where the span is one of minutes. */
 export interface Span {
   readonly count: number;
   readonly unit: 'hourly' | 'daily' | 'exact';

@@ -103,7 +103,7 @@ export async function runProgram(
     const called = isCompletion ? args[2] : line[0];
     await addCommands(program, called, openContext);
     addCompletion(program, isCompletion ? args.at(-1) : undefined);
-    // It answers `foo --help` with the help of the program, and not a word about `foo`.
+    // commander answers `foo --help` with the help of the program, and not a word about `foo`.
     const isKnown = ['complete', 'help', ...program.commands.map((command) => command.name())].includes(line[0] ?? '');
     const isCommand = line[0] !== undefined && !line[0].startsWith('-');
     await program.parseAsync(isCommand && !isKnown ? line.slice(0, 1) : line, { from: 'user' });

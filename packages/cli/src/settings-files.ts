@@ -25,7 +25,7 @@ const stackFile = z
     clickhouseUser: z.string().min(1),
     clickhousePassword: z.string(),
     clickhouseDatabase: z.string().min(1),
-    /** Of several shards: the addresses of all, separated by commas, and the name of their cluster. */
+    /** The addresses of all of several shards, separated by commas, and the name of their cluster. */
     clickhouseHosts: z.string().optional(),
     clickhouseCluster: z.string().optional(),
   })

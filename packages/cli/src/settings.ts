@@ -73,7 +73,7 @@ export type ClickHouseFlags = Pick<
   'clickhouseUrl' | 'clickhouseUser' | 'clickhousePassword' | 'clickhouseDatabase'
 >;
 
-/** Of commands that ask the API, for --help. */
+/** The text for --help of commands that ask the API. */
 export const API_SETTINGS_HELP = `
 The API's address, key and account come from flags, else METERLINE_API_URL, METERLINE_API_KEY and
 METERLINE_ACCOUNT, else the file that "meterline login" writes, else a local stack that runs here
@@ -241,7 +241,7 @@ export interface ClickHouseSettings {
   readonly cluster: Cluster | undefined;
 }
 
-/** One that a header can have. Never quoted: it is a secret. @throws CommandError */
+/** Requires a key that a header can have. The key is never quoted: it is a secret. @throws CommandError */
 function requireKey({ value, source }: Setting): void {
   if (!/^[\x21-\x7e]+$/.test(value))
     throw usageError(`the key from ${source} is not one line of visible ASCII characters`);
@@ -271,7 +271,7 @@ export function placeText({ value, kind, source }: Setting): string {
   return kind === 'default' ? `${value} (default)` : `${value} (${kind}: ${source})`;
 }
 
-/** Of a key: its kind and the beginning of its id, which is no secret. */
+/** The characters of a key that are shown: its kind and the beginning of its id, which is no secret. */
 const SHOWN_CHARACTERS = 10;
 
 export function keyStart(key: string): string {

@@ -11,7 +11,7 @@ export type Amount = Big;
 Amount.RM = Big.roundHalfEven;
 Amount.NE = Number.NEGATIVE_INFINITY;
 Amount.PE = Number.POSITIVE_INFINITY;
-// Of its own: that of big.js belongs to all who use it.
+// Amount has a prototype of its own: that of big.js belongs to all who use it.
 const prototype: Big = Object.create(Big.prototype);
 prototype.valueOf = () => {
   throw new TypeError('an Amount has no operators; use plus, minus, times, cmp or toNumber');

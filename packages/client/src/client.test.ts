@@ -54,63 +54,61 @@ function clientOf(url: string, settings: Settings = {}): MeterlineClient {
   return new MeterlineClient({ baseUrl: url, credential: 'secret', ...settings });
 }
 
-describe('another attempt', () => {
-  it.each([429, 503])('follows a %d, after the time that it asks for', async (status) => {
-    const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
-    expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
-    expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
+it.each([429, 503])('another attempt follows a %d, after the time that it asks for', async (status) => {
+  const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
+  expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
+  expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
+});
+
+it('another attempt follows a connection that broke, in the middle of a response too', async () => {
+  const cutOff: Respond = (_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{"values":');
+    setImmediate(() => response.destroy());
+  };
+  const { url, requests } = await serve(hangUp, cutOff, types);
+  expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
+  expect(requests).toHaveLength(3);
+});
+
+it('another attempt asks for the credential again', async () => {
+  const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }), types);
+  let requested = 0;
+  const getCredential = () => `token-${++requested}`;
+  await new MeterlineClient({ baseUrl: url, getCredential }).resourceTypes('acme', WINDOW);
+  expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+});
+
+it('another attempt does not follow when the last one failed, nor a refusal, nor a wait that is too long', async () => {
+  const away = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
+  expect(await failureOf(clientOf(away.url, { retries: 2 }).resourceTypes('acme', WINDOW))).toMatchObject({
+    status: 503,
+    code: 'storage_unavailable',
+    requestId: 'r-1',
+    retryAfter: 0,
   });
+  expect(away.requests).toHaveLength(3);
 
-  it('follows a connection that broke, in the middle of a response too', async () => {
-    const cutOff: Respond = (_request, response) => {
-      response.writeHead(200, { 'content-length': '100' }).write('{"values":');
-      setImmediate(() => response.destroy());
-    };
-    const { url, requests } = await serve(hangUp, cutOff, types);
-    expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
-    expect(requests).toHaveLength(3);
+  const refusing = await serve(json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
+  expect(await failureOf(clientOf(refusing.url).accounts())).toMatchObject({ status: 403, code: 'forbidden' });
+  expect(refusing.requests).toHaveLength(1);
+
+  const busy = await serve(json(429, { ...UNAVAILABLE, code: 429, error: 'busy' }, { 'retry-after': '3600' }));
+  expect(await failureOf(clientOf(busy.url).accounts())).toMatchObject({ status: 429, retryAfter: 3_600 });
+  expect(busy.requests).toHaveLength(1);
+});
+
+it('another attempt does not follow a 503 to what must not be done twice: it may have been done', async () => {
+  const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
+  await expect(clientOf(url).createApiKey('a', { role: 'member', account: 'acme' })).rejects.toMatchObject({
+    status: 503,
   });
+  expect(requests).toHaveLength(1);
+});
 
-  it('asks for the credential again', async () => {
-    const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }), types);
-    let requested = 0;
-    const getCredential = () => `token-${++requested}`;
-    await new MeterlineClient({ baseUrl: url, getCredential }).resourceTypes('acme', WINDOW);
-    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
-  });
-
-  it('does not follow when the last one failed, nor a refusal, nor a wait that is too long', async () => {
-    const away = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
-    expect(await failureOf(clientOf(away.url, { retries: 2 }).resourceTypes('acme', WINDOW))).toMatchObject({
-      status: 503,
-      code: 'storage_unavailable',
-      requestId: 'r-1',
-      retryAfter: 0,
-    });
-    expect(away.requests).toHaveLength(3);
-
-    const refusing = await serve(json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
-    expect(await failureOf(clientOf(refusing.url).accounts())).toMatchObject({ status: 403, code: 'forbidden' });
-    expect(refusing.requests).toHaveLength(1);
-
-    const busy = await serve(json(429, { ...UNAVAILABLE, code: 429, error: 'busy' }, { 'retry-after': '3600' }));
-    expect(await failureOf(clientOf(busy.url).accounts())).toMatchObject({ status: 429, retryAfter: 3_600 });
-    expect(busy.requests).toHaveLength(1);
-  });
-
-  it('does not follow a 503 to what must not be done twice: it may have been done', async () => {
-    const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
-    await expect(clientOf(url).createApiKey('a', { role: 'member', account: 'acme' })).rejects.toMatchObject({
-      status: 503,
-    });
-    expect(requests).toHaveLength(1);
-  });
-
-  it('does not follow a revocation that may already have arrived', async () => {
-    const { url, requests } = await serve(hangUp);
-    expect(await failureOf(clientOf(url).revokeApiKey('a', 'b'))).toBeInstanceOf(MeterlineConnectionError);
-    expect(requests).toHaveLength(1);
-  });
+it('another attempt does not follow a revocation that may already have arrived', async () => {
+  const { url, requests } = await serve(hangUp);
+  expect(await failureOf(clientOf(url).revokeApiKey('a', 'b'))).toBeInstanceOf(MeterlineConnectionError);
+  expect(requests).toHaveLength(1);
 });
 
 it.each(['', '.', '..'])(
@@ -127,77 +125,73 @@ it('a credential that no header can have is refused without being quoted', async
   expect(inspect(failure)).not.toContain('mlk_secret');
 });
 
-describe('aborting', () => {
-  it('ends the wait for a credential, and so does the timeout', async () => {
-    const getCredential = () => new Promise<string>(() => undefined);
-    const never = (timeout: number) =>
-      new MeterlineClient({ baseUrl: 'http://127.0.0.1:9', getCredential, timeout, retries: 0 });
-    const signal = AbortSignal.abort(new Error('the page was closed'));
-    const aborted = new AbortController();
-    const failure = failureOf(never(60_000).accounts({ signal: aborted.signal }));
-    aborted.abort(signal.reason);
-    expect(await failure).toBe(signal.reason);
-    expect(await failureOf(never(10).accounts())).toMatchObject({
-      message: 'getCredential did not answer within 0.01 s.',
-    });
-  });
-
-  it('ends a wait at once', async () => {
-    const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '25' }));
-    const controller = new AbortController();
-    const failure = failureOf(clientOf(url).metrics('acme', WINDOW, { signal: controller.signal }));
-    while (requests.length === 0) await new Promise(setImmediate);
-    controller.abort();
-    expect(await failure).toMatchObject({ name: 'AbortError' });
-    expect(requests).toHaveLength(1);
-  });
-
-  it('ends a request at once, and begins none', async () => {
-    const { url, requests } = await serve(hang);
-    const controller = new AbortController();
-    const failure = failureOf(clientOf(url).accounts({ signal: controller.signal }));
-    while (requests.length === 0) await new Promise(setImmediate);
-    controller.abort(new Error('the page was closed'));
-    expect(await failure).toMatchObject({ message: 'the page was closed' });
-    expect(await failureOf(clientOf(url).accounts({ signal: controller.signal }))).toMatchObject({
-      message: 'the page was closed',
-    });
-    expect(requests).toHaveLength(1);
+it('aborting ends the wait for a credential, and so does the timeout', async () => {
+  const getCredential = () => new Promise<string>(() => undefined);
+  const never = (timeout: number) =>
+    new MeterlineClient({ baseUrl: 'http://127.0.0.1:9', getCredential, timeout, retries: 0 });
+  const signal = AbortSignal.abort(new Error('the page was closed'));
+  const aborted = new AbortController();
+  const failure = failureOf(never(60_000).accounts({ signal: aborted.signal }));
+  aborted.abort(signal.reason);
+  expect(await failure).toBe(signal.reason);
+  expect(await failureOf(never(10).accounts())).toMatchObject({
+    message: 'getCredential did not answer within 0.01 s.',
   });
 });
 
-describe('a response that is not the API’s', () => {
-  it('is recognised by calls that give it as it is, or whose answer is empty', async () => {
-    const { url } = await serve((_request, response) => response.end('<html>Welcome</html>'));
-    const client = clientOf(url);
-    for (const call of [
-      client.eventsText('acme', WINDOW),
-      client.revokeApiKey('robot', 'k'),
-      client.alerts.delete('acme', 'alr_1'),
-    ])
-      expect(await failureOf(call)).toMatchObject({ status: 200, code: 'unexpected_response' });
-  });
+it('aborting ends a wait at once', async () => {
+  const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '25' }));
+  const controller = new AbortController();
+  const failure = failureOf(clientOf(url).metrics('acme', WINDOW, { signal: controller.signal }));
+  while (requests.length === 0) await new Promise(setImmediate);
+  controller.abort();
+  expect(await failure).toMatchObject({ name: 'AbortError' });
+  expect(requests).toHaveLength(1);
+});
 
-  it.each<[string, Respond, object]>([
-    [
-      'a page of a proxy',
-      (_request, response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
-      { status: 502, code: 'unexpected_response', requestId: 'p-1' },
-    ],
-    [
-      'a success that is no JSON',
-      (_request, response) => response.end('<html>Welcome</html>'),
-      { status: 200, code: 'unexpected_response' },
-    ],
-    [
-      'a success of another shape',
-      json(200, { values: ['agent', 'oven'] }),
-      { status: 200, code: 'unexpected_response', message: expect.stringContaining('(values[1]: Invalid') },
-    ],
-  ])('%s is recognised', async (_name, respond, expected) => {
-    const { url } = await serve(respond);
-    expect(await failureOf(clientOf(url).resourceTypes('acme', WINDOW))).toMatchObject(expected);
+it('aborting ends a request at once, and begins none', async () => {
+  const { url, requests } = await serve(hang);
+  const controller = new AbortController();
+  const failure = failureOf(clientOf(url).accounts({ signal: controller.signal }));
+  while (requests.length === 0) await new Promise(setImmediate);
+  controller.abort(new Error('the page was closed'));
+  expect(await failure).toMatchObject({ message: 'the page was closed' });
+  expect(await failureOf(clientOf(url).accounts({ signal: controller.signal }))).toMatchObject({
+    message: 'the page was closed',
   });
+  expect(requests).toHaveLength(1);
+});
+
+it('a response that is not the API’s is recognised by calls that give it as it is, or whose result is empty', async () => {
+  const { url } = await serve((_request, response) => response.end('<html>Welcome</html>'));
+  const client = clientOf(url);
+  for (const call of [
+    client.eventsText('acme', WINDOW),
+    client.revokeApiKey('robot', 'k'),
+    client.alerts.delete('acme', 'alr_1'),
+  ])
+    expect(await failureOf(call)).toMatchObject({ status: 200, code: 'unexpected_response' });
+});
+
+it.each<[string, Respond, object]>([
+  [
+    'a page of a proxy',
+    (_request, response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
+    { status: 502, code: 'unexpected_response', requestId: 'p-1' },
+  ],
+  [
+    'a success that is no JSON',
+    (_request, response) => response.end('<html>Welcome</html>'),
+    { status: 200, code: 'unexpected_response' },
+  ],
+  [
+    'a success of another shape',
+    json(200, { values: ['agent', 'oven'] }),
+    { status: 200, code: 'unexpected_response', message: expect.stringContaining('(values[1]: Invalid') },
+  ],
+])('%s is recognised as no response of the API', async (_name, respond, expected) => {
+  const { url } = await serve(respond);
+  expect(await failureOf(clientOf(url).resourceTypes('acme', WINDOW))).toMatchObject(expected);
 });
 
 describe('a page of groups', () => {
@@ -217,7 +211,7 @@ describe('a page of groups', () => {
   it.each([
     [['workspace'], [group('a'), { ...group('b'), workspace: undefined }], 'data[1].workspace is missing'],
     [['billing_dimension'], [], 'summary.totalUsage is missing'],
-  ] as const)('grouped by %s has what that fills', async (groupBy, data, problem) => {
+  ] as const)('a page of groups by %s has what that grouping fills', async (groupBy, data, problem) => {
     const { url } = await serve(page([...data]));
     expect(await failureOf(clientOf(url).metrics('acme', { ...WINDOW, groupBy }))).toMatchObject({
       code: 'unexpected_response',
@@ -225,14 +219,14 @@ describe('a page of groups', () => {
     });
   });
 
-  it('without an amount says where it is missing', async () => {
+  it('a page of groups without an amount is an error that says where it is missing', async () => {
     const { url } = await serve(page([{ ...group('a'), summary: {} }]));
     expect(await failureOf(clientOf(url).metrics('acme', query))).toMatchObject({
       message: expect.stringContaining('(data[0].summary.cost: must be a decimal)'),
     });
   });
 
-  it('that cannot be reached any more ends an iteration with its code', async () => {
+  it('a page of groups that cannot be reached any more ends an iteration with its code', async () => {
     const { url } = await serve(page([group('a')], 'next'), expired);
     const read: string[] = [];
     const allPages = async () => {
@@ -242,7 +236,7 @@ describe('a page of groups', () => {
     expect(read).toEqual(['a']);
   });
 
-  it('that cannot be reached any more is read again with all others, twice at most', async () => {
+  it('a page of groups that cannot be reached any more is read again with all others, twice at most', async () => {
     const first = page([group('a')], 'next');
     const { url, requests } = await serve(first, expired, first, expired, first, page([group('b')]));
     const counts: number[] = [];
@@ -275,33 +269,31 @@ it.each([
   expect(() => clientOf(baseUrl)).toThrow(`baseUrl must be a URL ${problem}`);
 });
 
-describe('no response', () => {
-  it('within the time that it may take says so', async () => {
-    const { url } = await serve(hang);
-    expect(await failureOf(clientOf(url, { timeout: 20, retries: 0 }).accounts())).toMatchObject({
-      name: 'MeterlineConnectionError',
-      message: `The API at ${url} did not answer within 0.02 s.`,
-    });
-  });
-
-  it('within that time says so too when the text of a response never comes, whatever fetch makes of its signal', async () => {
-    const endless = { ok: true, status: 200, headers: new Headers(), text: () => new Promise<string>(() => undefined) };
-    const client = clientOf('http://127.0.0.1', { timeout: 20, retries: 0, fetch: async () => endless });
-    expect(await failureOf(client.accounts())).toMatchObject({ message: expect.stringContaining('within 0.02 s') });
-  });
-
-  it('from an address where nobody listens carries the cause', async () => {
-    const { url } = await serve(hang);
-    for (const stop of stops.splice(0)) stop();
-    expect(await failureOf(clientOf(url, { retries: 1 }).accounts())).toMatchObject({
-      name: 'MeterlineConnectionError',
-      message: `The API at ${url} cannot be reached.`,
-      cause: { cause: { code: 'ECONNREFUSED' } },
-    });
+it('a request that gets no response within its timeout says so', async () => {
+  const { url } = await serve(hang);
+  expect(await failureOf(clientOf(url, { timeout: 20, retries: 0 }).accounts())).toMatchObject({
+    name: 'MeterlineConnectionError',
+    message: `The API at ${url} did not answer within 0.02 s.`,
   });
 });
 
-it('takes another fetch, and pins a version', async () => {
+it('a request whose response text never comes within its timeout says so, whatever fetch makes of its signal', async () => {
+  const endless = { ok: true, status: 200, headers: new Headers(), text: () => new Promise<string>(() => undefined) };
+  const client = clientOf('http://127.0.0.1', { timeout: 20, retries: 0, fetch: async () => endless });
+  expect(await failureOf(client.accounts())).toMatchObject({ message: expect.stringContaining('within 0.02 s') });
+});
+
+it('a request to an address where nobody listens fails with the cause', async () => {
+  const { url } = await serve(hang);
+  for (const stop of stops.splice(0)) stop();
+  expect(await failureOf(clientOf(url, { retries: 1 }).accounts())).toMatchObject({
+    name: 'MeterlineConnectionError',
+    message: `The API at ${url} cannot be reached.`,
+    cause: { cause: { code: 'ECONNREFUSED' } },
+  });
+});
+
+it('a client takes another fetch, and pins a version', async () => {
   const calls: [unknown, RequestInit | undefined][] = [];
   const stub: typeof fetch = async (input, init) => {
     calls.push([input, init]);
@@ -314,24 +306,22 @@ it('takes another fetch, and pins a version', async () => {
   ]);
 });
 
-describe('the wait before another attempt', () => {
-  it('doubles, up to eight seconds, and spreads over half of it', () => {
-    const almostOne = 1 - 2 ** -53;
-    expect([0, 1, 2, 5, 9].map((attempt) => waitBeforeRetry(attempt, undefined, almostOne))).toEqual([
-      250, 500, 1_000, 8_000, 8_000,
-    ]);
-    expect(waitBeforeRetry(9, undefined, 0)).toBe(4_000);
-  });
+it('the wait before another attempt doubles, up to eight seconds, and spreads over half of it', () => {
+  const almostOne = 1 - 2 ** -53;
+  expect([0, 1, 2, 5, 9].map((attempt) => waitBeforeRetry(attempt, undefined, almostOne))).toEqual([
+    250, 500, 1_000, 8_000, 8_000,
+  ]);
+  expect(waitBeforeRetry(9, undefined, 0)).toBe(4_000);
+});
 
-  it('is never shorter than the service asks for, and not much longer, up to the longest', () => {
-    expect(waitBeforeRetry(0, LONGEST_WAIT_MS + 1, 0)).toBeUndefined();
-    const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
-    fc.assert(
-      fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, requested, luck) => {
-        const wait = waitBeforeRetry(attempt, requested, luck) ?? -1;
-        expect(wait).toBeGreaterThanOrEqual(requested);
-        expect(wait).toBeLessThanOrEqual(requested + 250);
-      }),
-    );
-  });
+it('the wait before another attempt is never shorter than the service asks for, and not much longer, up to the longest', () => {
+  expect(waitBeforeRetry(0, LONGEST_WAIT_MS + 1, 0)).toBeUndefined();
+  const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  fc.assert(
+    fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, requested, luck) => {
+      const wait = waitBeforeRetry(attempt, requested, luck) ?? -1;
+      expect(wait).toBeGreaterThanOrEqual(requested);
+      expect(wait).toBeLessThanOrEqual(requested + 250);
+    }),
+  );
 });

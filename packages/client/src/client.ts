@@ -62,7 +62,7 @@ export interface AllMetricsOptions extends RequestOptions {
 /** A new key of a service account. */
 export interface NewApiKey {
   readonly role: KeyRole;
-  /** One that the caller is an admin of; needed only by those who are an admin of several. */
+  /** An account that the caller is an admin of; needed only by those who are an admin of several. */
   readonly account?: string | undefined;
   /** In the future; default: never. */
   readonly expiresAt?: Instant | undefined;
@@ -89,9 +89,8 @@ export class MeterlineClient {
   }
 
   /**
-   * One page of usage and cost; the first, unless the query has a cursor. Of an account or, as in the methods below, of
-   * `ALL_ACCOUNTS`. Where the query writes out its `groupBy`, the
-   * compiler knows which members the groups have.
+   * One page of the usage and cost of an account or, as in the methods below, of `ALL_ACCOUNTS`; the first, unless the query
+   * has a cursor. Where the query writes out its `groupBy`, the compiler knows which members the groups have.
    */
   metrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
@@ -120,7 +119,7 @@ export class MeterlineClient {
     for await (const { page } of this.#pages(account, query, options)) yield page;
   }
 
-  /** The same pages, each with the JSON text that the API sent. */
+  /** The pages of {@link metricsPages}, each with the JSON text that the API sent. */
   metricsPagesWithText(
     account: string,
     query: MetricsQuery,
@@ -171,7 +170,7 @@ export class MeterlineClient {
     return this.#transport.read(eventsPath(account, query), eventPageSchema, options);
   }
 
-  /** The same page as the JSON text that the API sent. */
+  /** The page of {@link events} as the JSON text that the API sent. */
   async eventsText(account: string, query: EventsQuery, { signal }: RequestOptions = {}): Promise<string> {
     const result = await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal });
     readResponse(result, eventPageSchema);

@@ -41,7 +41,7 @@ type Members<Dimensions extends GroupBy> = Dimensions extends readonly [
   ? MembersOf<First> & Members<Others>
   : unknown;
 
-/** Of one dimension; of a union of dimensions, any of theirs. */
+/** The members of one dimension; of a union of dimensions, any of theirs. */
 type MembersOf<Dimension> = Dimension extends MetricsDimension
   ? { [Field in (typeof ENTRY_FIELD)[Dimension]]: NonNullable<MetricsEntry[Field]> } & {
       [Enriched in (typeof ENRICHED_BY)[Dimension][number] as (typeof ENTRY_FIELD)[Enriched]]?:
@@ -63,7 +63,7 @@ type UsageOf<Dimension, Shown> = Dimension extends 'billing_dimension' ? Shown :
 /** One object type instead of an intersection, which editors show as it is written. */
 type Flat<Type> = Type extends unknown ? { [Key in keyof Type]: Type[Key] } : never;
 
-/** Such as `data[3].workspace`, which the dimensions fill and the response does not have; undefined: nothing is missing. */
+/** A member such as `data[3].workspace`, which the dimensions fill and the response does not have; undefined: nothing is missing. */
 export function missingMember({ data, summary }: MetricsResponse, groupBy: GroupBy): string | undefined {
   const fields = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
   const hasUsage = showsUsage(groupBy);

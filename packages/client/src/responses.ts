@@ -69,7 +69,7 @@ export function errorOfResponse({ status, headers }: FetchedResponse, body: stri
   return new MeterlineError({ status, code: 'unexpected_response', message, requestId, retryAfter });
 }
 
-/** For a success with a body of the wrong shape. @param problem such as `data[0].summary.cost: must be a decimal` */
+/** For a success with a body of the wrong shape. @param problem what is wrong, such as `data[0].summary.cost: must be a decimal` */
 export function unexpectedResponse(
   { status, headers }: FetchedResponse,
   problem: string,
@@ -122,7 +122,7 @@ function problemText({ issues: [first] }: Problem): string {
 /** The status of a request of which no event was accepted; it has results all the same. */
 export const NO_EVENT_ACCEPTED = 400;
 
-/** Those that are not rejected are accepted: Meterline is responsible for them. */
+/** Events that are not rejected are accepted: Meterline is responsible for them. */
 export interface EventsReceipt {
   readonly accepted: number;
   readonly rejected: readonly RejectedEvent[];

@@ -220,7 +220,7 @@ describe('with a spool', () => {
   });
 });
 
-/** Of this process, the one that the newest file of the spool is open with. */
+/** The descriptor that this process has open for the newest file of the spool. */
 async function descriptorOf(file: string): Promise<number> {
   const { ino } = await stat(folder(file));
   for (let descriptor = 3; descriptor < 1_024; descriptor += 1) {

@@ -1,6 +1,6 @@
 /**
  * The events that are not sent yet, in segments, oldest first. A segment is in memory, in a file of the spool, or in both.
- * Those that find no room in memory any more are in the spool alone, as are those of an earlier process; they are read when
+ * Segments that find no room in memory any more are in the spool alone, as are those of an earlier process; they are read when
  * their turn comes. Where an event cannot be spooled, memory alone keeps it.
  *
  * Events are numbered from 0 in the order in which they are added. It is also the order in which they are taken.
@@ -31,7 +31,7 @@ export interface Batch {
   readonly segment: Segment;
 }
 
-/** Of a batch. A single event may have more bytes. */
+/** The most that a batch holds. A single event may have more bytes. */
 interface BatchLimits {
   readonly batchEvents: number;
   readonly batchBytes: number;
@@ -43,7 +43,7 @@ export interface Backlog {
   /** The number of the first event that is not taken. */
   readonly taken: number;
   readonly unsent: number;
-  /** Of the events in memory that are not taken. */
+  /** The bytes of the events in memory that are not taken. */
   readonly waitingBytes: number;
   /** @returns where the event is kept now; `full`: it has found no room */
   add(text: string): 'memory' | 'spool' | 'full';
@@ -57,9 +57,9 @@ export interface Backlog {
 
 /** Begins with what the spool has of earlier processes. */
 export function openBacklog(memoryBytes: number, spool: Spool | undefined): Backlog {
-  /** Those that are not taken as a whole, oldest first, and the tail. */
+  /** Segments that are not taken as a whole, oldest first, and the tail. */
   const segments: Segment[] = [];
-  /** The one that is appended to. */
+  /** The segment that is appended to. */
   let tail: Segment | undefined;
   let usedBytes = 0;
   let waitingBytes = 0;

@@ -10,7 +10,7 @@ const folder = testFolder();
 const DAY_MS = 86_400_000;
 const idsOf = (requests: readonly Received[]) => requests.flatMap(({ events }) => events.map(({ eventId }) => eventId));
 const isAcme = ({ path }: Received) => path.includes('acme');
-/** Of one event. */
+/** The response to one event. */
 const TOO_EARLY = receipt([{} as Received['events'][number]], () => true, {
   reason: 'timestamp_in_future',
   message: 'it is in the future',
@@ -150,7 +150,7 @@ describe('a response that is no receipt', () => {
     for (let n = 0; n < 8; n += 1) emitter.record(USAGE);
     const others = Array.from({ length: 8 }, () => emitter.record({ ...USAGE, accountId: 'other' }));
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
-    // Those that were on their way with the first one.
+    // Only requests that were on their way with the first one came before the pause had ended.
     expect(received.filter((request) => isAcme(request) && sinceFirst(request) < 990).length).toBeLessThan(5);
     const lastOfAcme = received.filter(isAcme).at(-1)?.atMs ?? 0;
     expect(idsOf(received.filter(({ atMs }) => atMs < lastOfAcme))).toEqual(expect.arrayContaining(others));
@@ -216,7 +216,7 @@ describe('a response that is no receipt', () => {
     ['that is a page', { status: 202, body: '<html>Log in</html>' }, "202, is url the collector's? It says: <html>"],
     ['for other events', { status: 202, body: { accepted: 2, rejected: 0, results: [] } }, '202, '],
     [
-      'that refuses no event',
+      'that rejects no event',
       { status: 400, body: { accepted: 0, results: [{ index: 1, status: 'rejected' }] } },
       '400, ',
     ],

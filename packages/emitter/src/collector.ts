@@ -34,7 +34,7 @@ export type ApiKey = string | ((accountId: string) => string | Promise<string>);
 /** Somebody has answered, and has not taken the events; they are kept. */
 export class NotTaken extends Error {
   /**
-   * @param pauseMs they are not sent again before so many milliseconds
+   * @param pauseMs the events are not sent again before so many milliseconds
    * @param whose events are not taken at the moment
    * @param isTrouble whether the program should know. That a busy collector asks for a short pause is nothing to report
    */
@@ -52,7 +52,7 @@ export interface Collector {
   /**
    * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
    * Rejects when they are not, or when that is not known; they are sent again then, which is harmless.
-   * @param texts of events in JSON, 1 to 5,000, of one account
+   * @param texts events as JSON, 1 to 5,000, of one account
    * @throws NotTaken when somebody answers and says no, another error when nobody does
    */
   send(texts: readonly string[], account: string): Promise<readonly RejectedEvent[]>;
@@ -127,7 +127,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       const isAway = status === 408 || (status >= 502 && status <= 504);
       const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
-      // Of a clock that was set back since only these are early; while it is ahead, all are.
+      // If this clock was set back since, only these events are early; while it is ahead, all are.
       const isOfBatch = status === 413 || (early !== undefined && aheadMs(texts[early.index]) > 0);
       const whose = isAway ? 'everybody' : isOfBatch ? 'batch' : 'account';
       throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, whose, isTrouble);

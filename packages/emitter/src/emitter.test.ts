@@ -46,7 +46,7 @@ describe('record', () => {
     expect(emitter.counters.sent).toBe(1_500);
   });
 
-  it('record refuses what the worker would refuse, tells why, and never throws', async () => {
+  it('record rejects what the worker would reject, tells why, and never throws', async () => {
     const emitter = await open();
     const trap = Object.defineProperty({ ...USAGE }, 'usage', {
       enumerable: true,
@@ -176,7 +176,7 @@ describe('close', () => {
     const recorded = fillMemory(emitter);
     for (let n = 0; n < SUMS; n += 1) emitter.add({ ...USAGE, resourceName: `sum-${n}` });
     emitter.start(SANDBOX);
-    // Of no time it has nothing to report.
+    // A sum of no time has nothing to report.
     await sleep(5);
     return recorded;
   }

@@ -38,8 +38,8 @@ export interface Emitter {
   record(event: EventToRecord): string | undefined;
 
   /**
-   * The same, but waits for room instead of dropping the event, and goes on waiting during a close until that has ended. Its id and
-   * time are those of the call. Never rejects.
+   * Like `record`, but waits for room instead of dropping the event, and goes on waiting during a close until that has ended. The id
+   * and the time of the event are those of the call. Never rejects.
    */
   recordWhenRoom(event: EventToRecord): Promise<string | undefined>;
 
@@ -112,7 +112,7 @@ function startEmitter(
   /** To new calls; sums, timers and events that wait may still find room until it has ended. */
   let isClosed = false;
   let hasEnded = false;
-  /** Whether some of those have found none. */
+  /** Whether some of the sums, timers and events that waited have found no room. */
   let isLost = false;
   let closing: Promise<boolean> | undefined;
 
@@ -130,7 +130,7 @@ function startEmitter(
     return undefined;
   }
 
-  /** The same for a new call. When the emitter is closed, what is accepted is dropped. */
+  /** Like `accepted`, for a new call: when the emitter is closed, what is accepted is dropped. */
   function taken<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
     const value = accepted(input, check);
     return value && isClosed ? drop() : value;
@@ -153,7 +153,7 @@ function startEmitter(
     return !sent || offerChecked(sent);
   }
 
-  /** The same for a sum, which was checked when its usage was added: the clock may have been set back since. */
+  /** Like `offer`, without a check: a sum was checked when its usage was added, and the clock may have been set back since. */
   function offerChecked(event: UsageEventInput): boolean {
     if (keep(event)) return true;
     if (hasEnded) lose();

@@ -25,7 +25,7 @@ export interface EmitterOptions {
 export interface SpoolOptions {
   /** On a local disk, and for one process. It is created when there is none. */
   readonly directory: string;
-  /** Of all its files; without it 1 GiB. */
+  /** The most bytes of all files in the spool; without it 1 GiB. */
   readonly maxBytes?: number;
   /**
    * How often what was written is forced to the disk, in milliseconds. Without it the operating system decides when: `kill -9` loses

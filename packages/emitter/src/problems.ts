@@ -61,9 +61,9 @@ export function errorMessage(error: unknown): string {
 
 /** How many events an emitter has had to do with since it was opened. */
 export interface Counters {
-  /** Those that `record` has taken, sums and slices of timers included. */
+  /** Events that `record` has taken, sums and slices of timers included. */
   readonly recorded: number;
-  /** Those that are accepted, recovered ones included. */
+  /** Events that are accepted, recovered ones included. */
   readonly sent: number;
   /** Sent once more, because an attempt failed or its outcome is unknown. */
   readonly retried: number;
@@ -71,13 +71,13 @@ export interface Counters {
   readonly rejected: number;
   /** Not taken for lack of room, or because the emitter is closed. */
   readonly dropped: number;
-  /** Those of the recorded ones that are in the spool, or were. */
+  /** Recorded events that are in the spool, or were. */
   readonly spooled: number;
   /** Recorded now or found in the spool, and neither sent nor rejected yet. It may fall. */
   readonly unsent: number;
 }
 
-/** The same while they are counted. */
+/** The counters while they are counted. */
 export type Tally = { -readonly [name in keyof Omit<Counters, 'unsent'>]: number };
 
 /** Exposes counters as OpenTelemetry metrics. @returns what ends them */

@@ -14,7 +14,7 @@ import { errorMessage, type Report, rejectedProblem } from './problems.js';
 
 /** Requests that are on their way at once. */
 const MOST_REQUESTS = 4;
-/** One request has at most so much JSON, unless by one event. */
+/** The most JSON of a request, unless a single event has more. */
 const BATCH_BYTES = 1024 * 1024;
 const PAUSE = { firstMs: 50, longestMs: 5_000 };
 
@@ -40,7 +40,7 @@ export interface Sender {
 interface AccountBatch extends Batch {
   readonly account: string;
   isTried: boolean;
-  /** It was not taken for what is in it. */
+  /** Whether it was not taken because of what is in it. */
   isRefused: boolean;
 }
 
@@ -53,18 +53,18 @@ export function startSender(
   report: Report,
 ): Sender {
   const batchLimits = { batchEvents: limits.batchEvents, batchBytes: BATCH_BYTES };
-  /** Those that are taken and not settled, oldest first. */
+  /** Batches that are taken and not settled, oldest first. */
   const batches = new Set<AccountBatch>();
-  /** Those of them that can be sent at once. */
+  /** Taken batches that can be sent at once. */
   const ready: AccountBatch[] = [];
   /** Holds everything while nobody answers. */
   const outage = newBackOff(resume);
-  /** Of the accounts whose events are not taken, and of those of which single batches are not. */
+  /** The back-offs of accounts whose events are not taken, and of accounts of which single batches are not. */
   const accounts = new Map<string, BackOff>();
   const refusals = new Map<string, BackOff>();
   const change = newSignal();
   let requests = 0;
-  /** Of all batches. */
+  /** The bytes of all batches that are taken and not settled. */
   let bytes = 0;
   /** The number of the first event that is in no batch yet; the backlog counts it as taken a little earlier. */
   let divided = 0;
@@ -282,7 +282,7 @@ function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
       held.push(batch);
       const now = performance.now();
       if (timer && now + atLeastMs <= endsAt) return;
-      // So that not all producers come back at the moment that they were told.
+      // The random part keeps producers from coming back all at the moment that they were told.
       const requestedMs = atLeastMs * (1 + Math.random() / 4);
       const lastsMs = timer ? requestedMs : Math.max(requestedMs, backOffMs(pauses++, PAUSE));
       clearTimeout(timer);

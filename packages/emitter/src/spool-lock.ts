@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { EmitterError, errorMessage } from './problems.js';
 
 const SUFFIX = '.lock';
-/** Of a socket, where it is least. Node does not refuse a longer one, but cuts it off. */
+/** The longest path of a socket on the system that allows least. Node does not refuse a longer one, but cuts it off. */
 const LONGEST_PATH = 103;
 
 export interface SpoolLock {

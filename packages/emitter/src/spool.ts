@@ -34,7 +34,7 @@ interface FoundFile {
   readonly path: string;
   readonly number: number;
   readonly bytes: number;
-  /** Its whole lines. */
+  /** How many whole lines it has. */
   readonly events: number;
 }
 
@@ -102,7 +102,7 @@ export class Spool {
     }
   }
 
-  /** Those of its events that can be read; that there are fewer than so many is reported. */
+  /** The events of a file that can be read; that there are fewer than `events` is reported. */
   async load(file: SpoolFile | undefined, events: number): Promise<string[]> {
     try {
       const lines = file ? await this.#read(file) : [];
@@ -145,7 +145,7 @@ export class Spool {
     await this.#lock.release();
   }
 
-  /** Its lines, as soon as the system can open files again. */
+  /** The lines of a file, as soon as the system can open files again. */
   async #read(file: SpoolFile, isTold = false): Promise<string[]> {
     try {
       return await file.read();
@@ -167,7 +167,7 @@ export class Spool {
   }
 }
 
-/** One of its files: events in JSON, one per line, only ever appended to. */
+/** A file of the spool: events in JSON, one per line, only ever appended to. */
 export class SpoolFile {
   readonly #path: string;
   readonly #spool: Spool;
@@ -185,7 +185,7 @@ export class SpoolFile {
   /**
    * Appends an event with one call of the system. When that fails, part of the line may be there, and the file must be sealed,
    * so that no line comes after it: it has no end, and is not read.
-   * @param bytes of the text
+   * @param bytes the length of the text
    * @returns whether the whole line is written
    */
   append(text: string, bytes: number): boolean {

@@ -41,7 +41,7 @@ export type Offer<Event = EventToRecord> = (event: Event) => boolean;
 export interface Sums {
   /** @returns false when there is no room for another sum */
   add(usage: CheckedEvent): boolean;
-  /** Those that find no room stay for the next window. */
+  /** Sums that find no room stay for the next window. */
   reportAll(): void;
 }
 
@@ -54,7 +54,7 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>): Sums 
   let window: NodeJS.Timeout | undefined;
 
   function openWindow(): void {
-    // It keeps the process alive: a program that ends by itself has reported its sums.
+    // The timeout keeps the process alive: a program that ends by itself has reported its sums.
     window ??= setTimeout(reportAll, windowMs);
   }
 
@@ -149,7 +149,7 @@ export interface Clock {
 export interface Timers {
   start(workload: CheckedWorkload): RunningTimer;
   reportAll(): void;
-  /** Those that run measure no more, and report once again. */
+  /** Timers that run measure no more, and report once again. */
   stopAll(): void;
 }
 

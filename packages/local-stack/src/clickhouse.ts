@@ -15,7 +15,7 @@ import {
 import type { DataDirectory } from './data-directory.js';
 import { errorMessage, LocalStackError } from './errors.js';
 import { LOOPBACK, launchOnPort } from './ports.js';
-import { probe, programFile, type RunningServer, startServer } from './server-process.js';
+import { ENGINE_PROGRAM, probe, type RunningServer, startServer } from './server-process.js';
 
 const DATABASE = 'meterline';
 
@@ -66,7 +66,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
       name: shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse',
       label,
       args: [
-        ...[programFile('engine'), library, String(FREE_SPACE.endsBelow), '--config-file', config],
+        ...[ENGINE_PROGRAM, library, String(FREE_SPACE.endsBelow), '--config-file', config],
         ...['--http_port', String(httpPort), '--listen_host', LOOPBACK],
         ...(shard ? ['--tcp_port', String(shard.tcpPorts[shard.number - 1])] : []),
       ],

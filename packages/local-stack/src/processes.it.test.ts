@@ -9,7 +9,7 @@ import { testFolder } from '../../../test/harness/test-folder.js';
 import { findEngineLibrary } from './clickhouse.js';
 import { DataDirectory, readPrivateFile, writePrivateFile } from './data-directory.js';
 import { ensureRedisServer } from './redis.js';
-import { programFile, startServer } from './server-process.js';
+import { ENGINE_PROGRAM, startServer } from './server-process.js';
 
 const folder = testFolder('each test');
 
@@ -92,7 +92,7 @@ describe('a process in the data directory', () => {
   /** A program whose process is ready at once, or never. */
   function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
     return startServer(directory, {
-      ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], ends: 'channel', url: '' },
+      ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], url: '' },
       responses: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no response'))),
       ...limits,
     });
@@ -140,7 +140,7 @@ it('the engine is the library of this machine, or is said to be missing, with wh
 });
 
 it('the engine ends before it opens the library when its disk has too little space left, and says so', () => {
-  const args = [programFile('engine'), 'no-library', '1e18'];
+  const args = [ENGINE_PROGRAM, 'no-library', '1e18'];
   const { signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(signal).toBe('SIGKILL');
   expect(stderr).toMatch(

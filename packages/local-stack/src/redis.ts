@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { type DataDirectory, passwordOf } from './data-directory.js';
 import { errorMessage, LocalStackError } from './errors.js';
 import { LOOPBACK, launchOnPort } from './ports.js';
-import { programFile, type RunningServer, startServer } from './server-process.js';
+import { type RunningServer, startServer } from './server-process.js';
 import { findExecutable, installProgram } from './system-package.js';
 
 const USERS_FILE = fileURLToPath(new URL('../../../redis/users.conf', import.meta.url));
@@ -66,12 +66,8 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
     const server = await startServer(directory, {
       name: 'Redis',
       label: 'redis',
-      // Redis logs to its standard output, which the lifeline sends to the log file together with start-up errors.
-      args: [
-        ...[programFile('lifeline'), binary, configuration],
-        ...['--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
-      ],
-      ends: 'child',
+      command: binary,
+      args: [configuration, '--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
       cwd: path,
       // Redis 7.2 and newer end at once under a locale that the machine does not have.
       env: { ...process.env, LC_ALL: 'C' },

@@ -1,5 +1,5 @@
 /** A server or service as a child process, with its log file: starts it, waits until it answers, stops it. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,6 @@ const READY_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 15_000;
 const POLL_MS = 25;
 const PROBE_TIMEOUT_MS = 5_000;
-const ORPHAN_TIMEOUT_MS = 5_000;
 const TAIL_LINES = 12;
 /** Of a log; what is longer at a start becomes `<name>.log.1`. */
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
@@ -48,13 +47,11 @@ export interface ServerOptions {
   readonly name: string;
   /** Its log is `<directory>/<label>.log`. */
   readonly label: string;
-  /** Of Node: the program and its arguments. */
+  /** Default: Node. */
+  readonly command?: string | undefined;
   readonly args: readonly string[];
-  /**
-   * How it learns that it has to end, and that its parent is gone. `input`: its standard input ends. `child`: the same, for lifeline.js,
-   * which runs the server as a child process and prints its pid as its first line. `channel`: SIGTERM, or its IPC channel is closed.
-   */
-  readonly ends: 'input' | 'child' | 'channel';
+  /** How it learns that it has to end, and that its parent is gone. Default: SIGTERM; with `input`, the end of its standard input. */
+  readonly ends?: 'input';
   readonly cwd?: string | undefined;
   /** Default: this process's own. */
   readonly env?: NodeJS.ProcessEnv | undefined;
@@ -65,8 +62,17 @@ export interface ServerOptions {
 }
 
 /** A program of this package, compiled; also when this file runs from its source. */
-export function programFile(name: 'engine' | 'lifeline'): string {
-  return fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url));
+export const ENGINE_PROGRAM = fileURLToPath(new URL('../dist/engine.js', import.meta.url));
+
+/**
+ * A parent watchdog in the shell: it waits for the end of standard input, which also the death of the parent is, and sends SIGTERM to the
+ * process, which the command then becomes. Of file 3, the lock of a data directory, the command alone keeps a copy.
+ */
+const WATCHED = 'exec 4<&0 </dev/null; (exec 2>/dev/null 3<&-; read -r _ <&4; kill $$) & exec 4<&-; exec "$@"';
+
+/** What to spawn, with a pipe as standard input, for a command that gets SIGTERM when this process is gone. Its pid is the child's. */
+export function watched(command: string, args: readonly string[]): [string, string[]] {
+  return ['/bin/sh', ['-c', WATCHED, 'sh', command, ...args]];
 }
 
 /** The response to a GET on a new connection, which is closed: ClickHouse would wait for seconds at its end while one is idle. */
@@ -79,10 +85,7 @@ export async function probe(
   return { status: response.status, text: await response.text() };
 }
 
-/** While it starts. */
 interface StartingServer extends RunningServer {
-  /** That of the lifeline, until it has said its child's. */
-  pid: number;
   /** Where the log of this run begins. */
   readonly logStart: number;
 }
@@ -94,20 +97,15 @@ interface StartingServer extends RunningServer {
  * @throws LocalStackError when the server ends early or is not ready in time; it is gone then
  */
 export async function startServer(directory: DataDirectory, options: ServerOptions): Promise<RunningServer> {
-  const { name, url, ends } = options;
+  const { name, url, ends, command = process.execPath } = options;
   const log = await openLog(directory.file(`${options.label}.log`));
   // Detached, so that Ctrl-C in a terminal reaches only the process that owns it, and that one decides the order in which things stop.
-  const child = spawn(process.execPath, options.args, {
+  const [file, args] = ends === 'input' ? [command, options.args] : watched(command, options.args);
+  const child = spawn(file, args, {
     cwd: options.cwd,
     env: options.env,
     detached: true,
-    stdio: [
-      ends === 'channel' ? 'ignore' : 'pipe',
-      ends === 'child' ? 'pipe' : log.handle.fd,
-      log.handle.fd,
-      directory.lock,
-      ...(ends === 'channel' ? (['ipc'] as const) : []),
-    ],
+    stdio: ['pipe', log.handle.fd, log.handle.fd, directory.lock],
   });
   const exited = new Promise<ServerExit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
   // Nothing is ever written to it, yet the pipe can break when the child process dies; `exited` reports that.
@@ -119,29 +117,20 @@ export async function startServer(directory: DataDirectory, options: ServerOptio
     pid: child.pid ?? 0,
     logFile: log.path,
     logStart: log.start,
-    exited: exited.then(async (end) => {
-      // A lifeline that was killed has not ended its child.
-      if (ends === 'child' && end.signal !== null) await endOrphan(server.pid);
-      return end;
-    }),
+    exited,
     restart: () => startServer(directory, options),
     kill: async () => {
       signalTo(server.pid, 'SIGKILL');
       await server.exited;
     },
     stop: async () => {
-      if (ends === 'channel') child.kill('SIGTERM');
-      else child.stdin?.end();
+      if (ends === 'input') child.stdin?.end();
+      else child.kill('SIGTERM');
       const force = setTimeout(() => void server.kill(), STOP_TIMEOUT_MS);
       await server.exited;
       clearTimeout(force);
     },
   };
-  if (ends === 'child') {
-    const announced = await Promise.race([firstLine(child), server.exited]);
-    if (typeof announced !== 'string') throw await exitedEarly(server);
-    server.pid = Number(announced);
-  }
   await untilReady(server, options);
   return server;
 }
@@ -151,22 +140,6 @@ async function openLog(path: string): Promise<{ handle: FileHandle; path: string
   const isLong = size > MAX_LOG_BYTES;
   if (isLong) await rename(path, `${path}.1`);
   return { handle: await open(path, 'a', 0o600), path, start: isLong ? 0 : size };
-}
-
-/** Bounded, because one that nobody waits for is seen for ever. */
-async function endOrphan(pid: number): Promise<void> {
-  if (!signalTo(pid, 'SIGKILL')) return;
-  const end = performance.now() + ORPHAN_TIMEOUT_MS;
-  while (signalTo(pid, 0) && performance.now() < end) await sleep(POLL_MS);
-}
-
-async function firstLine({ stdout }: ChildProcess): Promise<string> {
-  let text = '';
-  for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? []) {
-    text += String(chunk);
-    if (text.includes('\n')) break;
-  }
-  return text.trim();
 }
 
 async function untilReady(

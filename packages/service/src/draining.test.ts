@@ -52,7 +52,7 @@ function readResponse(client: Socket): Promise<TestResponse> {
     const onEnd = () => reject(new Error(`the connection ended after ${received} bytes`));
     const onData = (chunk: Buffer) => {
       received += chunk.length;
-      // They come in one piece.
+      // The headers come in one piece.
       if (headers === '') headers = chunk.toString('latin1').split('\r\n\r\n', 1)[0] ?? '';
       const length = Number(/content-length: (\d+)/i.exec(headers)?.[1]);
       if (received < headers.length + 4 + length) return;

@@ -65,7 +65,7 @@ export class DrainingServer {
     // Even without a delay not at once: connections that the system has accepted already would be reset.
     await new Promise((resolve) => setTimeout(resolve, acceptMs));
     const closed = new Promise<void>((resolve) => {
-      // Not that of the HTTP server, which does what is said above.
+      // The `close` of a TCP server: that of an HTTP server resets connections, as the top of this file says.
       NetServer.prototype.close.call(this.#server, () => resolve());
     });
     const deadline = setTimeout(() => {

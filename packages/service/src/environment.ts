@@ -69,7 +69,7 @@ export const priceBookVariable = z
   .optional()
   .describe('The path of a price book in JSON, the same for all; not set: the example book.');
 
-/** The same for a service that stores in ClickHouse, or reads there. */
+/** The variables of every service that stores in ClickHouse, or reads there. */
 export const serverVariables = {
   ...processVariables,
   CLICKHOUSE_URL: clickHouseUrlVariable

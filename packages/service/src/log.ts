@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * JSON lines on standard output, to be ended with {@link endLog}.
- * @param name of the service
+ * @param name the name of the service
  * @param stream instead of standard output
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
@@ -65,7 +65,7 @@ export class Outage {
   readonly #clock: () => number;
   #current: { readonly since: number; failures: number; warnedAt: number } | undefined;
 
-  /** @param consequence of the outage until the server answers: "jobs stay in the queue until it does" */
+  /** @param consequence what the outage means until the server answers: "jobs stay in the queue until it does" */
   constructor(log: Logger, server: string, consequence: string, clock: () => number = Date.now) {
     this.#log = log;
     this.#server = server;
@@ -184,7 +184,7 @@ const LIMITS = [
   [256, 30],
   [60, 15],
 ] as const;
-/** Of a line that none of them makes short enough: what lies very deep, or has very long names. */
+/** What is kept of a line that none of the limits makes short enough: what lies very deep, or has very long names. */
 const LEAST_CHARACTERS = 1_000;
 
 /**

@@ -22,7 +22,7 @@ export function openQueueConnection(url: string): RedisClient {
   return redis;
 }
 
-/** Of each worker: another one takes over the jobs of a process that dies, as often as that happens. */
+/** The options of each worker: another worker takes over the jobs of a process that dies, as often as that happens. */
 export function workerOptions(lockMs: number) {
   return {
     autorun: false,
@@ -48,7 +48,7 @@ export interface SchedulerOptions {
   readonly connection: RedisClient;
   readonly prefix: string;
   readonly queue: string;
-  /** Of the schedule. */
+  /** The name of the schedule. */
   readonly name: string;
   readonly everyMs: number;
   readonly rescheduleMs?: number | undefined;
@@ -95,7 +95,7 @@ export class Scheduler {
     });
   }
 
-  /** Another process may have the job by now, after this one was frozen. */
+  /** Whether another process may have the job by now, after this one was frozen. */
   get hasLostJob(): boolean {
     return this.#hasLostJob;
   }
@@ -127,7 +127,7 @@ export class Scheduler {
       if (isFarAway) await this.#queue.removeJobScheduler(name);
       await this.#queue.upsertJobScheduler(name, { every: everyMs });
       if (this.#isRunning || this.#isClosing) return;
-      // Not before Redis has accepted the schedule: BullMQ asks a Redis that refuses again and again, without a pause.
+      // The worker waits until Redis has accepted the schedule: BullMQ asks a Redis that refuses again and again, without a pause.
       this.#isRunning = true;
       this.#worker.run().catch((error: Error) => this.#onError(error));
     } catch (error) {
@@ -146,7 +146,7 @@ export class Scheduler {
 const WAITING_STATES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {
-  /** Those with a priority included. */
+  /** Jobs that wait, those with a priority included. */
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;

@@ -1,105 +1,101 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { createLog } from './log.js';
 import { parseRedisUrl, redisClientOptions, redisTarget, redisUrlProblem } from './redis-address.js';
 import { isFull, warnOfReplicas } from './servers.js';
 
-describe('an address of Redis', () => {
-  it.each([
-    'redis://127.0.0.1:6379',
-    'redis://redis',
-    'redis://127.0.0.1:6379/',
-    'redis://127.0.0.1:6379/15',
-    'rediss://ann:secret@redis.example.com:6380/1',
-    'redis://:secret@[::1]:6379',
-    'redis://h/3?family=6&replicas=1&durability=assumed',
-    'rediss+sentinel://ann:secret@s1,s2:26380/main/2?sentinelUsername=bob&sentinelPassword=x&servername=redis.example.com',
-  ])('may be %s', (url) => {
-    expect(redisUrlProblem(url)).toBeUndefined();
-  });
+it.each([
+  'redis://127.0.0.1:6379',
+  'redis://redis',
+  'redis://127.0.0.1:6379/',
+  'redis://127.0.0.1:6379/15',
+  'rediss://ann:secret@redis.example.com:6380/1',
+  'redis://:secret@[::1]:6379',
+  'redis://h/3?family=6&replicas=1&durability=assumed',
+  'rediss+sentinel://ann:secret@s1,s2:26380/main/2?sentinelUsername=bob&sentinelPassword=x&servername=redis.example.com',
+])('an address of Redis may be %s', (url) => {
+  expect(redisUrlProblem(url)).toBeUndefined();
+});
 
-  it.each([
-    '',
-    'localhost',
-    'localhost:6379',
-    'redis:///1',
-    'http://127.0.0.1:6379',
-    '/run/redis.sock',
-    'redis+x://h',
-    'redis+cluster://h',
-  ])('must not be %j', (url) => {
-    expect(redisUrlProblem(url)).toBe('must be a URL such as redis://127.0.0.1:6379');
-  });
+it.each([
+  '',
+  'localhost',
+  'localhost:6379',
+  'redis:///1',
+  'http://127.0.0.1:6379',
+  '/run/redis.sock',
+  'redis+x://h',
+  'redis+cluster://h',
+])('an address of Redis must not be %j', (url) => {
+  expect(redisUrlProblem(url)).toBe('must be a URL such as redis://127.0.0.1:6379');
+});
 
-  it.each([
-    ['redis://h/abc', 'with nothing in its path but the number of a database, such as /1'],
-    ['redis://h/1/', 'with nothing in its path but the number of a database, such as /1'],
-    ['redis://h/%31', 'with nothing in its path but the number of a database, such as /1'],
-    ['redis://h?keyPrefix=x', 'has an option that is not known; there are family'],
-    ['redis://h?family=5', 'must have as its option family 4 or 6'],
-    ['redis://h?replicas=', 'must have the option replicas once, and with a value'],
-    ['redis://h?replicas=1&replicas=2', 'must have the option replicas once, and with a value'],
-    ['redis://h?servername=x', 'has the option servername, which needs rediss://'],
-    ['redis://h?sentinelPassword=x', 'does not begin with redis+sentinel://'],
-    ['redis://h#x', 'has a #; one in a password is written %23'],
-    ['redis://ann:100%@h', 'has a % that begins no character'],
-    ['redis://h:99999', 'a host or port is not valid'],
-    ['redis://h1,h2', 'begin it with redis+sentinel://'],
-    ['redis+sentinel://s1,s2', 'must name the master after the Sentinels'],
-    ['redis://h?replicas=10', 'must have as its option replicas a whole number from 0 to 9'],
-    ['redis://h?durability=sure', 'must have as its option durability the word assumed'],
-  ])('must not be %s', (url, problem) => {
-    expect(redisUrlProblem(url)).toContain(problem);
-    expect(() => parseRedisUrl(url)).toThrow(problem);
-  });
+it.each([
+  ['redis://h/abc', 'with nothing in its path but the number of a database, such as /1'],
+  ['redis://h/1/', 'with nothing in its path but the number of a database, such as /1'],
+  ['redis://h/%31', 'with nothing in its path but the number of a database, such as /1'],
+  ['redis://h?keyPrefix=x', 'has an option that is not known; there are family'],
+  ['redis://h?family=5', 'must have as its option family 4 or 6'],
+  ['redis://h?replicas=', 'must have the option replicas once, and with a value'],
+  ['redis://h?replicas=1&replicas=2', 'must have the option replicas once, and with a value'],
+  ['redis://h?servername=x', 'has the option servername, which needs rediss://'],
+  ['redis://h?sentinelPassword=x', 'does not begin with redis+sentinel://'],
+  ['redis://h#x', 'has a #; one in a password is written %23'],
+  ['redis://ann:100%@h', 'has a % that begins no character'],
+  ['redis://h:99999', 'a host or port is not valid'],
+  ['redis://h1,h2', 'begin it with redis+sentinel://'],
+  ['redis+sentinel://s1,s2', 'must name the master after the Sentinels'],
+  ['redis://h?replicas=10', 'must have as its option replicas a whole number from 0 to 9'],
+  ['redis://h?durability=sure', 'must have as its option durability the word assumed'],
+])('an address of Redis must not be %s', (url, problem) => {
+  expect(redisUrlProblem(url)).toContain(problem);
+  expect(() => parseRedisUrl(url)).toThrow(problem);
+});
 
-  it('is named in messages without its password', () => {
-    expect(redisTarget('rediss+sentinel://ann:secret@s1,[::1]:5/main/2')).toBe('s1:26379,[::1]:5/main');
+it('an address of Redis is named in messages without its password', () => {
+  expect(redisTarget('rediss+sentinel://ann:secret@s1,[::1]:5/main/2')).toBe('s1:26379,[::1]:5/main');
+});
+
+it('ioredis is given the options of a server over those of the process', () => {
+  const address = parseRedisUrl('rediss://ann:s%40cret@h/2?family=6&servername=redis');
+  expect(redisClientOptions(address, { connectTimeout: 2_000, maxRetriesPerRequest: 0 })).toMatchObject({
+    host: 'h',
+    port: 6379,
+    db: 2,
+    username: 'ann',
+    password: 's@cret',
+    family: 6,
+    connectTimeout: 2_000,
+    maxRetriesPerRequest: 0,
+    tls: { servername: 'redis' },
   });
 });
 
-describe('what ioredis is given', () => {
-  it('for a server: its own options over those of the process', () => {
-    const address = parseRedisUrl('rediss://ann:s%40cret@h/2?family=6&servername=redis');
-    expect(redisClientOptions(address, { connectTimeout: 2_000, maxRetriesPerRequest: 0 })).toMatchObject({
-      host: 'h',
-      port: 6379,
-      db: 2,
-      username: 'ann',
-      password: 's@cret',
-      family: 6,
-      connectTimeout: 2_000,
-      maxRetriesPerRequest: 0,
-      tls: { servername: 'redis' },
-    });
+it('ioredis is given passwords and TLS for Sentinels and for the server', () => {
+  const address = parseRedisUrl('rediss+sentinel://:a@s1,s2:5/main?sentinelPassword=b');
+  expect(redisClientOptions(address, {})).toMatchObject({
+    sentinels: [
+      { host: 's1', port: 26_379 },
+      { host: 's2', port: 5 },
+    ],
+    name: 'main',
+    password: 'a',
+    sentinelPassword: 'b',
+    tls: {},
+    enableTLSForSentinelMode: true,
   });
-
-  it('for Sentinels: passwords of their own, and TLS to both', () => {
-    const address = parseRedisUrl('rediss+sentinel://:a@s1,s2:5/main?sentinelPassword=b');
-    expect(redisClientOptions(address, {})).toMatchObject({
-      sentinels: [
-        { host: 's1', port: 26_379 },
-        { host: 's2', port: 5 },
-      ],
-      name: 'main',
-      password: 'a',
-      sentinelPassword: 'b',
-      tls: {},
-      enableTLSForSentinelMode: true,
-    });
-  });
-
-  it.each(['redis://r', 'redis+sentinel://s/main'])(
-    'for %s: a connection whose other end is silent, or a replica now, is left',
-    (url) => {
-      const { socketTimeout, reconnectOnError } = redisClientOptions(parseRedisUrl(url), {});
-      expect(socketTimeout).toBe(15_000);
-      const isLeft = ["READONLY You can't write", 'OOM command not allowed'].map((text) =>
-        reconnectOnError?.(new Error(text)),
-      );
-      expect(isLeft).toEqual([true, false]);
-    },
-  );
 });
+
+it.each(['redis://r', 'redis+sentinel://s/main'])(
+  'ioredis leaves a connection for %s whose other end is silent, or a replica now',
+  (url) => {
+    const { socketTimeout, reconnectOnError } = redisClientOptions(parseRedisUrl(url), {});
+    expect(socketTimeout).toBe(15_000);
+    const isLeft = ["READONLY You can't write", 'OOM command not allowed'].map((text) =>
+      reconnectOnError?.(new Error(text)),
+    );
+    expect(isLeft).toEqual([true, false]);
+  },
+);
 
 const memory = (used: number, limit: number, notCounted = 0) =>
   `# Memory\r\nused_memory:${used}\r\nused_memory_rss:9999999\r\nmaxmemory:${limit}\r\nmaxmemory_policy:noeviction\r\nmem_not_counted_for_evict:${notCounted}\r\n`;

@@ -146,7 +146,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Of ioredis, but for the one that changes the types of responses. */
+/** The options of ioredis, but for the one that changes the types of responses. */
 export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**

@@ -59,7 +59,7 @@ function openTracing(name: string, log: Logger): Promise<Tracing> {
 function endOnDefect(log: Logger): void {
   process.once('uncaughtException', (err) => {
     log.fatal({ event: 'crashed', err }, 'a defect ends the process');
-    // Its loss must not keep the process from ending.
+    // The loss of standard error must not keep the process from ending.
     process.stderr.once('error', () => undefined);
     const exit = () => process.exit(1);
     endLog(log)
@@ -68,10 +68,7 @@ function endOnDefect(log: Logger): void {
   });
 }
 
-/**
- * Runs `stop` once, on SIGTERM, on SIGINT, or when the parent process at the other end of our IPC channel goes away. The
- * exit code is 0, or 1 if the stop fails.
- */
+/** Runs `stop` once, on SIGTERM or SIGINT. The exit code is 0, or 1 if the stop fails. */
 function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
   let stopping = false;
   const end = async (reason: string) => {
@@ -89,9 +86,7 @@ function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
       process.exit(1);
     }
   };
-  for (const reason of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(reason, () => end(reason));
-  // The parent went away while the service was starting; without a parent this is undefined.
-  if (process.connected === false) end('disconnect');
+  for (const reason of ['SIGTERM', 'SIGINT'] as const) process.on(reason, () => end(reason));
 }
 
 /**

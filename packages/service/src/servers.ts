@@ -31,7 +31,7 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
   try {
     await redis.connect();
     await redis.ping();
-    // It answers even if the database that the address names could not be selected, and would use the first one.
+    // Redis answers even if the database that the address names could not be selected, and would use the first one.
     if (reason !== undefined) throw reason;
   } catch (error) {
     throw redisError(redisTarget(url), reason ?? error);

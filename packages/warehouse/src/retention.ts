@@ -60,7 +60,7 @@ GROUP BY bound`,
 
 const boundRow = z.object({ bound: z.enum(BOUNDS), second: z.number() });
 
-/** Of the shard that is asked: each has a copy, written before what follows is done on any of them. */
+/** The bounds of the shard that is asked: each shard has a copy, written before what follows is done on any of them. */
 export async function readRetentionBounds(warehouse: Warehouse): Promise<RetentionBounds> {
   const rows = await warehouse.read(READ_BOUNDS, boundRow);
   const of = (bound: Bound) => (rows.find((row) => row.bound === bound)?.second ?? 0) * 1000;
@@ -108,7 +108,7 @@ const SLICE_ROWS = 250_000;
 
 /**
  * Makes the rollup rows of a day of every account final: its hours as they are, then the day, computed from them.
- * @param day its start. Resolves when the rollup rows are durable; doing it again changes nothing.
+ * @param day the window of the day. Resolves when the rollup rows are durable; doing it again changes nothing.
  */
 export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endTime: to }: Window): Promise<void> {
   await makeHoursFinal(warehouse, from, to);

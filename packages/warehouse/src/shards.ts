@@ -20,7 +20,7 @@ import { readWatermarks } from './rollups/watermarks.js';
 export interface Shards {
   /** All rows of all shards; on one server the same as its only shard. */
   readonly whole: Warehouse;
-  /** Their own tables, in the order of their numbers. */
+  /** The shards' own tables, in the order of the shards' numbers. */
   readonly all: readonly Warehouse[];
   close(): Promise<void>;
 }
@@ -81,9 +81,9 @@ export class ClusterError extends Error {
 export interface HostFacts {
   readonly url: string;
   readonly replicas: readonly Replica[];
-  /** Of `usage_events`. */
+  /** The engine of `usage_events`. */
   readonly engine: string;
-  /** Of its shard, as Keeper has them; 0 for a table that is not replicated. */
+  /** How many replicas its shard has, according to Keeper; 0 for a table that is not replicated. */
   readonly totalReplicas: number;
   /** An account with rollup rows here that belongs to another shard of so many; undefined: there is none. */
   readonly strayAccount?: string | undefined;
@@ -167,7 +167,7 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
  * A host where it is so was restored, or added empty: workers and queries that read its copy would disagree with others.
  */
 async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
-  // One after the other: somebody may be sealing meanwhile.
+  // `sealedUntil` is read before `sealingUntil`: somebody may be sealing meanwhile.
   const sealed = await onEachShard(hosts, readWatermarks);
   const sealing = await onEachShard(hosts, readWatermarks);
   const agree = GRAINS.every((grain) =>

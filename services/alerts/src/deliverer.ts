@@ -43,10 +43,10 @@ export interface DelivererOptions extends PostOptions {
 const QUEUE = 'meterline-webhooks';
 export const ATTEMPTS = 14;
 const CONCURRENCY = 100;
-/** So that one customer's slow endpoint delays no other's; what is above it waits a little. */
+/** The most attempts of an account at once, so that a slow endpoint delays no other customer's; what is above waits a little. */
 const AT_ONCE_OF_ACCOUNT = 4;
 const WAIT_MS = 1_000;
-/** Of those above it, one in so long is looked at, however many wait. */
+/** How far apart an account's attempts above its limit are looked at, however many wait. */
 const LOOK_EVERY_MS = 50;
 /** An attempt that should have been made so long ago has no job any more, or one that waits. */
 const GRACE_MS = 5 * 60_000;
@@ -95,7 +95,7 @@ export class Deliverer {
   }
 
   async #turn(): Promise<void> {
-    // Not before Redis has accepted a command that writes: BullMQ asks a Redis that refuses again and again, without a pause.
+    // The worker waits until Redis has accepted a write: BullMQ asks a Redis that refuses again and again, without a pause.
     if (!this.#worker.isRunning()) {
       await this.#queue.trimEvents(MAX_QUEUE_EVENTS);
       this.#worker.run().catch(this.#logError);

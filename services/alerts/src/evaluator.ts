@@ -47,11 +47,11 @@ interface Turn {
   hasFailed: boolean;
 }
 
-/** Of one statement. */
+/** The most accounts of one statement. */
 const ACCOUNTS_AT_ONCE = 1_000;
 /** What one account's statements may take of a turn; what is left is for later turns, so that costly alerts hold up those of nobody else. */
 const ACCOUNT_TURN_MS = 3_000;
-/** The same for all alerts that reach the limit of a statement. */
+/** What all alerts that reach the limit of a statement may together take of a turn. */
 const LARGE_TURN_MS = 10_000;
 
 export class Evaluator {
@@ -116,7 +116,7 @@ export class Evaluator {
     const began = performance.now();
     const error = await this.#judge({ ...query, open }, turn.now).catch((cause: unknown) => cause);
     const isHalved = isStatementLimit(error) && open.length > 1;
-    // Of one that is halved nobody is charged: most are not at fault, and would be left out before it is found who is.
+    // Nobody is charged for a query that is halved: most alerts are not at fault, and would be left out before it is found who is.
     const shareMs = isHalved ? 0 : (performance.now() - began) / open.length;
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
     if (isHalved) {
@@ -156,7 +156,7 @@ export class Evaluator {
   async #judge({ window, alert: { measure, filters }, open }: Query, now: Date): Promise<void> {
     const { warehouse, readRollupState } = this.#options;
     const accounts = [...new Set(open.map(({ alert }) => alert.account))];
-    // Of resolutions any but hours will do: whole days may answer then. These months are never dropped.
+    // Any resolution but hours will do: whole days may answer then. These months are never dropped.
     const { groups } = await readMetrics(warehouse, {
       ...{ accounts, window, filters: dimensionsOf(filters), groupBy: ['account'], resolution: 'monthly' },
       rollups: await readRollupState({ accounts, warehouse }, window),
@@ -192,7 +192,7 @@ export class Evaluator {
   }
 }
 
-/** Of an alert, the last month may be large and this one not yet. */
+/** The key of an alert in a period: the last month may be large and this one not yet. */
 function largeKey({ id }: Alert, { startTime }: Window): string {
   return `${id} ${startTime}`;
 }

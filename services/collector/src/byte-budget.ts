@@ -6,7 +6,7 @@
  */
 import { type ApiError, tooMany, unavailable } from '@meterline/api';
 
-/** Of the bound in all. */
+/** The share of the bound in all that one account may take. */
 const ACCOUNT_SHARE = 1 / 4;
 
 interface Account {

@@ -27,7 +27,7 @@ export function createEventMetrics(registry: Registry, budget: Pick<ByteBudget, 
     'Events that were rejected, by the code of the reason. They are not kept: the response says why.',
     'reason',
   );
-  // Or an alert would not see the first ones: a series that begins with them has not increased.
+  // Every series begins with 0: a series that begins with the first rejections has not increased, and an alert would not see them.
   for (const reason of [...REJECTION_REASONS, CLOUD_EVENT_REASON]) rejected.inc({ reason }, 0);
   const writes = histogram(
     'meterline_collector_write_duration_seconds',

@@ -87,7 +87,7 @@ function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined
 
 export type Consumption = Omit<ReturnType<typeof consumptionOf>, 'queueError'>;
 
-/** Not whether the worker runs, but whether it takes the jobs that wait, and can acknowledge them. */
+/** Whether the worker takes the jobs that wait and can acknowledge them, not only whether it runs. */
 export function isConsuming(
   { waitingJobs, unacknowledged, lastProgressAt, outage }: Consumption,
   now: EpochMs,

@@ -11,17 +11,17 @@
  */
 import type { Intake } from './intake.js';
 
-/** Of late rows in one insert. The time it takes grows with each: docs/decisions/0006. */
+/** The most months of late rows in one insert. The time it takes grows with each: docs/decisions/0006. */
 const MOST_MONTHS = 12;
 /** How long rows wait for others: so many times as long as the latest insert took, which a busy ClickHouse makes longer. */
 const WAITS_PER_INSERT = 4;
-/** So many times flushMs at most. */
+/** The longest wait of rows for others: so many times flushMs. */
 const LONGEST_WAIT = 5;
 
 export interface BatcherOptions {
-  /** Of an insert, if no job alone has more. */
+  /** The most rows of an insert, if no job alone has more. */
   readonly maxRows: number;
-  /** So many do not wait for others when no insert is in flight: ClickHouse must not be idle while there is work. */
+  /** So many rows do not wait for others when no insert is in flight: ClickHouse must not be idle while there is work. */
   readonly enoughRows: number;
   /** How long a row waits for others, in milliseconds; up to five times as long when inserts take long. */
   readonly flushMs: number;
@@ -52,7 +52,7 @@ export class Batcher {
   #hasStopped = false;
   #pending: Waiting[] = [];
   #pendingRows = 0;
-  /** Of the slices in the latest batch. */
+  /** The turn of the last slice in the latest batch. */
   #turn = 0;
   #timer: NodeJS.Timeout | undefined;
   /** Whether what is pending need not wait for others any more, only for its turn. */

@@ -32,7 +32,7 @@ function openStore({ warehouse = database.warehouse, signal = new AbortControlle
   return new EventStore({ warehouse, log, signal, metrics, tracer: noTracing().tracer });
 }
 
-/** A job with one event for each usage; a negative usage is refused at intake. */
+/** A job with one event for each usage; a negative usage is rejected at intake. */
 function intake(id: string, usages: readonly number[], changes: object = {}): Intake {
   const events = usages.map((usage, position) => ({
     ...SANDBOX_EVENT,
@@ -65,7 +65,7 @@ it('the event store stores accepted and rejected events of several jobs, and sto
   expect(lines).toEqual([]);
 });
 
-it('the event store finds exactly the events that ClickHouse refuses, stores all others, and says so in one line', async () => {
+it('the event store finds exactly the events that ClickHouse rejects, stores all others, and says so in one line', async () => {
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
   const store = openStore();
   const many = Array.from({ length: 60 }, (_, n) => n + 1);
@@ -77,7 +77,7 @@ it('the event store finds exactly the events that ClickHouse refuses, stores all
   expect(lines).toMatchObject([{ event: 'rejected_by_storage', events: 4 }]);
 });
 
-it('the event store refuses what it has stored if its month is being dropped, but not what is refused already', async () => {
+it('the event store rejects what it has stored if its month is being dropped, but not what is rejected already', async () => {
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
   await setRetentionBound(database.shards.all, 'dropping', Date.UTC(2026, 1));
   const store = openStore();
@@ -86,7 +86,7 @@ it('the event store refuses what it has stored if its month is being dropped, bu
   expect(await usages()).toEqual([1, 2]);
 });
 
-/** Each with the number of events that are stored meanwhile. */
+/** Tables that are away, each with the number of events that are stored meanwhile. */
 it.each([
   ['rejected_events', 0],
   ['usage_events', 0],

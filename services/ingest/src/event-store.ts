@@ -119,7 +119,7 @@ export class EventStore {
     }
   }
 
-  /** One line for a batch, with its first event: should the schema reject everything, the log must not fill up. */
+  /** Logs one line for a batch, with its first event: should the schema reject everything, the log must not fill up. */
   async #keepRejectedByStorage(events: readonly RejectedEvent[]): Promise<void> {
     const [first] = events;
     if (!first) return;
@@ -211,7 +211,7 @@ function rowsOf(parts: readonly Part[]): number {
   return parts.reduce((rows, { accepted }) => rows + accepted.length, 0);
 }
 
-/** Of the jobs, or of the events when it is one job. */
+/** The halves of the jobs, or of the events when it is one job. */
 function halves(parts: readonly Part[]): [Part[], Part[]] {
   const [only, ...others] = parts;
   if (!only || others.length > 0) return [parts.slice(0, parts.length >> 1), parts.slice(parts.length >> 1)];

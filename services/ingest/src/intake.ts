@@ -25,7 +25,7 @@ export interface QueuedJob {
   readonly receivedAt: EpochMs;
   /** Undefined when it is not traced. */
   readonly span?: SpanContext | undefined;
-  /** Its data as JSON text. */
+  /** The job's data as JSON text. */
   readonly data: string;
 }
 
@@ -90,7 +90,7 @@ export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted:
   return { accepted: rows.pick(all.filter((row) => !isTooOld(row))), tooOld: rows.pick(all.filter(isTooOld)) };
 }
 
-/** Also for an event that is stored already, and for one that is sent again. */
+/** The rejection of an event that is too old, even if it is stored already, or sent again. */
 export function tooOldBefore(closedBefore: EpochMs): Rejection {
   const message =
     `events before ${formatTimestamp(closedBefore)} are not accepted any more, because their months are closed; ` +
@@ -138,7 +138,7 @@ function rejectedEvent(
   };
 }
 
-/** These events had passed every check. Their payloads are in the form that a producer may send. */
+/** Rejects events that had passed every check. Their payloads are in the form that a producer may send. */
 export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Rejection): RejectedEvent[] {
   return Array.from({ length: rows.length }, (_, row) => {
     const input = toUsageEventInput(rows.eventOf(row));

@@ -20,7 +20,7 @@ function intake(id: string, times: readonly number[], { receivedAt = NOW, reject
   };
 }
 
-/** Of each accepted event of a job. */
+/** A property of each accepted event of a job. */
 function each({ accepted }: Intake, property: 'positionOf' | 'timestampOf'): number[] {
   return Array.from({ length: accepted.length }, (_, row) => accepted[property](row));
 }
@@ -78,7 +78,7 @@ function openLanes() {
         });
       }),
   });
-  /** And waits until every promise that can settle has. */
+  /** Ends an insert, and waits until every promise that can settle has. */
   const end = async (index: number, error?: Error) => {
     inserts[index]?.end(error);
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -121,7 +121,7 @@ it('the lanes let late jobs take turns: one of a single month waits for the inse
   expect(inserts[1]?.ids).toEqual(new Set(['long', 'short']));
   await end(1);
   await short;
-  // One that comes later has its turns beside, not before, those that are left.
+  // A job that comes later has its turns beside, not before, the jobs that are left.
   const next = add(intake('next', firstMonths(600)));
   await end(2);
   expect(inserts[3]?.ids).toEqual(new Set(['long', 'next']));

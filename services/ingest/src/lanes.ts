@@ -17,7 +17,7 @@ const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 const CURRENT_IN_FLIGHT = 2;
 /** An insert makes a part in each month that it has rows of: two would wait for the same disk. */
 const LATE_IN_FLIGHT = 1;
-/** Of the most rows of an insert: inserts of a quarter cost ClickHouse little more a row, and are there sooner. */
+/** The share of the most rows of an insert that is enough: inserts of a quarter cost ClickHouse little more a row, and are there sooner. */
 const ENOUGH = 0.25;
 
 export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight' | 'enoughRows'> {

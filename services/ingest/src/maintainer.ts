@@ -130,7 +130,7 @@ export class Maintainer {
     return true;
   }
 
-  /** One line for all of a step, with the first of them. */
+  /** Logs one line for all rows of a step that are too large, with the first of them. */
   #tellTooLarge(rows: readonly RollupKey[]): void {
     const [row] = rows;
     if (!row) return;

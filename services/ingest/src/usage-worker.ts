@@ -75,7 +75,7 @@ export class UsageWorker {
   #jobsInWork = 0;
   #dataInWork = 0;
   #lateJobs = 0;
-  /** Of the jobs that are stored late, whose data is not counted as in work any more. */
+  /** The data of the jobs that are stored late, which is not counted as in work any more. */
   #lateData = 0;
   #lastProgressAt = Date.now();
   /** Jobs that were taken since one was acknowledged. */
@@ -243,9 +243,9 @@ export class UsageWorker {
     // The rows are all that is needed from here on.
     job.data = '';
     if (split.late.length === 0) await lanes.add(split);
-    // The other half of the places, and of the memory, is for jobs whose events are current.
+    // Late jobs take half of the places, and of the memory: the other half is for jobs whose events are current.
     else if (this.#lateJobs < concurrency / 2 && this.#lateData <= maxDataInWork) await this.#storeLate(split, held);
-    // It cannot be put back. What it holds stays counted, so that no more is taken than there is memory for.
+    // While the clock is off, the job cannot be put back. What it holds stays counted, so that no more is taken than there is memory for.
     else if (await this.#isClockOff()) await lanes.add(split);
     else return false;
     return true;

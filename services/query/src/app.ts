@@ -74,7 +74,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     ...dependencies,
     createDocument: createOpenApiDocument,
     checks: [
-      // One statement at a time, however many ask.
+      // The check runs one statement at a time, however many ask.
       { server: 'ClickHouse', check: shared(() => checkConnection(warehouse)) },
       { server: 'Redis', check: dependencies.pingRedis, limit: fullRedis(dependencies.isRedisFull) },
     ],

@@ -13,7 +13,7 @@ import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
 const MiB = 1024 * 1024;
-/** It becomes part of commands for a shell, so it has none of the characters with a meaning there. */
+/** A web address becomes part of commands for a shell, so it has none of the characters with a meaning there. */
 const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
 
 export const constants = {

@@ -15,7 +15,7 @@ import { type Env, readEnv } from './env.js';
 import { StoredGroups } from './metrics/pages.js';
 import { measuredCache } from './metrics/response-cache.js';
 
-/** The same in the repository and in the image, from the build of this file. */
+/** The folder of the dashboard, at the same place from the build of this file in the repository and in the image. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 
 /** @throws StartError */
@@ -37,7 +37,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     });
     host.onClose(() => warehouse.close());
     outageGauge(registry, {
-      // Not a statement, which would be counted and traced at every scrape.
+      // A ping and not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
       Redis: () => keys.ping().then(() => true),
     });

@@ -72,7 +72,7 @@ it('a waiting request of an account that holds no permit is served before those 
   for (const principal of [...principals, ...principals, ...principals]) void queue(principal.account, principal);
   void queue('b1', B);
   await releaseOne();
-  // Of the account that held two permits one was released, so the first two hold one each, as the third does.
+  // One of the two permits of an account was released, so the first two hold one each, as the third does.
   expect(served.slice(4)).toEqual(['b1']);
 });
 

@@ -22,7 +22,7 @@ interface Waiter {
   readonly grant: (release: Release) => void;
 }
 
-/** Of the permits of the process. */
+/** The share of the process's permits that is kept from busy accounts. */
 const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 4;
 
 export class FairPermits {

@@ -20,7 +20,7 @@ export function callerKey({ account, caller }: Principal): string {
   return JSON.stringify([account, caller]);
 }
 
-/** So many requests in a window. */
+/** The requests that are allowed in a window of time. */
 interface RateLimit {
   readonly requests: number;
   readonly seconds: number;
@@ -45,13 +45,13 @@ export function refusalCounter(registry: Registry): RefusalObserver {
 
 interface RateLimiterOptions {
   readonly redis: RedisClient;
-  /** Of the keys in Redis. */
+  /** The prefix of the keys in Redis. */
   readonly prefix: string;
   readonly limits: RateLimits;
   readonly observeRefusal?: RefusalObserver | undefined;
 }
 
-/** One of the limits of a request. */
+/** A limit that applies to a request. */
 interface RateWindow {
   readonly name: string;
   readonly limiter: RateLimiterRedis;
@@ -81,7 +81,7 @@ export class RateLimiter {
       const rule = `${subject} may send ${requests} requests in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`;
       return { name, limiter, rule, policy: `"${name}";q=${requests};w=${seconds}` };
     };
-    // One after the other: what a caller is refused does not count for its account.
+    // The windows are checked one after the other: what a caller is refused does not count for its account.
     this.#windows = [
       { ...window('caller', limits.callerRate, 'You'), keyOf: callerKey },
       {

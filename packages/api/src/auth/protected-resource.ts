@@ -25,7 +25,7 @@ export function resourceMetadataRoute(resource: ProtectedResource | undefined): 
     }
     response.json({
       resource: origin,
-      // Of an issuer that is no address, no metadata can be found.
+      // No metadata can be found for an issuer that is no address.
       ...(isWebAddress(resource.issuer) && { authorization_servers: [resource.issuer] }),
       scopes_supported: SCOPES,
       bearer_methods_supported: ['header'],

@@ -197,7 +197,7 @@ const text = z.string().min(1);
 /** An account, and its role or its name. */
 type Entry = readonly [account: string, word: string | undefined];
 
-/** Each form becomes a list of entries. */
+/** Each form of the claim becomes a list of entries. */
 const accountsClaim = z.union([
   z.record(id, text).transform((roles): Entry[] => Object.entries(roles)),
   z.array(z.object({ id, role: text }).transform((entry): Entry => [entry.id, entry.role])),

@@ -106,7 +106,7 @@ function accessDenied(reason: string): ApiError {
   return new ApiError(403, 'forbidden', 'Access denied', { details: [{ message: reason }] });
 }
 
-/** The same for an account that is not the caller's and one that does not exist. */
+/** An account that is not the caller's and one that does not exist get the same error. */
 export function notAMember(): ApiError {
   return accessDenied(
     'There is no such account, or your key or token is not one of it. GET /v0/accounts lists the accounts that you may read.',
@@ -247,7 +247,7 @@ export function methodRefused(method: string, allowed: string, elsewhere = ''): 
   return new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
 }
 
-/** @param metadataUrl of the document that a challenge names (RFC 9728, section 5.1); undefined: there is none */
+/** @param metadataUrl the address of the document that a challenge names (RFC 9728, section 5.1); undefined: there is none */
 export function respondWithError(metadataUrl: (request: Request) => string | undefined): ErrorRequestHandler {
   // Express recognises an error handler by its four parameters.
   return (thrown: unknown, request, response, _next) => {

@@ -59,7 +59,7 @@ export function notReady(problems: readonly { readonly server: string; readonly 
 /** What a full Redis refuses this service. Answers need nothing of it but reading. */
 export function fullRedis(isFull: () => Promise<boolean>): () => Promise<string | undefined> {
   return async () => {
-    // It does answer, so the service is ready; its user may lack the command INFO.
+    // Redis does answer, so the service is ready; its user may lack the command INFO.
     const full = await inTime('Redis', isFull(), CHECK_TIMEOUT_MS).catch(() => undefined);
     if (full === undefined) return 'does not say whether it is full';
     return full ? 'is full: API keys cannot be created or revoked, and producers cannot add events' : undefined;

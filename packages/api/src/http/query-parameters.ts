@@ -9,11 +9,11 @@ import { type ApiError, invalidParameters, type ParameterProblem } from './error
 export interface ParameterRules {
   /** The valid parameters, in the specification's order. */
   readonly names: readonly string[];
-  /** Those that may be empty. */
+  /** Parameters that may be empty. */
   readonly mayBeEmpty?: readonly string[];
-  /** Those that may be given several times. */
+  /** Parameters that may be given several times. */
   readonly mayRepeat?: readonly string[];
-  /** Those that are accepted and not looked at. */
+  /** Parameters that are accepted and not looked at. */
   readonly ignored?: readonly string[];
   /** Parameters of related APIs that are asked for by mistake, with what to use instead. */
   readonly unsupported?: Readonly<Record<string, string>>;
@@ -115,7 +115,7 @@ export function refuseParameters(rawQuery: string, rules: Omit<ParameterRules, '
   if (!parameters.areValid) throw parameters.refusal();
 }
 
-/** Neither a parameter nor one that something is known about. */
+/** Whether the name is neither a valid, an ignored nor a known unsupported parameter. */
 function isUnknown(name: string, { names, ignored = [], unsupported = {} }: ParameterRules): boolean {
   return !names.includes(name) && !ignored.includes(name) && !Object.hasOwn(unsupported, name);
 }

@@ -21,7 +21,7 @@ interface RequestRecord {
 interface LoggedFacts {
   caller?: string;
   account?: string;
-  /** Of the API key that was created. */
+  /** The id of the API key that was created. */
   keyId?: string;
 }
 
@@ -111,7 +111,7 @@ export function requestLog(log: Logger): Watcher {
     // The query string may hold a cursor.
     const [target = ''] = request.originalUrl.split('?', 1);
     const path = shortened(target);
-    // Not known any more when the client is gone.
+    // The address is not known any more when the client is gone.
     const remoteAddress = request.ip && shortened(request.ip);
     response.once('close', () => {
       const { id: requestId, facts, failure } = recordOf(request);

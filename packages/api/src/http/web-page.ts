@@ -30,9 +30,9 @@ export const REVALIDATE = 'no-cache';
 
 /** The errors of `sendFile` for a name that is not that of a file in the folder. Source: the npm package send. */
 const missing = z.union([
-  // One that no file can have, one that leads out of the folder or begins with a dot, and one that no file has.
+  // The errors for a name that no file can have, one that leads out of the folder or begins with a dot, and one that no file has.
   z.object({ status: z.union([z.literal(400), z.literal(403), z.literal(404)]) }),
-  // That of the folder itself.
+  // The error for the folder itself.
   z.object({ code: z.literal('EISDIR') }),
 ]);
 /** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
@@ -79,12 +79,12 @@ export function sendFile(
   policy = CONTENT_SECURITY_POLICY,
 ) {
   const headers = { 'Cache-Control': caching, 'Content-Security-Policy': policy };
-  // These files are small: a Range is ignored, as RFC 9110, section 14.2, allows.
+  // The files of the page are small: a Range is ignored, as RFC 9110, section 14.2, allows.
   const options = { root, index: false, cacheControl: false, acceptRanges: false, headers, dotfiles: 'deny' } as const;
   response.sendFile(file, options, (error) => {
     if (!error) return;
     if (response.headersSent) return next(error);
-    // Those of the file, which the error would be sent with.
+    // The headers of the file, which the error would be sent with.
     for (const name of ['Content-Type', 'ETag', 'Last-Modified']) response.removeHeader(name);
     response.set('Cache-Control', 'private, no-store');
     if (missing.safeParse(error).success) return next(unknownPath(path));

@@ -78,14 +78,14 @@ export interface OperationSketch {
   readonly query?: Named<z.ZodType>;
   /** Parameters that are neither in the path nor checked by a schema in `query`, besides the version. */
   readonly otherParameters?: readonly Parameter[];
-  /** One of these schemas; none: there is no body. */
+  /** The body has one of these schemas; undefined: there is no body. */
   readonly body?: readonly string[];
-  /** Its other formats, by media type. */
+  /** Other formats of the body, by media type. */
   readonly otherFormats?: Named<JsonSchema>;
   readonly success: {
     readonly status?: '201' | '202' | '204';
     readonly description: string;
-    /** One of these; none: there is no body. */
+    /** The body has one of these schemas; empty: there is no body. */
     readonly schemas: readonly string[];
     readonly headers?: Response['headers'];
   };
@@ -99,7 +99,7 @@ export interface OperationSketch {
 export interface ErrorSketch {
   readonly description: string;
   readonly error: ApiError;
-  /** Of a body that has other members as well: these, and its schema. */
+  /** Other members of the body than the error's, and the schema of a body that has some. */
   readonly members?: JsonSchema;
   readonly schema?: JsonSchema;
 }
@@ -112,7 +112,7 @@ export interface DocumentSketch {
   readonly operations: readonly OperationSketch[];
   readonly schemas: Named<z.core.$ZodType>;
   readonly errors: Named<ErrorSketch>;
-  /** Those of its headers that no error response and not every response has. */
+  /** Headers that no error response has, and not every other response. */
   readonly headers?: Named<Header>;
 }
 

@@ -125,7 +125,7 @@ export const EXCLUDING_FILTERS = {
   }),
 } satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;
 
-/** Of queries about several accounts. */
+/** The filters of queries about several accounts. */
 export const ACCOUNT_FILTERS = {
   account: nameText.meta({ ...NAME, description: 'Only this account, which must be one of yours.' }),
   excludeAccount: nameText.meta({
@@ -242,7 +242,7 @@ export function oneOf<const Values extends readonly [string, ...string[]] | read
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
 
-/** Of a list in the management API. Source: the API specification, section "Limits". */
+/** The parameters of a list in the management API. Source: the API specification, section "Limits". */
 function listParameters<const Sorts extends readonly [string, ...string[]]>(what: string, sorts: Sorts) {
   return {
     limit: pageSize(MAX_LIST_PAGE).meta({

@@ -22,7 +22,7 @@ interface ChangeFlags extends AlertsFlags, FilterFlags, Pick<AlertChangeBody, 'p
 interface Call<Flags extends AlertsFlags = AlertsFlags> extends AccountSession {
   readonly context: CommandContext;
   readonly flags: Flags;
-  /** Of an alert; empty where the command names none. */
+  /** The id of an alert; empty where the command names none. */
   readonly id: string;
 }
 
@@ -93,7 +93,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
     .action(ofOne(listDeliveries));
 }
 
-/** What an alert is about. @param isNew it must have a name, a period, an amount and an address */
+/** What an alert is about. @param isNew a new alert must have a name, a period, an amount and an address */
 function withDefinition(command: Command, isNew: boolean): Command {
   const required = (flags: string, description: string) => new Option(flags, description).makeOptionMandatory(isNew);
   command

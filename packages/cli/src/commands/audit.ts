@@ -18,7 +18,7 @@ interface AuditFlags extends ClickHouseFlags, JsonFlag {
 
 type Difference = AuditResult['differences'][number];
 
-/** Of a text for people; --json has all. */
+/** The most differences in a text for people; --json has all. */
 const MAX_LINES = 50;
 const COLUMNS: readonly ItemColumn<Difference>[] = [
   { heading: 'GRAIN', cell: ({ grain }) => grain },

@@ -174,7 +174,7 @@ function completed(object: object, account: string | undefined): object {
 
 /**
  * Sends the events of each account in a request of its own, or in several if one would be too large.
- * @param own of events that name none
+ * @param own the account of events that name none
  * @param isTrial events are checked, and none is kept
  * @throws CommandError when the collector does not take them; some may be in the queue then
  * @throws the signal's reason once it is aborted

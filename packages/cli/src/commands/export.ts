@@ -107,6 +107,6 @@ const OPEN = {
     const write = (charges: readonly FocusCharge[]) => tempFile.appendFile(focusCsvLines(charges));
     return { write, finish: async () => undefined };
   },
-  // Its writer is loaded by those who use it.
+  // The Parquet writer is loaded only by those who use it.
   parquet: async (tempFile: FileHandle) => (await import('../output/parquet.js')).openParquet(tempFile),
 };

@@ -91,7 +91,7 @@ function requireSense({ json, csv, series, compare, watch: watched, cursor }: Me
     throw usageError('--watch begins at the first page each time; leave out --cursor');
 }
 
-/** Another screen than that of the shell, so that what stood there stays; without a cursor. */
+/** Enters a screen other than the shell's, so that what stood there stays; without a cursor. */
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 const TO_THE_TOP = '\u001b[H';

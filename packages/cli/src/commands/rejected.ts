@@ -162,7 +162,7 @@ function idOf(text: string): RejectionId {
 /** The selection of now, and what is known of it. */
 interface Selected extends Omit<SettlementOptions, 'signal'> {
   readonly found: number;
-  /** Those that stay where they are. */
+  /** Rejections that stay where they are. */
   readonly kept: readonly KeptRejection[];
 }
 

@@ -182,7 +182,7 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       printResult(context, json, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
-    // Another machine, whose clock is ahead, may have closed them.
+    // Another machine, whose clock is ahead, may have closed the months.
     requireClosable(closedBefore, context.now().getTime());
     const rows = closed.reduce((sum, month) => sum + month.rows, 0);
     const names = closed.map(({ startTime }) => monthText(startTime));

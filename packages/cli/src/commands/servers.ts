@@ -56,7 +56,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   const prefix = context.settings.queuePrefix(flags);
   const status = await withRedis(await context.settings.redisUrl(flags), async (redis) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
-    // The same errors reject the command that was under way.
+    // The errors of the queue also reject the command that was under way.
     queue.on('error', () => undefined);
     try {
       return await readQueueStatus(queue, redis, context.now());

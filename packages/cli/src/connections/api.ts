@@ -46,7 +46,7 @@ export interface AccountSession extends ApiSession {
   readonly account: string;
 }
 
-/** The same for the usage of one account, or of every account that the key may read. */
+/** Does what `withApi` does for the usage of one account, or of every account that the key may read. */
 export async function withAccount<T>(
   context: CommandContext,
   flags: ApiFlags & { readonly allAccounts?: boolean },
@@ -101,7 +101,7 @@ function hintOn({ code, details, status }: MeterlineError, key: Setting | undefi
         : '';
   if (status === 401) return `\nThe key is from ${key?.source}.${again}`;
   if (code === 'cursor_expired') {
-    return '\nThe answer changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';
+    return '\nThe response changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';
   }
   // Why: the message is the same for every reason.
   if (status === 403) return details.map((detail) => `\n${detail['message'] ?? ''}`).join('');

@@ -148,7 +148,7 @@ export interface UsageQueue {
   send(jobs: readonly unknown[]): Promise<string[]>;
 }
 
-/** The same with the queue. Jobs carry the trace of the command, if it has one. */
+/** Does what `withRedis` does, with the queue. Jobs carry the trace of the command, if it has one. */
 export async function withQueue<T>(
   { settings, tracing }: CommandContext,
   flags: RedisFlags,
@@ -160,7 +160,7 @@ export async function withQueue<T>(
     const { queueTelemetry: telemetry } = await tracing();
     const prefix = settings.queuePrefix(flags);
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
-    // The same errors reject the command that was under way.
+    // The errors of the queue also reject the command that was under way.
     queue.on('error', () => undefined);
     const send = async (jobs: readonly unknown[]) => {
       await queue.waitUntilReady();
@@ -186,7 +186,7 @@ function notReplicated(error: unknown): never {
   throw new CommandError(`${error.message}; run the same command again later`, undefined, { cause: error });
 }
 
-/** Its own, and those of replicas. */
+/** How many disks have the writes: Redis' own, and those of replicas. */
 const disksReached = z.tuple([z.number(), z.number()]);
 
 /**

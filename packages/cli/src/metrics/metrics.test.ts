@@ -129,23 +129,21 @@ const ENTRIES = [
   entry('a-resource-with-quite-a-long-name', '0.004', ['0.004', ...HALF_DAY.slice(1).map(() => '0')]),
 ];
 
-describe('a table on a narrow terminal', () => {
-  it('gives up first the fields that nobody asked for, then the ends of names', () => {
-    const lines = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 64 })
-      .split('\n')
-      .slice(2);
-    expect(lines).toEqual([
-      'RESOURCE                             COST   SHARE  TREND',
-      'support                            $36.00  >99.9%  ▁▂▃▄▅▆▇█····',
-      'a-resource-with-quite-a-long-name  $0.004   <0.1%  █···········',
-      'Total                              $36.00  100.0%',
-    ]);
-    const narrow = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 40 })
-      .split('\n')
-      .slice(2);
-    expect(Math.max(...narrow.map(displayWidth))).toBeLessThanOrEqual(40);
-    expect(narrow[2]).toMatch(/^a-resou\S*… +\$0\.004 +<0\.1% +█·+$/);
-  });
+it('a table on a narrow terminal gives up first the fields that nobody asked for, then the ends of names', () => {
+  const lines = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 64 })
+    .split('\n')
+    .slice(2);
+  expect(lines).toEqual([
+    'RESOURCE                             COST   SHARE  TREND',
+    'support                            $36.00  >99.9%  ▁▂▃▄▅▆▇█····',
+    'a-resource-with-quite-a-long-name  $0.004   <0.1%  █···········',
+    'Total                              $36.00  100.0%',
+  ]);
+  const narrow = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 40 })
+    .split('\n')
+    .slice(2);
+  expect(Math.max(...narrow.map(displayWidth))).toBeLessThanOrEqual(40);
+  expect(narrow[2]).toMatch(/^a-resou\S*… +\$0\.004 +<0\.1% +█·+$/);
 });
 
 it.each<[number[], number, string]>([
@@ -188,26 +186,24 @@ async function watched(results: readonly (string | Error)[], rows?: number) {
 
 const away = new CommandError('cannot reach the API\nhint', EXIT_CODES.unavailable);
 
-describe('a watch', () => {
-  it('prints one result after another where there is no terminal, and goes on when the service is away', async () => {
-    expect(await watched(['a\n', away, 'b\n'])).toEqual({
-      stdout: 'a\nb\n',
-      stderr: 'meterline: cannot reach the API\nhint; asking again in 0.001 s\n',
-    });
+it('a watch prints one result after another where there is no terminal, and goes on when the service is away', async () => {
+  expect(await watched(['a\n', away, 'b\n'])).toEqual({
+    stdout: 'a\nb\n',
+    stderr: 'meterline: cannot reach the API\nhint; asking again in 0.001 s\n',
   });
+});
 
-  it('draws on another screen of a terminal, no more than fits, and leaves the last result behind', async () => {
-    const { stdout, stderr } = await watched(['1\n2\n3\n4\n\n', away], 5);
-    const [first, second] = ['as of 10:02:47 UTC', '10:02:47 UTC: cannot reach the API'].map(
-      (state) =>
-        `\u001b[HEvery 0.001 s, ${state}. Ctrl-C ends.\u001b[K\n\u001b[K\n1\u001b[K\n2\u001b[K\n… 2 more lines\u001b[K\u001b[J`,
-    );
-    expect(stdout).toBe(`${ENTER}${first}${second}${LEAVE}1\n2\n3\n4\n`);
-    expect(stderr).toBe('');
-  });
+it('a watch draws on another screen of a terminal, no more than fits, and leaves the last result behind', async () => {
+  const { stdout, stderr } = await watched(['1\n2\n3\n4\n\n', away], 5);
+  const [first, second] = ['as of 10:02:47 UTC', '10:02:47 UTC: cannot reach the API'].map(
+    (state) =>
+      `\u001b[HEvery 0.001 s, ${state}. Ctrl-C ends.\u001b[K\n\u001b[K\n1\u001b[K\n2\u001b[K\n… 2 more lines\u001b[K\u001b[J`,
+  );
+  expect(stdout).toBe(`${ENTER}${first}${second}${LEAVE}1\n2\n3\n4\n`);
+  expect(stderr).toBe('');
+});
 
-  it('ends with any other error, and gives the terminal back', async () => {
-    const refused = new CommandError('not allowed', EXIT_CODES.notAllowed);
-    await expect(watched([refused])).rejects.toBe(refused);
-  });
+it('a watch ends with any other error, and gives the terminal back', async () => {
+  const refused = new CommandError('not allowed', EXIT_CODES.notAllowed);
+  await expect(watched([refused])).rejects.toBe(refused);
 });

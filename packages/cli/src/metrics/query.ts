@@ -57,7 +57,7 @@ export interface RequestedWindow {
   /** The calendar months that it is meant as; undefined for any other window. */
   readonly months: number | undefined;
   readonly sent: WindowQuery;
-  /** Of the whole period, so that a month has days from its first day on. */
+  /** The resolution for the whole period, so that a month has days from its first day on. */
   readonly resolution: Resolution;
   /** The present, to the second: milliseconds of the clock would only make the response harder to read. */
   readonly asOf: EpochMs;
@@ -228,7 +228,7 @@ export interface Query {
   /** What the API is sent. */
   readonly sent: MetricsQuery;
   readonly groupBy: readonly MetricsDimension[];
-  /** The same about the time before, which is such as `4 weeks earlier`; undefined: not compared. */
+  /** What the API is sent about the time before, and how far back that is, such as `4 weeks earlier`; undefined: not compared. */
   readonly compared: { readonly sent: MetricsQuery; readonly distance: string } | undefined;
 }
 

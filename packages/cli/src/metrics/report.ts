@@ -31,7 +31,7 @@ export interface Report {
   readonly hidesWorkspace: boolean;
   /** A page; its summary is that of the whole window. */
   readonly response: Omit<MetricsResponse, 'data'>;
-  /** Of all pages that were read. */
+  /** The groups of all pages that were read. */
   readonly entries: readonly MetricsEntry[];
   /** What the window is compared with; undefined: with nothing. */
   readonly before: Before | undefined;
@@ -86,7 +86,7 @@ export function reportText(report: Report, { width, style, isExact }: ReportLayo
   return [...heading, '', textTable(table.columns, table.rows(trendWidth), { width, style })].join('\n');
 }
 
-/** Those that were asked for and those that enrich them, in canonical order. */
+/** The fields that were asked for and those that enrich them, in canonical order. */
 function shownFields({ groupBy, hidesWorkspace }: Report): MetricsField[] {
   const enriched = enrichedDimensions(groupBy).filter((dimension) => dimension !== 'workspace' || !hidesWorkspace);
   return canonicalGroupBy([...groupBy, ...enriched]).map((dimension) => ENTRY_FIELD[dimension]);
@@ -162,7 +162,7 @@ export function sparkline(values: readonly number[], width: number): string {
   return bars.map((value) => (value === 0 ? NOTHING : BARS[Math.ceil((value / highest) * BARS.length) - 1])).join('');
 }
 
-/** The same sum over at most `width` parts of nearly equal length. */
+/** Adds the values up in at most `width` parts of nearly equal length. */
 function squeezed(values: readonly number[], width: number): number[] {
   if (values.length <= width) return [...values];
   const sums = new Array<number>(width).fill(0);

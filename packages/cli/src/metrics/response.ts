@@ -86,7 +86,7 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
   return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role !== 'admin');
 }
 
-/** One answer a line, as the API wrote it; those of the time before come last. */
+/** One response a line, as the API wrote it; those of the time before come last. */
 export async function printJson(request: Request): Promise<void> {
   const { context, query } = request;
   await writeWhole(context, undefined, async (tempFile) => {

@@ -1,5 +1,5 @@
 /** Auditing rollup rows that were damaged in every way that one could think of. */
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import {
   type PricedEvent,
@@ -40,7 +40,7 @@ async function store(events: readonly PricedEvent[]): Promise<void> {
   await recomputeAll(database.warehouse);
 }
 
-/** Of every account and all time. */
+/** Audits every account and all time. */
 function audit({ repair, shards = database.shards }: { repair: boolean; shards?: Shards }) {
   const window = { startTime: 0, endTime: END_OF_TIME };
   const { signal } = new AbortController();
@@ -82,90 +82,88 @@ async function responses(accountId: string) {
   return { rollups: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] }), truth };
 }
 
-describe('an audit', () => {
-  it('finds nothing where nothing is wrong', async () => {
-    expect(await audit({ repair: false })).toEqual({ days: 2, differences: [], stillDifferent: [] });
-  });
+it('an audit finds nothing where nothing is wrong', async () => {
+  expect(await audit({ repair: false })).toEqual({ days: 2, differences: [], stillDifferent: [] });
+});
 
-  it.each([
-    [
-      'a group has another amount',
-      'daily',
-      'UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`)',
-      ['detail'],
-    ],
-    [
-      'a group has another name',
-      'hourly',
-      "UPDATE `summary.workspace` = arrayMap(name -> 'x', `summary.workspace`)",
-      ['summary'],
-    ],
-    [
-      'a group is doubled',
-      'hourly',
-      'UPDATE `summary.cost` = arrayConcat(`summary.cost`, `summary.cost`), `summary.usage` = arrayConcat(`summary.usage`, `summary.usage`), `summary.events` = arrayConcat(`summary.events`, `summary.events`), `summary.workspace` = arrayConcat(`summary.workspace`, `summary.workspace`), `summary.resource_type` = arrayConcat(`summary.resource_type`, `summary.resource_type`), `summary.billing_dimension` = arrayConcat(`summary.billing_dimension`, `summary.billing_dimension`)',
-      ['summary'],
-    ],
-  ])('finds that %s, and repairs it', async (_what, grain, update, parts) => {
-    await damage(`ALTER TABLE usage_${grain} ${update} WHERE account_id = 'acme'`);
-    const { differences } = await audit({ repair: false });
-    expect(new Set(differences.map((each) => each.part))).toEqual(new Set(parts));
-    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
-    const { rollups, truth } = await responses('acme');
-    expect(rollups).toEqual(truth);
-  });
+it.each([
+  [
+    'a group has another amount',
+    'daily',
+    'UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`)',
+    ['detail'],
+  ],
+  [
+    'a group has another name',
+    'hourly',
+    "UPDATE `summary.workspace` = arrayMap(name -> 'x', `summary.workspace`)",
+    ['summary'],
+  ],
+  [
+    'a group is doubled',
+    'hourly',
+    'UPDATE `summary.cost` = arrayConcat(`summary.cost`, `summary.cost`), `summary.usage` = arrayConcat(`summary.usage`, `summary.usage`), `summary.events` = arrayConcat(`summary.events`, `summary.events`), `summary.workspace` = arrayConcat(`summary.workspace`, `summary.workspace`), `summary.resource_type` = arrayConcat(`summary.resource_type`, `summary.resource_type`), `summary.billing_dimension` = arrayConcat(`summary.billing_dimension`, `summary.billing_dimension`)',
+    ['summary'],
+  ],
+])('an audit finds that %s, and repairs it', async (_what, grain, update, parts) => {
+  await damage(`ALTER TABLE usage_${grain} ${update} WHERE account_id = 'acme'`);
+  const { differences } = await audit({ repair: false });
+  expect(new Set(differences.map((each) => each.part))).toEqual(new Set(parts));
+  expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+  const { rollups, truth } = await responses('acme');
+  expect(rollups).toEqual(truth);
+});
 
-  it('leaves out rollup rows whose hours are dirty, which no query reads, and finds what is wrong beside them', async () => {
-    await storeEvents(database.warehouse, [event({ accountId: 'globex', at: '2025-10-01T00:00:00Z', cost: '5' })]);
-    expect((await audit({ repair: true })).differences).toEqual([]);
-    await damage(
-      "ALTER TABLE usage_hourly UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`) WHERE account_id = 'globex'",
-    );
-    const { differences } = await audit({ repair: false });
-    const day = Date.UTC(2025, 9, 1);
-    expect(differences.map(({ grain, bucket }) => [grain, (bucket - day) / 3_600_000])).toEqual([['hourly', 29]]);
-    await recomputeAll(database.warehouse);
-    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
-    const { rollups, truth } = await responses('globex');
-    expect(rollups).toEqual(truth);
-  });
+it('an audit leaves out rollup rows whose hours are dirty, which no query reads, and finds what is wrong beside them', async () => {
+  await storeEvents(database.warehouse, [event({ accountId: 'globex', at: '2025-10-01T00:00:00Z', cost: '5' })]);
+  expect((await audit({ repair: true })).differences).toEqual([]);
+  await damage(
+    "ALTER TABLE usage_hourly UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`) WHERE account_id = 'globex'",
+  );
+  const { differences } = await audit({ repair: false });
+  const day = Date.UTC(2025, 9, 1);
+  expect(differences.map(({ grain, bucket }) => [grain, (bucket - day) / 3_600_000])).toEqual([['hourly', 29]]);
+  await recomputeAll(database.warehouse);
+  expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+  const { rollups, truth } = await responses('globex');
+  expect(rollups).toEqual(truth);
+});
 
-  it('that dies when it has removed a rollup row leaves its hour to be answered from the events', async () => {
-    const dying: Warehouse = {
-      ...database.warehouse,
-      run: async (statement, rows) => {
-        await database.warehouse.run(statement, rows);
-        if (statement.name === 'remove_rollup') throw new Error('died');
-      },
-    };
-    await damage(versionAboveTheTruth("'acme'"));
-    await expect(audit({ repair: true, shards: { ...database.shards, all: [dying] } })).rejects.toThrow('died');
-    const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
-    expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([{ bucket: DAY + 10 * MS_PER_HOUR }]);
-    await damage('TRUNCATE TABLE dirty_hours');
-    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
-  });
+it('an audit that dies when it has removed a rollup row leaves its hour to be answered from the events', async () => {
+  const dying: Warehouse = {
+    ...database.warehouse,
+    run: async (statement, rows) => {
+      await database.warehouse.run(statement, rows);
+      if (statement.name === 'remove_rollup') throw new Error('died');
+    },
+  };
+  await damage(versionAboveTheTruth("'acme'"));
+  await expect(audit({ repair: true, shards: { ...database.shards, all: [dying] } })).rejects.toThrow('died');
+  const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
+  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([{ bucket: DAY + 10 * MS_PER_HOUR }]);
+  await damage('TRUNCATE TABLE dirty_hours');
+  expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+});
 
-  it('finds rollup rows that no event is behind, and versions above the truth, as a restored backup leaves them', async () => {
-    await damage(versionAboveTheTruth("arrayJoin(['acme', 'ghost'])"));
-    const { differences, stillDifferent } = await audit({ repair: true });
-    const changed = new Set(differences.map((each) => each.accountId));
-    expect([changed, stillDifferent]).toEqual([new Set(['acme', 'ghost']), []]);
-    const { rollups, truth } = await responses('acme');
-    expect(rollups).toEqual(truth);
-    // The rollup row goes on with late events.
-    await store([event({ cost: '7' })]);
-    expect((await audit({ repair: false })).differences).toEqual([]);
-  });
+it('an audit finds rollup rows that no event is behind, and versions above the truth, as a restored backup leaves them', async () => {
+  await damage(versionAboveTheTruth("arrayJoin(['acme', 'ghost'])"));
+  const { differences, stillDifferent } = await audit({ repair: true });
+  const changed = new Set(differences.map((each) => each.accountId));
+  expect([changed, stillDifferent]).toEqual([new Set(['acme', 'ghost']), []]);
+  const { rollups, truth } = await responses('acme');
+  expect(rollups).toEqual(truth);
+  // The rollup row goes on with late events.
+  await store([event({ cost: '7' })]);
+  expect((await audit({ repair: false })).differences).toEqual([]);
+});
 
-  it('finds a version above the truth of a dirty hour, too: its recomputation replaces nothing, and clears the mark', async () => {
-    await damage(versionAboveTheTruth("'acme'"));
-    await storeEvents(database.warehouse, [event({ at: '2025-10-01T10:00:00Z' })]);
-    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
-    await recomputeAll(database.warehouse);
-    const { rollups, truth } = await responses('acme');
-    expect(rollups).toEqual(truth);
-  });
+it('an audit finds a version above the truth of a dirty hour, too: its recomputation replaces nothing, and clears the mark', async () => {
+  await damage(versionAboveTheTruth("'acme'"));
+  await storeEvents(database.warehouse, [event({ at: '2025-10-01T10:00:00Z' })]);
+  expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+  await recomputeAll(database.warehouse);
+  const { rollups, truth } = await responses('acme');
+  expect(rollups).toEqual(truth);
 });
 
 it('the command audit looks at one account and window when asked to, and says what it found in its exit code', async () => {

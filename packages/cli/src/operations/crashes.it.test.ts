@@ -32,7 +32,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-/** Of a new account with events in two months, one of them sealed, a key and an alert. */
+/** The options for a new account with events in two months, one of them sealed, a key and an alert. */
 async function optionsOfAccount() {
   const account = uniquePrefix();
   await insertUsageEvents(database.warehouse, [
@@ -58,7 +58,7 @@ it('an erasure that dies after each of its steps leaves no key that reads, and i
     const first = await eraseAccount(options, await findAccount(options), signal, die).catch((error: Error) => error);
     expect(await keys.authenticate(key, new Date())).toBeUndefined();
     if (!(first instanceof Error)) {
-      // It went through: every point where it could die was tried.
+      // The command went through: every point where it could die was tried.
       expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, alerts: 1, rowsLeft: 0 });
       expect(dieAt).toBeGreaterThan(2);
       return;
@@ -122,7 +122,7 @@ const WINDOW = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) 
 const EVENTS = 6;
 const STEP = 2;
 
-/** One dollar for each unit of everything. */
+/** A price book of one dollar for each unit of everything. */
 const BOOK = new PriceBook({
   ...DEFAULT_PRICE_BOOK_FILE,
   version: 1,
@@ -170,7 +170,7 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
     expect(second).toMatchObject({ events: EVENTS, changed: left, after: '12' });
     expect(await costOfAll(accountId)).toBe('12');
     expect(await audited(accountId)).toMatchObject({ days: 2, differences: [] });
-    // Not begun, three steps, and the one that finds no more.
+    // The correction did not begin, took three steps, and then one that found no more.
     if (!(first instanceof Error)) return void expect(dieAt).toBe(2 + EVENTS / STEP);
   }
 });

@@ -73,7 +73,7 @@ export async function eraseAccount(
   const erase = async (wanted: readonly AccountPartition[]) => {
     const erased: AccountPartition[] = [];
     if (wanted.length > 0) onProgress(0, wanted.length);
-    // One after the other, because each writes its month again.
+    // The partitions go one after the other, because each erasure writes its month again.
     for (const partition of wanted) {
       if (signal.aborted) break;
       await eraseAccountPartition(partition, account);

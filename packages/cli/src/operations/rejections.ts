@@ -87,7 +87,7 @@ export async function* selectedPages(
   } while (after);
 }
 
-/** Each once, however often it is named. */
+/** The rejections of these ids, each once however often it is named. */
 async function namedRejections(warehouse: Warehouse, ids: readonly RejectionId[]): Promise<OpenRejection[]> {
   const different = new Map(ids.map((id) => [formatRejectionId(id), id]));
   return Promise.all([...different.values()].map((id) => requireRejection(warehouse, id)));
@@ -104,7 +104,7 @@ export async function requireRejection(warehouse: Warehouse, id: RejectionId): P
   );
 }
 
-/** One that stays as it is, and why. */
+/** A rejection that stays as it is, and why. */
 export interface KeptRejection {
   readonly id: string;
   readonly why: string;
@@ -134,7 +134,7 @@ export interface Resend {
  * Crash order of a group: sent, on Redis' disk, settled. A crash before the end leaves rejections open that are in the queue
  * already; running it again sends them again, which is harmless, because the ids of events make them the same events.
  * Never the other way round: a rejection that is settled and not in the queue would be lost.
- * @returns of every group, when it is settled: the ids of its jobs, and how many rejections they were
+ * @returns the ids of the jobs of each group, and how many rejections they were, when the group is settled
  * @throws CommandError when one that is named is not there, or Redis' disk takes too long
  */
 export async function* replayRejections(options: ReplayOptions, queue: UsageQueue) {
@@ -158,7 +158,7 @@ export async function* sendableRejections(options: ReplayOptions): AsyncGenerato
 /**
  * Deletes the selected rejections for good, group by group: one insert settles the group, then its rows are deleted. So a crash
  * leaves whole groups discarded and the others open.
- * @returns of every group, when it is settled, its size
+ * @returns the size of each group, when it is settled
  * @throws CommandError when one that is named is not there
  */
 export async function* discardRejections(options: SettlementOptions): AsyncGenerator<number> {
@@ -227,7 +227,7 @@ async function resendsOf(
 ): Promise<Resend[]> {
   const keep = (rejection: OpenRejection, why: string) => onKept({ id: formatRejectionId(rejection), why });
   const isOversized = ({ reason }: OpenRejection) => reason === 'job_oversized';
-  // Their payloads may fill the memory, and are not needed to say that they cannot be sent.
+  // The payloads of oversized jobs may fill the memory, and are not needed to say that they cannot be sent.
   for (const oversized of group.filter(isOversized)) keep(oversized, OVERSIZED);
   const wanted = group.filter((rejection) => !isOversized(rejection));
   const payloads = await readRejectionPayloads(warehouse, wanted);

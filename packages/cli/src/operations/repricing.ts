@@ -191,7 +191,7 @@ export class CostChanges {
   }
 }
 
-/** Of events that count in the window: how many, how many of them have another cost, and the amounts as exact text, in USD. */
+/** The events that count in the window: how many there are, how many have another cost, and the amounts as exact text, in USD. */
 export interface CostChange extends Pick<Sum, 'events' | 'changed'> {
   readonly billingDimension: BillingDimension | 'total';
   readonly before: string;

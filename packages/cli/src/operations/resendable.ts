@@ -51,8 +51,8 @@ export const OVERSIZED =
 type Rejected = Pick<OpenRejection, 'reason' | 'position'>;
 
 /**
- * @param payload of the rejection
- * @param referenced payload of the rejection that this one refers to, if it does
+ * @param payload the payload of the rejection
+ * @param referenced the payload of the rejection that this one refers to, if it does
  */
 export function resendable(
   rejection: Rejected,

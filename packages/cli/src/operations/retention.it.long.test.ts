@@ -27,7 +27,7 @@ const SEALED_UNTIL = Date.UTC(2026, 0);
 const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
 const ACCOUNTS = ['acme', 'globex'];
 
-/** Each takes as many drops as one has statements; `npm test` dies at every eighth alone. */
+/** Whether the statement at which a call dies has run. Each takes a drop for each statement; `npm test` dies at every eighth alone. */
 const LAST_RUNS = LONG ? [false, true] : [true];
 const DEATHS = LONG ? { apart: 1, atLeast: 20 } : { apart: 8, atLeast: 2 };
 

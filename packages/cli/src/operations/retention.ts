@@ -119,7 +119,7 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
       const window = { startTime: droppedBefore, endTime };
       if (endTime > droppingBefore) await compare(options, window);
       if (signal.aborted) return;
-      // Also when some shard has it: a crash may have come before it was on all.
+      // The bound is set even when some shard has it: a crash may have come before it was on all.
       await setRetentionBound(shards.all, 'dropping', endTime);
       await compare(options, window, true);
       await onEachShard(shards.all, (shard) => makeDaysFinal(shard, window, signal));

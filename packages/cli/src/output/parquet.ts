@@ -10,7 +10,7 @@ import {
 } from '@meterline/client/focus';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 
-/** So many rows are in memory at a time. */
+/** Rows in a row group: about as many are in memory at a time. */
 const ROWS_IN_GROUP = 10_000;
 /** The widest decimal that readers know: 128 bits. */
 const DECIMAL_BYTES = 16;

@@ -20,7 +20,7 @@ export interface Row {
 }
 
 export interface TableLayout {
-  /** Of the terminal; undefined: nothing is cut. */
+  /** The width of the terminal; undefined: nothing is cut. */
   readonly width?: number | undefined;
   readonly style?: Style;
 }

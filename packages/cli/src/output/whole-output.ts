@@ -48,7 +48,7 @@ export async function writeWhole<Result>(
 
 /** The file that is replaced: of a link the one that it names. A temp file would take the place of a device or a pipe. @throws CommandError */
 async function existingFile(path: string): Promise<{ path: string; mode: number } | undefined> {
-  // Of a link whose file is not there yet, the link gives way.
+  // A link whose target is not there yet is replaced itself.
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) throw usageError(`cannot write ${path}: it is a directory; name a file in it`);
   if (found && !found.isFile())

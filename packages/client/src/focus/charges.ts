@@ -30,7 +30,7 @@ const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const sati
 /** What all charges of an export have in common. */
 export interface FocusSetting {
   readonly account: { readonly id: string; readonly name: string };
-  /** It publishes and invoices too. */
+  /** The provider, which publishes and invoices too. */
   readonly provider: string;
   /** A calendar month. */
   readonly month: Window;
@@ -126,7 +126,7 @@ const FOCUS_UNITS = {
 
 export const FOCUS_VERSION = '1.2';
 
-/** Of a cell. Strings and decimals as they are written; null: there is none. */
+/** The value of a cell, by type. Strings and decimals as they are written; null: there is none. */
 interface CellOf {
   readonly String: string | null;
   readonly Decimal: DecimalText;

@@ -131,7 +131,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     return { distance: compared.distance, points, buckets };
   }, [previousWhole, compared, measure, resolution]);
 
-  // These figures are less important, and wait for the breakdown.
+  // Daily costs and alerts are less important, and wait for the breakdown.
   const daily = useDailyCosts(account, shownFilters, asOf, !isForbidden && first !== undefined);
   const month = useMemo(() => daily.data && monthFigures(daily.data, asOf), [daily.data, asOf]);
   const alerts = useAlerts(account, account !== ALL_ACCOUNTS && first !== undefined);

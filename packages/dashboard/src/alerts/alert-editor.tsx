@@ -13,7 +13,7 @@ interface AlertEditorProps {
   readonly filters: NonNullable<NewAlertBody['filters']>;
   readonly onCancel: () => void;
   readonly onSaved: () => void;
-  /** Also when the form is gone by then: a new one's secret is never shown again. */
+  /** Called even when the form is gone by then: a new alert's secret is never shown again. */
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 

@@ -14,7 +14,7 @@ interface AlertsButtonProps {
   /** May make and change alerts. */
   readonly isAdmin: boolean;
   readonly alerts: readonly AlertResponse[];
-  /** Of the view: a new alert is about the same. */
+  /** The filters of the view: a new alert is about the same. */
   readonly filters: FilterQuery;
 }
 
@@ -29,7 +29,7 @@ interface AlertsPanelProps extends AlertsButtonProps {
 export function AlertsButton(props: AlertsButtonProps) {
   const { alerts, isAdmin } = props;
   const [isOpen, setOpen] = useState(false);
-  // It may come when the panel is closed again; then it is there when that is opened.
+  // A new alert may come when the panel is closed again; it is there when the panel is next opened.
   const [created, setCreated] = useState<AlertWithSecretResponse>();
   const close = () => {
     setOpen(false);
@@ -178,7 +178,7 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
 }
 
 const SHOWN = 10;
-/** So often the list is read again while something is on its way. */
+/** How often the list is read again while a delivery is on its way. */
 const LOOK_MS = 2_000;
 
 /** The newest deliveries of an alert: whether they came through, and why not. */

@@ -25,7 +25,7 @@ export function useAlertAction<Input, Output>(
   return useMutation({
     mutationFn: (input: Input) => act(client, input),
     retry: false,
-    // Not waited for: a new alert has a secret to show, however long the list takes.
+    // The list is not waited for: a new alert has a secret to show, however long that takes.
     onSettled: () => void queries.invalidateQueries({ queryKey: ['alerts', account] }),
   });
 }

@@ -39,9 +39,9 @@ export interface Series {
 export interface Breakdown {
   /** The calendar starts of the buckets, those to come included. */
   readonly buckets: readonly EpochMs[];
-  /** Those that cost most first, the remainder last. */
+  /** The most expensive series first, the remainder last. */
   readonly series: readonly Series[];
-  /** Of all groups, by bucket. */
+  /** The totals of all groups, by bucket. */
   readonly totals: readonly DecimalText[];
   readonly total: DecimalText;
 }
@@ -49,7 +49,7 @@ export interface Breakdown {
 export interface BreakdownSource {
   /** The first page, most expensive groups first. */
   readonly first: MetricsResponse;
-  /** The same window without a breakdown; needed when there are more pages. */
+  /** The response for the same window without a breakdown; needed when there are more pages. */
   readonly whole: MetricsResponse | undefined;
 }
 

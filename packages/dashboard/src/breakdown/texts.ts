@@ -38,7 +38,7 @@ export const DIMENSION_LABEL = {
   billing_dimension: 'Billing dimension',
 } as const satisfies Record<MetricsDimension, string>;
 
-/** The same as the names of filters. */
+/** The labels of fields as the names of filters. */
 export const FIELD_LABEL = {
   workspace: DIMENSION_LABEL.workspace,
   resourceType: 'Type',
@@ -52,7 +52,7 @@ export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' }
   string
 >;
 
-/** Of what producers named it is the name itself; a code is in words, without its unit: `MCP server compute`. */
+/** How a value is shown: what producers named as it is, a code in words, without its unit: `MCP server compute`. */
 export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance id';
   if (field !== 'resourceType' && field !== 'billingDimension') return value;

@@ -125,7 +125,7 @@ function thinned(labels: readonly Label[], band: number): Label[] {
   return labels.filter((_, index) => index % every === 0);
 }
 
-/** Of the scale of amounts, which has so many parts at most. */
+/** The steps of the scale of amounts, times a power of ten; it has `PARTS` of them at most. */
 const STEPS = [1, 2, 2.5, 5, 10] as const;
 const PARTS = 4;
 /** The widest digit at the chart's size of type, and what is kept free on both sides. */

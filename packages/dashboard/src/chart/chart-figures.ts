@@ -56,7 +56,7 @@ export interface ChartSource {
 }
 
 export interface ChartFigures extends Omit<ChartSource, 'window' | 'toCome' | 'budget'> {
-  /** Of the window; in a month, with the forecast's days after it. */
+  /** The buckets of the window; in a month, with the forecast's days after it. */
   readonly buckets: readonly EpochMs[];
   /** The bucket that has begun and is not over. */
   readonly unfinished: number | undefined;
@@ -67,7 +67,7 @@ export interface ChartFigures extends Omit<ChartSource, 'window' | 'toCome' | 'b
 
 export function chartFigures(source: ChartSource): ChartFigures {
   const { breakdown, resolution, unit, window, asOf, isCumulative, previous } = source;
-  // Of a window that is over nothing is still to come, though the last week or month that it cuts goes on.
+  // In a window that is over nothing is still to come, though the last week or month that it cuts goes on.
   const unfinished = asOf <= window.endTime ? unfinishedBucket(breakdown.buckets, resolution, asOf) : undefined;
   const expected = unit === undefined ? expectedPoints(source, unfinished) : undefined;
   return {

@@ -103,7 +103,7 @@ interface LegendProps {
 /** A click on a name takes its bars away, and puts them back. */
 export function Legend({ figures, hidden, onToggle, onPoint }: LegendProps) {
   const { breakdown, previous, budget, toCome } = figures;
-  // Of all groups together, so they are not drawn beside some of them.
+  // Forecast, comparison and budget are of all groups together, so they are not drawn beside some of them.
   const isWhole = hidden.size === 0;
   return (
     <ul className="legend" aria-label="Legend">

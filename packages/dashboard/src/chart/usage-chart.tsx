@@ -44,7 +44,7 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   const [current, setCurrent] = useState<number>();
   /** What opens the bar that is shown. */
   const [gesture, setGesture] = useState('A click');
-  /** Of the legend, under the pointer. */
+  /** The series under the pointer in the legend. */
   const [pointed, setPointed] = useState<number>();
   const [range, setRange] = useState<Range>();
   /** Keys of series, perhaps of a breakdown that was shown before. */

@@ -57,7 +57,7 @@ interface NameFilterProps extends Omit<FilterBarProps, 'workspaceReason'> {
 }
 
 function NameFilter({ account, view, window, field, disabledReason }: NameFilterProps) {
-  // Of the moment when the list was opened: a view that refreshes by itself would read all pages of values each time.
+  // The window at the moment when the list was opened: a view that refreshes by itself would read all pages of values each time.
   const [opened, setOpened] = useState<Window>();
   const used = useUsedValues(account, field, opened ?? window, otherFilters(view, field), opened !== undefined);
   const choices = used.entries.map(({ [field]: value = '', summary }) => {

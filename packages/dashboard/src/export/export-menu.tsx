@@ -190,7 +190,7 @@ interface TableSource {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  /** Of the period before; undefined: the view is not compared. */
+  /** The query for the period before; undefined: the view is not compared. */
   readonly previousQuery: MetricsQuery | undefined;
 }
 

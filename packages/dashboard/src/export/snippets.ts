@@ -6,7 +6,7 @@ import { formatTimestamp, type UsageEventInput } from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {
-  /** Of the API: `https://billing.example.com`. */
+  /** The origin of the API: `https://billing.example.com`. */
   readonly origin: string;
   readonly account: string;
   readonly query: MetricsQuery;
@@ -103,7 +103,7 @@ ${JSON.stringify(event)}
 EVENT`;
 }
 
-/** The same as a program; the emitter gives each event its id and its time. */
+/** What `sendCommand` sends, as a program; the emitter gives each event its id and its time. */
 export function producerCode({ eventId: _, timestamp: __, ...event }: UsageEventInput, collectorUrl?: string): string {
   const url = collectorUrl === undefined ? 'process.env.COLLECTOR' : `'${collectorUrl}'`;
   return `import { openEmitter } from '@meterline/emitter';
@@ -118,7 +118,7 @@ function pathPart(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** One word of a shell, whatever is in it. */
+/** The text as one word of a shell, whatever is in it. */
 function quoted(text: string): string {
   return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

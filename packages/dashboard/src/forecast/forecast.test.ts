@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { bucketAxis, decimalText, MS_PER_DAY, ZERO } from '@meterline/catalog';
 import { budgetShare, monthFigures, monthWindow } from './forecast.js';
 
@@ -18,42 +18,40 @@ function weekly(asOf: number, from = 0, today = ZERO) {
   return { days, costs };
 }
 
-describe('the month so far and its forecast', () => {
-  it('asks for the month and for four weeks', () => {
-    expect(monthWindow(NOW)).toEqual({ startTime: Date.parse('2026-10-25T00:00:00Z'), endTime: NOW });
-    const late = Date.parse('2026-10-31T12:00:00Z');
-    expect(monthWindow(late).startTime).toBe(Date.parse('2026-10-01T00:00:00Z'));
-  });
+it('the forecast of a month asks for the month and for four weeks', () => {
+  expect(monthWindow(NOW)).toEqual({ startTime: Date.parse('2026-10-25T00:00:00Z'), endTime: NOW });
+  const late = Date.parse('2026-10-31T12:00:00Z');
+  expect(monthWindow(late).startTime).toBe(Date.parse('2026-10-01T00:00:00Z'));
+});
 
-  it('puts weekends where the weekends will be', () => {
-    const { toDate, forecast, toCome } = monthFigures(weekly(NOW), NOW);
-    // 1 to 21 November: 15 working days and 6 days of weekends.
-    expect(toDate).toBe('162');
-    // Today and 28, 29: 2 each. 23 to 27 and 30: 10 each.
-    expect(forecast).toBe('228');
-    expect([...toCome.values()]).toEqual(['2', '10', '10', '10', '10', '10', '2', '2', '10']);
-    expect([...toCome.keys()][0]).toBe(TODAY);
-  });
+it('the forecast of a month puts weekends where the weekends will be', () => {
+  const { toDate, forecast, toCome } = monthFigures(weekly(NOW), NOW);
+  // 1 to 21 November: 15 working days and 6 days of weekends.
+  expect(toDate).toBe('162');
+  // Today and 28, 29: 2 each. 23 to 27 and 30: 10 each.
+  expect(forecast).toBe('228');
+  expect([...toCome.values()]).toEqual(['2', '10', '10', '10', '10', '10', '2', '2', '10']);
+  expect([...toCome.keys()][0]).toBe(TODAY);
+});
 
-  it('lets today cost what it has cost, when that is more', () => {
-    const { forecast, toCome } = monthFigures(weekly(NOW, 0, decimalText('7.5')), NOW);
-    expect(forecast).toBe('233.5');
-    expect(toCome.get(TODAY)).toBe(ZERO);
-    expect(monthFigures(weekly(NOW, 0, decimalText('0.5')), NOW).forecast).toBe('228');
-  });
+it('the forecast of a month lets today cost what it has cost, when that is more', () => {
+  const { forecast, toCome } = monthFigures(weekly(NOW, 0, decimalText('7.5')), NOW);
+  expect(forecast).toBe('233.5');
+  expect(toCome.get(TODAY)).toBe(ZERO);
+  expect(monthFigures(weekly(NOW, 0, decimalText('0.5')), NOW).forecast).toBe('228');
+});
 
-  it('does not count weeks before the first use', () => {
-    const { forecast } = monthFigures(weekly(NOW, Date.parse('2026-11-16T00:00:00Z')), NOW);
-    // Monday to Saturday: 52 so far; no Sunday was seen, so it takes the average of the six days, 8.666666666667.
-    expect(forecast).toBe('131.333333333334');
-  });
+it('the forecast of a month does not count weeks before the first use', () => {
+  const { forecast } = monthFigures(weekly(NOW, Date.parse('2026-11-16T00:00:00Z')), NOW);
+  // Monday to Saturday: 52 so far; no Sunday was seen, so it takes the average of the six days, 8.666666666667.
+  expect(forecast).toBe('131.333333333334');
+});
 
-  it('forecasts nothing from nothing', () => {
-    expect(monthFigures(weekly(NOW, Number.POSITIVE_INFINITY, decimalText('3')), NOW)).toEqual({
-      toDate: '3',
-      forecast: undefined,
-      toCome: new Map(),
-    });
+it('the forecast of a month is nothing where nothing was used before today', () => {
+  expect(monthFigures(weekly(NOW, Number.POSITIVE_INFINITY, decimalText('3')), NOW)).toEqual({
+    toDate: '3',
+    forecast: undefined,
+    toCome: new Map(),
   });
 });
 

@@ -23,7 +23,7 @@ import {
 export const FORECAST_RULE =
   'The cost so far; every day still to come as the same weekday on average in the last four weeks, and today at least that.';
 
-/** The same in a few words. */
+/** The rule of the forecast in a few words. */
 export const FORECAST_SUMMARY = 'so far + same weekdays, last 4 weeks';
 
 const WEEKS = 4;
@@ -40,7 +40,7 @@ export interface DailyCosts {
 export interface MonthFigures {
   /** From the start of the month to the instant that the screen is as of. */
   readonly toDate: DecimalText;
-  /** Of the whole month; undefined when no full day with use lies behind. */
+  /** The forecast for the whole month; undefined when no full day with use lies behind. */
   readonly forecast: DecimalText | undefined;
   /** What is still to come, by day, from today to the end of the month; empty without a forecast. */
   readonly toCome: ReadonlyMap<EpochMs, DecimalText>;

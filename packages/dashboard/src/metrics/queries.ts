@@ -187,12 +187,13 @@ export function useFurtherPages(
 /** Groups of the period before; those that `isWhole` leaves out cost nothing then. */
 export interface PreviousGroups {
   readonly entries: readonly MetricsEntry[];
-  /** Each group of the queries is there. */
+  /** Whether each group of the queries is there. */
   readonly isWhole: boolean;
 }
 
 /**
- * The groups of the period before that the queries ask for. @param mostPages of each query; a first page alone makes the service store nothing
+ * The groups of the period before that the queries ask for.
+ * @param mostPages the most pages of each query; a first page alone makes the service store nothing
  */
 export function usePreviousGroups(
   account: string,

@@ -24,79 +24,73 @@ const queryOf = (shown: View) => {
   return metricsQuery(shown, requested);
 };
 
-describe('the query', () => {
-  it('is the window, the resolution, the breakdown and the filters', () => {
-    const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: only('agent') } });
-    expect(queryOf(shown)).toEqual({
-      startTime: '2026-10-23T00:00:00Z',
-      endTime: '2026-11-22T00:00:00Z',
-      resolution: 'daily',
-      groupBy: ['workspace', 'resource_name'],
-      resourceType: 'agent',
-    });
-  });
-
-  it('has usage where a single billing dimension is left', () => {
-    const shown = view({ groupBy: ['resource_name'], filters: { resourceType: only('volume') } });
-    expect(queryOf(shown).groupBy).toEqual(['resource_name', 'billing_dimension']);
-  });
-
-  it('for the whole has no breakdown but the one that shows usage', () => {
-    const filters = { billingDimension: only('volume_storage_gbs') };
-    const ask = (shown: View) => wholeQuery(shown, queryOf(shown)).groupBy;
-    expect(ask(view({ filters }))).toEqual([]);
-    expect(ask(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
-  });
-
-  it('is by workspace only for admins', () => {
-    expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
-    expect(needsAdmin(view({ filters: { workspace: only('main') } }))).toBe(true);
-    expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
+it('the query of a view is the window, the resolution, the breakdown and the filters', () => {
+  const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: only('agent') } });
+  expect(queryOf(shown)).toEqual({
+    startTime: '2026-10-23T00:00:00Z',
+    endTime: '2026-11-22T00:00:00Z',
+    resolution: 'daily',
+    groupBy: ['workspace', 'resource_name'],
+    resourceType: 'agent',
   });
 });
 
-describe('the resolution', () => {
-  it('is the default one when the window is too long for the choice', () => {
-    const day = { from: Date.parse('2026-11-01T00:00:00Z'), to: Date.parse('2026-11-08T00:00:00Z') };
-    const hourly = view({ resolution: 'hourly', period: day });
-    expect(resolutionOf(hourly, windowOf(hourly))).toBe('hourly');
-    const longer = view({ ...hourly, period: { ...day, to: day.to + 1_000 } });
-    expect(resolutionOf(longer, windowOf(longer))).toBe('daily');
-  });
-
-  it('says why it cannot be chosen', () => {
-    const shown = view({ period: { preset: '12m' } });
-    expect(resolutionChoices(windowOf(shown))).toEqual([
-      { resolution: 'hourly', disabledReason: 'For up to 7 days; choose a shorter period.' },
-      { resolution: 'daily', disabledReason: 'For up to 90 days; choose a shorter period.' },
-      { resolution: 'weekly', disabledReason: undefined },
-      { resolution: 'monthly', disabledReason: undefined },
-    ]);
-  });
+it('the query of a view has usage where a single billing dimension is left', () => {
+  const shown = view({ groupBy: ['resource_name'], filters: { resourceType: only('volume') } });
+  expect(queryOf(shown).groupBy).toEqual(['resource_name', 'billing_dimension']);
 });
 
-describe('usage', () => {
-  it.each<[string, Partial<View>, string]>([
-    ['one dimension', { filters: { billingDimension: only('agent_async_requests_count') } }, 'events'],
-    ['a type with one dimension', { filters: { resourceType: only('custom_domain') } }, 'h'],
-    ['dimensions of one unit', { filters: { resourceType: only('sandbox') }, groupBy: ['billing_dimension'] }, 'GB-h'],
-  ])('is in the unit of %s', (_what, change, unit) => {
-    expect(usageScope(view(change))).toMatchObject({ unit: { name: unit } });
-    expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('usage');
-  });
+it('the query for the whole has no breakdown but the one that shows usage', () => {
+  const filters = { billingDimension: only('volume_storage_gbs') };
+  const ask = (shown: View) => wholeQuery(shown, queryOf(shown)).groupBy;
+  expect(ask(view({ filters }))).toEqual([]);
+  expect(ask(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
+});
 
-  it.each<[string, Partial<View>, RegExp]>([
-    [
-      'units are mixed',
-      { filters: { resourceType: only('agent') }, groupBy: ['billing_dimension'] },
-      /mixes GB-seconds and events/,
-    ],
-    ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
-    ['dimensions are not separated', { filters: { resourceType: only('job') } }, /Group by billing dimension/],
-  ])('is not shown, with the reason, when %s', (_what, change, reason) => {
-    expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });
-    expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');
-  });
+it('a view by workspace is only for admins', () => {
+  expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
+  expect(needsAdmin(view({ filters: { workspace: only('main') } }))).toBe(true);
+  expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
+});
+
+it('the resolution is the default one when the window is too long for the choice', () => {
+  const day = { from: Date.parse('2026-11-01T00:00:00Z'), to: Date.parse('2026-11-08T00:00:00Z') };
+  const hourly = view({ resolution: 'hourly', period: day });
+  expect(resolutionOf(hourly, windowOf(hourly))).toBe('hourly');
+  const longer = view({ ...hourly, period: { ...day, to: day.to + 1_000 } });
+  expect(resolutionOf(longer, windowOf(longer))).toBe('daily');
+});
+
+it('a resolution says why it cannot be chosen', () => {
+  const shown = view({ period: { preset: '12m' } });
+  expect(resolutionChoices(windowOf(shown))).toEqual([
+    { resolution: 'hourly', disabledReason: 'For up to 7 days; choose a shorter period.' },
+    { resolution: 'daily', disabledReason: 'For up to 90 days; choose a shorter period.' },
+    { resolution: 'weekly', disabledReason: undefined },
+    { resolution: 'monthly', disabledReason: undefined },
+  ]);
+});
+
+it.each<[string, Partial<View>, string]>([
+  ['one dimension', { filters: { billingDimension: only('agent_async_requests_count') } }, 'events'],
+  ['a type with one dimension', { filters: { resourceType: only('custom_domain') } }, 'h'],
+  ['dimensions of one unit', { filters: { resourceType: only('sandbox') }, groupBy: ['billing_dimension'] }, 'GB-h'],
+])('usage is in the unit of %s', (_what, change, unit) => {
+  expect(usageScope(view(change))).toMatchObject({ unit: { name: unit } });
+  expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('usage');
+});
+
+it.each<[string, Partial<View>, RegExp]>([
+  [
+    'units are mixed',
+    { filters: { resourceType: only('agent') }, groupBy: ['billing_dimension'] },
+    /mixes GB-seconds and events/,
+  ],
+  ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
+  ['dimensions are not separated', { filters: { resourceType: only('job') } }, /Group by billing dimension/],
+])('usage is not shown, with the reason, when %s', (_what, change, reason) => {
+  expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });
+  expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');
 });
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `u${index}`);
@@ -127,29 +121,27 @@ it.each<[string, Filters, FilterQuery]>([
   expect(filterQuery(filters)).toEqual(query);
 });
 
-describe('the query for the groups that are shown', () => {
-  it('names them, in parts that fit into an address, and keeps the other filters', () => {
-    const shown = view({ groupBy: ['resource_uuid', 'workspace'], filters: { resourceType: only('job') } });
-    const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
-    const groups = ['', ...names(25)].map((resourceUuid) => ({ resourceUuid, workspace: 'main' }));
-    const [first, second, ...others] = queriesOfGroups(query, shown, groups);
-    expect(first).toMatchObject({ resourceType: 'job', workspace: 'main', withoutResourceUuid: true });
-    expect(first?.resourceUuid).toHaveLength(24);
-    expect(second).toMatchObject({ resourceUuid: 'u24', withoutResourceUuid: undefined, groupBy: query.groupBy });
-    expect(others).toEqual([]);
-  });
+it('the query for the groups that are shown names them, in parts that fit into an address, and keeps the other filters', () => {
+  const shown = view({ groupBy: ['resource_uuid', 'workspace'], filters: { resourceType: only('job') } });
+  const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
+  const groups = ['', ...names(25)].map((resourceUuid) => ({ resourceUuid, workspace: 'main' }));
+  const [first, second, ...others] = queriesOfGroups(query, shown, groups);
+  expect(first).toMatchObject({ resourceType: 'job', workspace: 'main', withoutResourceUuid: true });
+  expect(first?.resourceUuid).toHaveLength(24);
+  expect(second).toMatchObject({ resourceUuid: 'u24', withoutResourceUuid: undefined, groupBy: query.groupBy });
+  expect(others).toEqual([]);
+});
 
-  it.each<[number, View['groupBy'], number]>([
-    [60, ['resource_uuid', 'workspace'], 2],
-    [95, ['resource_uuid'], 8],
-    // No room for any: the first page of all groups has to do.
-    [100, ['resource_uuid'], 1],
-  ])('leaves room for the %d values of other filters when it is grouped by %j', (kept, groupBy, parts) => {
-    const shown = view({ groupBy, filters: { resourceName: only(...names(kept)) } });
-    const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
-    const groups = names(40).map((resourceUuid) => ({ resourceUuid, workspace: resourceUuid }));
-    expect(queriesOfGroups(query, shown, groups)).toHaveLength(parts);
-  });
+it.each<[number, View['groupBy'], number]>([
+  [60, ['resource_uuid', 'workspace'], 2],
+  [95, ['resource_uuid'], 8],
+  // No room for any: the first page of all groups has to do.
+  [100, ['resource_uuid'], 1],
+])('a query for shown groups leaves room for %d values of other filters when grouped by %j', (kept, groupBy, parts) => {
+  const shown = view({ groupBy, filters: { resourceName: only(...names(kept)) } });
+  const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
+  const groups = names(40).map((resourceUuid) => ({ resourceUuid, workspace: resourceUuid }));
+  expect(queriesOfGroups(query, shown, groups)).toHaveLength(parts);
 });
 
 describe('the query for the events behind a row', () => {
@@ -188,7 +180,7 @@ describe('the query for the events behind a row', () => {
       group,
       { excludeResourceType: 'job', resourceUuid: 'u-1' },
     ],
-  ])('%s', (_what, filters, groupBy, values, sent) => {
+  ])('the query for the events behind a row %s', (_what, filters, groupBy, values, sent) => {
     expect(rowEventsQuery(window, { filters, groupBy }, values)).toEqual({ ...window, ...sent });
   });
 });

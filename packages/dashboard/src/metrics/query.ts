@@ -26,7 +26,7 @@ export function resolutionOf({ resolution }: View, window: Window): Resolution {
   return resolution && exceededCap(resolution, window) === undefined ? resolution : defaultResolution(window);
 }
 
-/** Each with the reason why it cannot be chosen for this window. */
+/** All resolutions, each with the reason why it cannot be chosen for this window, if there is one. */
 export function resolutionChoices(window: Window) {
   return RESOLUTIONS.map((resolution) => {
     const cap = exceededCap(resolution, window);
@@ -39,7 +39,7 @@ function requestedGroupBy(view: View): MetricsDimension[] {
   return canonicalGroupBy<MetricsDimension>(hasUsage(view) ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
 }
 
-/** So many values of a filter fit into an address, however long they are. */
+/** The most groups in a query: so many values of a filter fit into an address, however long they are. */
 const GROUPS_IN_QUERY = 25;
 /** With room for fewer one query asks for all groups; its first page may lack some. */
 const LEAST_IN_QUERY = 5;
@@ -87,7 +87,7 @@ export function timesOf({ startTime, endTime }: Window) {
   return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
-/** The same without the breakdown. The API returns usage only by billing dimension. */
+/** The query without the breakdown. The API returns usage only by billing dimension. */
 export function wholeQuery(view: View, query: MetricsQuery): MetricsQuery {
   return { ...query, groupBy: measureOf(view) === 'usage' ? ['billing_dimension'] : [] };
 }
@@ -135,7 +135,7 @@ export function filterQuery(filters: Filters): FilterQuery {
   };
 }
 
-/** Of the filters that include their values, or of those that exclude them. */
+/** The values of the filters that include them, or of those that exclude them. */
 function valuesOf(filters: Filters, isExcluded: boolean) {
   const named = (field: EntryField) => {
     const filter = filters[field];

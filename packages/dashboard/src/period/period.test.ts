@@ -34,22 +34,20 @@ const custom = (from: string, to: string): PeriodChoice => ({ from: Date.parse(f
 const JANUARY = custom('2026-01-01', '2026-02-01');
 const AUTUMN = custom('2025-10-01', '2026-01-01');
 
-describe('a preset', () => {
-  it.each([
-    ['24h', '2026-03-20T17:00 2026-03-21T17:00', 'hourly'],
-    ['7d', '2026-03-15T00:00 2026-03-22T00:00', 'hourly'],
-    ['30d', '2026-02-20T00:00 2026-03-22T00:00', 'daily'],
-    ['90d', '2025-12-22T00:00 2026-03-22T00:00', 'daily'],
-    ['month', '2026-03-01T00:00 2026-03-22T00:00', 'daily'],
-    ['last-month', '2026-02-01T00:00 2026-03-01T00:00', 'daily'],
-    ['week', '2026-03-16T00:00 2026-03-22T00:00', 'hourly'],
-    ['quarter', '2026-01-01T00:00 2026-03-22T00:00', 'daily'],
-    ['year', '2026-01-01T00:00 2026-03-22T00:00', 'weekly'],
-    ['12m', '2025-04-01T00:00 2026-04-01T00:00', 'weekly'],
-  ] as const)('%s is whole, holds the present, and can be shown %s', (preset, expected, resolution) => {
-    expect(text(periodWindow({ preset }, NOW))).toBe(expected);
-    expect(exceededCap(resolution, periodWindow({ preset }, NOW))).toBeUndefined();
-  });
+it.each([
+  ['24h', '2026-03-20T17:00 2026-03-21T17:00', 'hourly'],
+  ['7d', '2026-03-15T00:00 2026-03-22T00:00', 'hourly'],
+  ['30d', '2026-02-20T00:00 2026-03-22T00:00', 'daily'],
+  ['90d', '2025-12-22T00:00 2026-03-22T00:00', 'daily'],
+  ['month', '2026-03-01T00:00 2026-03-22T00:00', 'daily'],
+  ['last-month', '2026-02-01T00:00 2026-03-01T00:00', 'daily'],
+  ['week', '2026-03-16T00:00 2026-03-22T00:00', 'hourly'],
+  ['quarter', '2026-01-01T00:00 2026-03-22T00:00', 'daily'],
+  ['year', '2026-01-01T00:00 2026-03-22T00:00', 'weekly'],
+  ['12m', '2025-04-01T00:00 2026-04-01T00:00', 'weekly'],
+] as const)('the preset %s has the window %s, and can be shown %s', (preset, expected, resolution) => {
+  expect(text(periodWindow({ preset }, NOW))).toBe(expected);
+  expect(exceededCap(resolution, periodWindow({ preset }, NOW))).toBeUndefined();
 });
 
 describe('the period before', () => {
@@ -92,12 +90,12 @@ describe('the period before', () => {
     expect(compared(period, 'daily', 'months', Date.parse(asOf))).toBe(`${before} earlier`);
   });
 
-  it('is not there before 1970, nor for what is yet to come', () => {
+  it('the period before is not there before 1970, nor for what is yet to come', () => {
     expect(compared(custom('1970-01-02', '2026-01-01'), 'monthly')).toBeUndefined();
     expect(compared(custom('2027-01-01', '2027-01-02'), 'hourly')).toBeUndefined();
   });
 
-  it('has weekends where the weekends are, is as long, and never overlaps, for every preset at every moment', () => {
+  it('the period before has weekends where the weekends are, is as long, and never overlaps, for every preset at every moment', () => {
     const moment = fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2090, 0) });
     const resolution = fc.constantFrom<Resolution>('hourly', 'daily', 'weekly');
     fc.assert(
@@ -116,7 +114,7 @@ describe('the period before', () => {
     );
   });
 
-  it('goes by months for what is meant as months', () => {
+  it('the period before goes by months for what is meant as months', () => {
     const periods = [{ preset: '30d' }, { preset: 'year' }, JANUARY, custom('2026-01-01', '2026-01-30')] as const;
     expect(periods.map(periodMonths)).toEqual([undefined, 12, 1, undefined]);
   });
@@ -130,36 +128,34 @@ it('the instant that a screen is as of is in a bucket that is not over, unless t
   expect(unfinishedBucket([Date.parse('2026-03-01')], 'monthly', NOW)).toBe(0);
 });
 
-describe('times as people read them', () => {
-  it('are a calendar month, or the name of a preset', () => {
-    const february = window('2026-02-01', '2026-03-01');
-    expect(monthOf(february)).toBe(february.startTime);
-    expect(monthOf({ ...february, endTime: february.endTime + 1_000 })).toBeUndefined();
-    expect(periodText(custom('2026-02-01', '2026-03-01'))).toBe('February 2026');
-    expect(periodText({ preset: 'quarter' })).toBe('Quarter to date');
-  });
+it('times are shown as a calendar month, or as the name of a preset', () => {
+  const february = window('2026-02-01', '2026-03-01');
+  expect(monthOf(february)).toBe(february.startTime);
+  expect(monthOf({ ...february, endTime: february.endTime + 1_000 })).toBeUndefined();
+  expect(periodText(custom('2026-02-01', '2026-03-01'))).toBe('February 2026');
+  expect(periodText({ preset: 'quarter' })).toBe('Quarter to date');
+});
 
-  it.each([
-    ['2026-11-01T00:00:00Z', '2026-11-22T00:00:00Z', undefined, '1 Nov – 21 Nov 2026'],
-    ['2025-12-01T00:00:00Z', '2026-02-01T00:00:00Z', undefined, '1 Dec 2025 – 31 Jan 2026'],
-    ['2026-11-21T00:00:00Z', '2026-11-22T00:00:00Z', undefined, '21 Nov 2026'],
-    ['2026-11-20T18:00:00Z', '2026-11-21T18:00:00Z', undefined, '20 Nov 18:00 – 21 Nov 2026 18:00'],
-    ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '2026-01-01', '1 Oct – 21 Oct 16:49'],
-    ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '2027-01-01', '1 Oct – 21 Oct 2026 16:49'],
-  ])('%s to %s, where the year of %s is known, are %s', (from, to, known, expected) => {
-    expect(windowText(window(from, to), known === undefined ? undefined : Date.parse(known))).toBe(expected);
-  });
+it.each([
+  ['2026-11-01T00:00:00Z', '2026-11-22T00:00:00Z', undefined, '1 Nov – 21 Nov 2026'],
+  ['2025-12-01T00:00:00Z', '2026-02-01T00:00:00Z', undefined, '1 Dec 2025 – 31 Jan 2026'],
+  ['2026-11-21T00:00:00Z', '2026-11-22T00:00:00Z', undefined, '21 Nov 2026'],
+  ['2026-11-20T18:00:00Z', '2026-11-21T18:00:00Z', undefined, '20 Nov 18:00 – 21 Nov 2026 18:00'],
+  ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '2026-01-01', '1 Oct – 21 Oct 16:49'],
+  ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '2027-01-01', '1 Oct – 21 Oct 2026 16:49'],
+])('%s to %s, where the year of %s is known, are %s', (from, to, known, expected) => {
+  expect(windowText(window(from, to), known === undefined ? undefined : Date.parse(known))).toBe(expected);
+});
 
-  it.each<[Resolution, string, string, string]>([
-    ['hourly', '07:00', '07:00', 'Sat, 21 Nov 2026, 07:00–08:00'],
-    ['hourly', '00:00', '21 Nov', 'Sat, 21 Nov 2026, 00:00–01:00'],
-    ['daily', '00:00', '21 Nov', 'Sat, 21 Nov 2026'],
-    ['weekly', '00:00', '21 Nov', 'Week of 21 Nov 2026'],
-    ['monthly', '00:00', 'Nov 2026', 'November 2026'],
-  ])('are of a bucket of a series that is %s, at %s', (resolution, time, tick, full) => {
-    const bucket = Date.parse(`2026-11-21T${time}:00Z`);
-    expect([tickText(bucket, resolution), bucketText(bucket, resolution)]).toEqual([tick, full]);
-  });
+it.each<[Resolution, string, string, string]>([
+  ['hourly', '07:00', '07:00', 'Sat, 21 Nov 2026, 07:00–08:00'],
+  ['hourly', '00:00', '21 Nov', 'Sat, 21 Nov 2026, 00:00–01:00'],
+  ['daily', '00:00', '21 Nov', 'Sat, 21 Nov 2026'],
+  ['weekly', '00:00', '21 Nov', 'Week of 21 Nov 2026'],
+  ['monthly', '00:00', 'Nov 2026', 'November 2026'],
+])('the bucket of a series that is %s, at %s, is %s on the axis and %s in full', (resolution, time, tick, full) => {
+  const bucket = Date.parse(`2026-11-21T${time}:00Z`);
+  expect([tickText(bucket, resolution), bucketText(bucket, resolution)]).toEqual([tick, full]);
 });
 
 it.each([

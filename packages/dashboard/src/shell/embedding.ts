@@ -24,7 +24,7 @@ if (isEmbedded) {
   const query = fragment.get('view') ?? location.search.slice(1);
   for (const name of ['key', 'view']) fragment.delete(name);
   history.replaceState(null, '', `${PATH}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
-  // Another fragment is another key or view; the browser itself would load nothing.
+  // A changed fragment is a new key or view; the browser itself would load nothing.
   window.addEventListener('hashchange', () => location.reload());
 }
 
@@ -94,13 +94,13 @@ export class ParentKey {
     return () => window.removeEventListener('message', receive);
   }
 
-  /** One that is not the refused one; the same when the parent gives none in time. */
+  /** A key that is not the refused one; the refused one when the parent gives none in time. */
   #renewed(refused: string): string | Promise<string> {
     if (this.#key !== refused || window.parent === window) return this.#key;
     this.#renewal ??= new Promise<string>((resolve) => {
       this.#onGiven = resolve;
       setTimeout(() => resolve(this.#key), TIMEOUT_MS);
-      // It holds no secret; who may be the parent is checked by the browser.
+      // The message holds no secret; who may be the parent is checked by the browser.
       window.parent.postMessage({ type: 'meterline:key-expired' }, '*');
     }).finally(() => {
       this.#renewal = undefined;

@@ -21,14 +21,14 @@ const STALE_MS = 5 * 60_000;
 /** Between two readings of a view that refreshes by itself. */
 const LIVE_MS = 60_000;
 
-/** So many accounts are seen at once; in a longer list they are searched. */
+/** The most accounts that are seen at once; in a longer list they are searched. */
 const MOST_UNSEARCHED = 8;
 
 export function Explorer() {
   const { signOut } = useSession();
   const view = useView();
   const { now, refresh } = useNow(view);
-  /** Of the figures on the screen: older than `now` while the service is away. */
+  /** The time of the figures on the screen: older than `now` while the service is away. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
   const account = view.account ?? accounts.data?.[0]?.id;

@@ -9,7 +9,7 @@ import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js
 
 export interface Session {
   readonly client: MeterlineClient;
-  /** Each session has its own: nobody sees the responses of the session before. */
+  /** A cache of this session alone: nobody sees the responses of the session before. */
   readonly queries: QueryClient;
   /** What the first screen is as of. */
   readonly openedAt: EpochMs;
@@ -20,7 +20,7 @@ export interface Session {
   maxAgeSeconds: number;
 }
 
-/** So old may the responses be that nobody asked for: tabs that refresh share them. */
+/** Seconds that a response may be old when nobody asked for a refresh: tabs that refresh by themselves share responses. */
 export const SHARED_SECONDS = 15;
 
 export const SessionContext = createContext<Session | undefined>(undefined);
@@ -99,7 +99,7 @@ const TIMEOUT_MS = 250;
 const messageSchema = z.object({
   /** A tab has no credential; another one gives its own; one has signed out, which ends the session in all that share it. */
   type: z.enum(['wanted', 'given', 'ended']),
-  /** Of the link, which the answering tab must show, and says again; undefined: any. */
+  /** The account in the link, which the answering tab must show, and says again; undefined: any. */
   account: z.optional(z.string()),
   /** Given or ended. */
   credential: z.optional(z.string()),
@@ -129,7 +129,7 @@ interface Holder {
   readonly credential: string;
   /** The account that the tab shows. */
   readonly account: () => string | undefined;
-  /** Another tab with the same credential has signed out. */
+  /** Called when another tab with the same credential has signed out. */
   readonly onEnded: () => void;
 }
 

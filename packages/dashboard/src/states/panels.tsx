@@ -59,7 +59,7 @@ export interface Awaited {
   readonly error: Error | null;
 }
 
-/** The page tries again by itself, and says when. @param asOf of the figures on the screen; undefined: there are none */
+/** The page tries again by itself, and says when. @param asOf the time of the figures on the screen; undefined: there are none */
 export function Waiting({ of, asOf }: { readonly of: readonly Awaited[]; readonly asOf?: EpochMs | undefined }) {
   const failing = of.find(({ failureReason, error }) => failureReason && !error);
   const { failureReason: reason = null, failureCount = 0 } = failing ?? {};
@@ -147,7 +147,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
   );
 }
 
-/** So often the page of an account that was never used looks for the first event. */
+/** How often the page of an account that was never used looks for the first event. */
 const LOOK_MS = 3_000;
 
 function FirstEvent({ account, role, onRefresh }: Pick<EmptyProps, 'account' | 'role' | 'onRefresh'>) {

@@ -39,7 +39,7 @@ export interface Problem {
   readonly requestId?: string | undefined;
 }
 
-/** @param error one that the page does not wait for */
+/** @param error an error that the page does not wait for */
 export function problemOf(error: Error, account: string): Problem {
   if (!(error instanceof MeterlineError))
     return { title: 'Something went wrong in this page', text: error.message, canRetry: true };

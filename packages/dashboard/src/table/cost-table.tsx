@@ -17,7 +17,7 @@ interface CostTableProps {
   readonly onExplain: ((row: Row) => void) | undefined;
 }
 
-/** Of all groups on all pages. The unit is undefined where they have several. */
+/** The totals of all groups on all pages. The unit is undefined where they have several. */
 type Totals = Pick<Row, 'cost' | 'usage' | 'unit' | 'previousCost'>;
 
 interface Column {
@@ -26,7 +26,7 @@ interface Column {
   readonly sort?: SortColumn;
   readonly className: string;
   readonly cell: (of: Row | Totals) => ReactNode;
-  /** Of what a search found. */
+  /** The cell for what a search found. */
   readonly found?: ReactNode;
 }
 

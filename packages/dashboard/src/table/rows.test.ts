@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
 import { isOnFirstPage, previousCostIn, type Row, roomOf, searchRows, sortRows } from './rows.js';
@@ -16,33 +16,31 @@ const row = (label: string, cost: string, usage?: string, previous?: string): Ro
 const rows = [row('box 10', '10', '1', '10'), row('box 2', '9.5', '20', '1'), row('Alpha', '0.000001', undefined, '3')];
 const names = (sorted: readonly Row[]) => sorted.map(({ key }) => key);
 
-describe('the rows of the table', () => {
-  it.each([
-    ['cost', true, ['box 10', 'box 2', 'Alpha']],
-    ['cost', false, ['Alpha', 'box 2', 'box 10']],
-    ['name', false, ['Alpha', 'box 2', 'box 10']],
-    ['usage', true, ['box 2', 'box 10', 'Alpha']],
-    ['change', true, ['box 2', 'box 10', 'Alpha']],
-    ['change', false, ['Alpha', 'box 10', 'box 2']],
-  ] as const)('sort by %s, descending: %s', (column, descending, expected) => {
-    expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
-  });
+it.each([
+  ['cost', true, ['box 10', 'box 2', 'Alpha']],
+  ['cost', false, ['Alpha', 'box 2', 'box 10']],
+  ['name', false, ['Alpha', 'box 2', 'box 10']],
+  ['usage', true, ['box 2', 'box 10', 'Alpha']],
+  ['change', true, ['box 2', 'box 10', 'Alpha']],
+  ['change', false, ['Alpha', 'box 10', 'box 2']],
+] as const)('the rows of the table sort by %s, descending: %s', (column, descending, expected) => {
+  expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
+});
 
-  it.each([true, false])('that cannot be compared come last by change, descending: %s', (descending) => {
-    const some = [row('unknown', '99'), ...rows];
-    expect(names(sortRows(some, { column: 'change', descending })).at(-1)).toBe('unknown');
-  });
+it.each([true, false])('rows that cannot be compared come last by change, descending: %s', (descending) => {
+  const some = [row('unknown', '99'), ...rows];
+  expect(names(sortRows(some, { column: 'change', descending })).at(-1)).toBe('unknown');
+});
 
-  it('are found by a part of their name, in any case', () => {
-    expect(names(searchRows(rows, ' BOX '))).toEqual(['box 10', 'box 2']);
-    expect(names(searchRows(rows, ''))).toEqual(names(rows));
-    expect(searchRows(rows, 'nothing')).toEqual([]);
-  });
+it('the rows of the table are found by a part of their name, in any case', () => {
+  expect(names(searchRows(rows, ' BOX '))).toEqual(['box 10', 'box 2']);
+  expect(names(searchRows(rows, ''))).toEqual(names(rows));
+  expect(searchRows(rows, 'nothing')).toEqual([]);
+});
 
-  it('know their longest fraction, so that points can be aligned', () => {
-    expect(roomOf([undefined, decimalText('9.5'), decimalText('0.000001')], undefined)).toBe(6);
-    expect(roomOf([undefined, decimalText('5')], undefined)).toBe(2);
-  });
+it('the rows of the table know their longest fraction, so that points can be aligned', () => {
+  expect(roomOf([undefined, decimalText('9.5'), decimalText('0.000001')], undefined)).toBe(6);
+  expect(roomOf([undefined, decimalText('5')], undefined)).toBe(2);
 });
 
 it.each([

@@ -42,7 +42,7 @@ function codec<Part>(
 }
 const oneOf = <Value extends string | number>(name: string, values: readonly Value[]) =>
   codec<Value>(name, (text) => values.find((value) => String(value) === text));
-/** The same, of which nothing is the default: what is as by default is not written. */
+/** As `oneOf`, for a value that is undefined by default: a default is not written. */
 const oneOrNone = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> =>
   codec<Value | undefined>(name, (text) => values.find((value) => value === text));
 const flag = (name: string, on = '1') =>

@@ -28,60 +28,58 @@ import {
 const AGENTS = 'agent_compute_runtime_gbs';
 const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
 
-describe('drilling down', () => {
-  it.each<[string, GroupByDimension[], DimensionValues, GroupByDimension]>([
-    ['a workspace leads to its resource types', ['workspace'], { workspace: 'main' }, 'resource_type'],
-    ['a type leads to its resources', ['resource_type'], { resourceType: 'agent' }, 'resource_name'],
-    ['a resource leads to what is billed for it', ['resource_name'], { resourceName: 'a' }, 'billing_dimension'],
-    ['a billing dimension fixes the type', ['billing_dimension'], { billingDimension: AGENTS }, 'resource_uuid'],
-    ['instances without an id lead to what is coarser', ['resource_uuid'], { resourceUuid: '' }, 'resource_type'],
-    ['a pair fixes both', ['workspace', 'resource_name'], { workspace: 'b', resourceName: 'a' }, 'billing_dimension'],
-  ])('%s', (_what, groupBy, values, next) => {
-    const filters = Object.fromEntries(Object.entries(values).map(([field, value]) => [field, only(value)]));
-    expect(drillDown(view({ groupBy, page: 4 }), values)).toMatchObject({ groupBy: [next], filters, page: 1 });
-  });
+it.each<[string, GroupByDimension[], DimensionValues, GroupByDimension]>([
+  ['a workspace leads to its resource types', ['workspace'], { workspace: 'main' }, 'resource_type'],
+  ['a type leads to its resources', ['resource_type'], { resourceType: 'agent' }, 'resource_name'],
+  ['a resource leads to what is billed for it', ['resource_name'], { resourceName: 'a' }, 'billing_dimension'],
+  ['a billing dimension fixes the type', ['billing_dimension'], { billingDimension: AGENTS }, 'resource_uuid'],
+  ['instances without an id lead to what is coarser', ['resource_uuid'], { resourceUuid: '' }, 'resource_type'],
+  ['a pair fixes both', ['workspace', 'resource_name'], { workspace: 'b', resourceName: 'a' }, 'billing_dimension'],
+])('by drilling down, %s', (_what, groupBy, values, next) => {
+  const filters = Object.fromEntries(Object.entries(values).map(([field, value]) => [field, only(value)]));
+  expect(drillDown(view({ groupBy, page: 4 }), values)).toMatchObject({ groupBy: [next], filters, page: 1 });
+});
 
-  it('takes only what the breakdown is by, not what an entry shows besides', () => {
-    const { filters } = drillDown(view({ groupBy: ['resource_name'] }), { resourceName: 'a', workspace: 'main' });
-    expect(filters).toEqual({ resourceName: only('a') });
-  });
+it('drilling down takes only what the breakdown is by, not what an entry shows besides', () => {
+  const { filters } = drillDown(view({ groupBy: ['resource_name'] }), { resourceName: 'a', workspace: 'main' });
+  expect(filters).toEqual({ resourceName: only('a') });
+});
 
-  it('goes from all accounts into one, with the filters', () => {
-    const all = view({
-      account: ALL_ACCOUNTS,
-      groupBy: ['account', 'resource_type'],
-      filters: { workspace: only('w') },
-    });
-    expect(drillDown(all, { account: 'acme', resourceType: 'agent' })).toMatchObject({
-      account: 'acme',
-      groupBy: ['resource_name'],
-      filters: { workspace: only('w'), resourceType: only('agent') },
-    });
-    expect(drillDown({ ...all, groupBy: ['account'] }, { account: 'acme' }).groupBy).toEqual(['resource_type']);
+it('drilling down goes from all accounts into one, with the filters', () => {
+  const all = view({
+    account: ALL_ACCOUNTS,
+    groupBy: ['account', 'resource_type'],
+    filters: { workspace: only('w') },
   });
+  expect(drillDown(all, { account: 'acme', resourceType: 'agent' })).toMatchObject({
+    account: 'acme',
+    groupBy: ['resource_name'],
+    filters: { workspace: only('w'), resourceType: only('agent') },
+  });
+  expect(drillDown({ ...all, groupBy: ['account'] }, { account: 'acme' }).groupBy).toEqual(['resource_type']);
+});
 
-  it('ends where every dimension is fixed', () => {
-    const filters: Filters = {
-      workspace: only('w'),
-      resourceType: only('agent'),
-      resourceName: only('n'),
-      resourceUuid: only('u'),
-      billingDimension: only(AGENTS),
-    };
-    expect(canDrill(view({ filters }))).toBe(false);
-    expect(canDrill(view({ groupBy: [] }))).toBe(false);
-    expect(canDrill(view({}))).toBe(true);
-  });
+it('drilling down ends where every dimension is fixed', () => {
+  const filters: Filters = {
+    workspace: only('w'),
+    resourceType: only('agent'),
+    resourceName: only('n'),
+    resourceUuid: only('u'),
+    billingDimension: only(AGENTS),
+  };
+  expect(canDrill(view({ filters }))).toBe(false);
+  expect(canDrill(view({ groupBy: [] }))).toBe(false);
+  expect(canDrill(view({}))).toBe(true);
 });
 
 describe('the breadcrumb', () => {
   const day = { from: Date.parse('2026-11-14T00:00:00Z'), to: Date.parse('2026-11-15T00:00:00Z') };
 
-  it('is not there before the first step', () => {
+  it('the breadcrumb is not there before the first step', () => {
     expect(breadcrumb(view({ filters: { workspace: { values: ['a'], isExcluded: true } } }))).toEqual([]);
   });
 
-  it('has a step for each group that was gone into, and leads back to each', () => {
+  it('the breadcrumb has a step for each group that was gone into, and leads back to each', () => {
     const start = view({ compare: 'period', filters: { workspace: only('a', 'b') } });
     const agents = drillDown(start, { resourceType: 'agent' }, day);
     expect(agents).toMatchObject({ period: day, resolution: undefined, filters: { resourceType: only('agent') } });
@@ -105,7 +103,7 @@ describe('a filter', () => {
     ['keeps what it leaves', agents, 'resourceType', both, { ...agents.filters, resourceType: both }],
     ['is gone when it is undefined', agents, 'billingDimension', undefined, {}],
     ['is gone without values', agents, 'billingDimension', only(), {}],
-  ] as const)('%s', (_what, before, field, filter, filters) => {
+  ] as const)('a filter %s', (_what, before, field, filter, filters) => {
     expect(withFilter(before, field, filter).filters).toEqual(filters);
   });
 });
@@ -148,54 +146,52 @@ const anyView: fc.Arbitrary<View> = fc.record({
 });
 const viewInUrl = anyView.map((any) => ({ ...any, sort: sortOf(any) }));
 
-describe('the view in the URL', () => {
-  it('reads as what was written, for every view', () => {
-    fc.assert(fc.property(viewInUrl, (any) => expect(readView(writeView(any))).toEqual(any)));
-  });
+it('the view in the URL reads as what was written, for every view', () => {
+  fc.assert(fc.property(viewInUrl, (any) => expect(readView(writeView(any))).toEqual(any)));
+});
 
-  it.each<[string, Partial<View>]>([
-    ['', {}],
-    ['accounts=all&group=account%2Cresource_name', { account: ALL_ACCOUNTS, groupBy: ['account', 'resource_name'] }],
-    [
-      'account=acme&group=resource_name%2Cbilling_dimension&not-workspace=staging&type=agent&type=job&uuid=&compare=period',
-      {
-        account: 'acme',
-        groupBy: ['resource_name', 'billing_dimension'],
-        filters: {
-          workspace: { values: ['staging'], isExcluded: true },
-          resourceType: only('agent', 'job'),
-          resourceUuid: only(''),
-        },
-        compare: 'period',
+it.each<[string, Partial<View>]>([
+  ['', {}],
+  ['accounts=all&group=account%2Cresource_name', { account: ALL_ACCOUNTS, groupBy: ['account', 'resource_name'] }],
+  [
+    'account=acme&group=resource_name%2Cbilling_dimension&not-workspace=staging&type=agent&type=job&uuid=&compare=period',
+    {
+      account: 'acme',
+      groupBy: ['resource_name', 'billing_dimension'],
+      filters: {
+        workspace: { values: ['staging'], isExcluded: true },
+        resourceType: only('agent', 'job'),
+        resourceUuid: only(''),
       },
-    ],
-  ])('can be read by people, and leaves out defaults: %s', (query, change) => {
-    expect(writeView({ ...DEFAULT_VIEW, ...change })).toBe(query);
-    expect(readView(query)).toEqual({ ...DEFAULT_VIEW, ...change });
-  });
+      compare: 'period',
+    },
+  ],
+])('the view in the URL can be read by people, and leaves out defaults: %s', (query, change) => {
+  expect(writeView({ ...DEFAULT_VIEW, ...change })).toBe(query);
+  expect(readView(query)).toEqual({ ...DEFAULT_VIEW, ...change });
+});
 
-  it.each([
-    ['period=yesterday', { period: { preset: '30d' } }],
-    ['from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
-    ['from=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
-    ['from=1969-01-01T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
-    ['resolution=yearly', { resolution: undefined }],
-    ['group=colour', { groupBy: ['resource_type'] }],
-    ['account=acme&group=account,resource_name', { groupBy: ['resource_name'] }],
-    ['group=workspace,workspace', { groupBy: ['workspace'] }],
-    ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
-    ['group=none', { groupBy: [] }],
-    ['type=toaster&dimension=toast', { filters: {} }],
-    ['compare=years', { compare: undefined }],
-    ['rows=7', { pageSize: 25 }],
-    ['page=0', { page: 1 }],
-    ['page=-1', { page: 1 }],
-    ['page=two', { page: 1 }],
-    ['sort=colour', { sort: { column: 'cost', descending: true } }],
-    ['sort=-usage&group=resource_name', { sort: { column: 'cost', descending: true } }],
-    ['sort=change', { sort: { column: 'cost', descending: true } }],
-    ['measure=both', { measure: 'cost' }],
-  ])('ignores what it cannot read: %s', (query, expected) => {
-    expect(readView(query)).toMatchObject(expected);
-  });
+it.each([
+  ['period=yesterday', { period: { preset: '30d' } }],
+  ['from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
+  ['from=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
+  ['from=1969-01-01T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
+  ['resolution=yearly', { resolution: undefined }],
+  ['group=colour', { groupBy: ['resource_type'] }],
+  ['account=acme&group=account,resource_name', { groupBy: ['resource_name'] }],
+  ['group=workspace,workspace', { groupBy: ['workspace'] }],
+  ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
+  ['group=none', { groupBy: [] }],
+  ['type=toaster&dimension=toast', { filters: {} }],
+  ['compare=years', { compare: undefined }],
+  ['rows=7', { pageSize: 25 }],
+  ['page=0', { page: 1 }],
+  ['page=-1', { page: 1 }],
+  ['page=two', { page: 1 }],
+  ['sort=colour', { sort: { column: 'cost', descending: true } }],
+  ['sort=-usage&group=resource_name', { sort: { column: 'cost', descending: true } }],
+  ['sort=change', { sort: { column: 'cost', descending: true } }],
+  ['measure=both', { measure: 'cost' }],
+])('the view in the URL ignores what it cannot read: %s', (query, expected) => {
+  expect(readView(query)).toMatchObject(expected);
 });

@@ -112,7 +112,7 @@ const ORDER = [
 
 /**
  * Goes into a group: its values become filters, its account the one that is shown, and the breakdown moves on to a finer dimension.
- * @param period of the bar that was clicked; undefined keeps the period
+ * @param period the period of the bar that was clicked; undefined keeps the one shown
  */
 export function drillDown(view: View, values: DimensionValues, period?: PeriodChoice): View {
   let { filters } = view;

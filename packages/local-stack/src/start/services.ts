@@ -46,7 +46,6 @@ export function startService(
     name: `The ${name} service`,
     label: name,
     args: [fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url))],
-    ends: 'channel',
     env: { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] || NODE_OPTIONS[name], ...listen },
     url: urlAt(port ?? adminPort),
     responses: async () => {

@@ -28,7 +28,7 @@ export class AccountDirectory {
 
   /**
    * The account as registered; the first call for an id registers it.
-   * @param name also of an account that is registered already; undefined: the name stays, and is the id at first
+   * @param name the new name, also of an account that is registered already; undefined: the name stays, and is the id at first
    */
   async register(id: string, now: Date, name?: string): Promise<Account> {
     const key = this.#key(id);
@@ -55,7 +55,7 @@ export class AccountDirectory {
     }
     const all = [...ids];
     const accounts: Account[] = [];
-    // Not all at once: others ask who they are over the same connection.
+    // In slices, not all at once: others ask who they are over the same connection.
     for (let at = 0; at < all.length; at += READ_AT_ONCE) {
       accounts.push(...(await Promise.all(all.slice(at, at + READ_AT_ONCE).map((id) => this.find(id)))));
     }

@@ -32,7 +32,7 @@ export class ApiKeyExpired extends Error {
   }
 }
 
-/** Of one account, those that are revoked or have expired included. */
+/** The most keys of one account, those that are revoked or have expired included. */
 export const MAX_KEYS_OF_ACCOUNT = 1_000;
 
 export class TooManyApiKeys extends Error {

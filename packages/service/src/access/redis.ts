@@ -42,7 +42,7 @@ export function redisFailureKind(error: unknown): 'refused' | 'foreign' | 'away'
   return UNREADABLE.test(error.message) ? 'foreign' : 'away';
 }
 
-/** Of two errors of one connection the more informative one: a server that is not Redis may also just hang up. */
+/** The more informative of two errors of one connection: a server that is not Redis may also just hang up. */
 export function moreInformative(known: unknown, error: unknown): unknown {
   if (known === undefined) return error;
   return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;

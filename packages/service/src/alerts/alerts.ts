@@ -77,7 +77,7 @@ export class AlertStore {
     return ids.flatMap((id, index) => toAlert(id, texts[index]) ?? []);
   }
 
-  /** Those of all accounts, in slices. */
+  /** The alerts of all accounts, in slices. */
   async *all(): AsyncGenerator<Alert[]> {
     for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
       const [next, fields] = await this.#redis.hscan(this.#all(), cursor, 'COUNT', READ_AT_ONCE);
@@ -88,7 +88,7 @@ export class AlertStore {
   }
 
   /**
-   * @param check of the alert as it would be; what it throws, this throws
+   * @param check checks the alert as it would be; what it throws, this throws
    * @returns the alert as it is now; undefined if there is none of this id
    */
   async change(id: string, change: AlertChange, now: Date, check: (alert: Alert) => void): Promise<Alert | undefined> {
@@ -113,12 +113,12 @@ export class AlertStore {
   async eraseOf(account: string): Promise<number> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     for (const id of ids) await this.remove({ id, account });
-    // Those of an alert whose deletion was cut off.
+    // Deliveries of an alert whose deletion was cut off.
     await this.deliveries.forgetAll(account);
     return ids.length;
   }
 
-  /** Of the period that begins then, as the alert is defined now, ascending. */
+  /** The thresholds that have fired in the period that begins then, as the alert is defined now, ascending. */
   async firedOf(alert: Alert, periodStart: EpochMs): Promise<Fired[]> {
     const fields = alert.thresholds.map(({ percent }) => markField(alert, periodStart, percent));
     const marks = await this.#redis.hmget(this.#marks(alert.id), ...fields);
@@ -131,7 +131,7 @@ export class AlertStore {
   /**
    * Marks a threshold as fired and adds its delivery, both or none, unless it has fired already, or the alert is another by now.
    * @param payload the body of the webhook, for ever
-   * @returns whether it was
+   * @returns whether it was marked
    */
   async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string): Promise<boolean> {
     const { threshold, ...mark } = fired;

@@ -51,7 +51,7 @@ export interface Attempt {
   /** A status or a reason. */
   readonly outcome: string;
   readonly state: DeliveryState;
-  /** Of one that is pending: when to look whether anyone has tried again. */
+  /** When to look whether anyone has tried again, if the delivery is pending. */
   readonly dueAt: EpochMs;
 }
 
@@ -188,7 +188,7 @@ export class DeliveryStore {
     await this.#redis.eval(POSTPONE, 1, this.#pending(), until, ...ids);
   }
 
-  /** One that is not kept any more, or of an alert that is gone: nobody need look at it again. */
+  /** Removes a delivery that is not kept any more, or of an alert that is gone: nobody need look at it again. */
   async drop(id: string): Promise<void> {
     await this.#redis.eval(DROP, 2, this.#key(id), this.#pending(), id);
   }
@@ -240,7 +240,7 @@ export class DeliveryStore {
     return `${this.#prefix}:alert-deliveries-of:${account}`;
   }
 
-  /** Those of all accounts that are not done, by when somebody is to look after them. */
+  /** The key of all deliveries that are not done, by when somebody is to look after them. */
   #pending(): string {
     return `${this.#prefix}:alert-deliveries-pending`;
   }

@@ -2,7 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
-/** Of `host` or `host:port`; an IPv6 address stands in brackets. */
+/** Hosts, each as `host` or `host:port`; an IPv6 address stands in brackets. */
 export type AllowedHosts = ReadonlySet<string>;
 
 const HOST_RULE = 'must list hosts such as hooks.internal, 10.0.0.7:8443 or [::1], separated by commas';

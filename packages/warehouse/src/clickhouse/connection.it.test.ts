@@ -168,7 +168,7 @@ it('a statement under way fails when the connection is closed, at once', async (
   const failure = failureOf(select(closed, HALF_A_MINUTE));
   await select(closed, 'SELECT 1');
   await closed.close();
-  // Not at once, it would be the response.
+  // A statement that did not fail at once would have a result.
   expect(clickHouseFailureKind(await failure)).toBe('away');
 });
 

@@ -74,7 +74,7 @@ export interface Warehouse {
    */
   run(statement: Statement, rows?: string | Buffer): Promise<void>;
   /**
-   * The same connection for statements of one scope. When its signal is aborted they fail with the signal's reason, but not
+   * This connection for statements of one scope. When its signal is aborted they fail with the signal's reason, but not
    * before the server has ended them: until then they are under way.
    */
   within(scope: Scope): Warehouse;
@@ -89,7 +89,7 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
   return connection(new Hosts(options), options.observe, {});
 }
 
-/** Of statements without a result this one may have long lists as parameters; a FORMAT means nothing to it. */
+/** The kind of statement without a result that may have long lists as parameters; a FORMAT means nothing to it. */
 const INSERT_SELECT = /^\s*INSERT\s.*\sSELECT\s/s;
 
 function connection(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope): Warehouse {
@@ -155,7 +155,7 @@ export async function checkConnection(warehouse: Warehouse): Promise<void> {
 
 /**
  * Works on all shards at the same time.
- * @throws what one of them has failed with, when all have ended
+ * @throws what the work on one of them has failed with, when all have ended
  */
 export async function onEachShard<Shard, T>(
   shards: readonly Shard[],

@@ -12,7 +12,7 @@ export function failureOf(error: unknown, timeoutMs: number): unknown {
     : error;
 }
 
-/** @param code that of the system for the same failure */
+/** @param code the system's code for the same failure */
 export function noResponse(message: string, code: string, cause: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code });
 }
@@ -23,7 +23,7 @@ export function isLostConnection(error: unknown): boolean {
   return LOST_CONNECTION.has(codeOf(error));
 }
 
-/** Of the system, before a connection stands. */
+/** The system's codes for failures before a connection stands. */
 const NO_CONNECTION: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',

@@ -20,7 +20,7 @@ const SHORT_CONNECTIONS = 2;
 const OUTLASTS_CALLER_MS = 5_000;
 /** A statement that has just been sent may not be in the server's list yet, so ending it may take more than one KILL. */
 const BETWEEN_KILLS_MS = 100;
-/** Then the connection is closed: a proxy may have brought the KILL to another server, and a SELECT ends without it, too. */
+/** How long KILLs are sent until the connection is closed: a proxy may bring them to another server, and closing ends a SELECT, too. */
 const HANG_UP_MS = 3_000;
 
 const SETTINGS = {

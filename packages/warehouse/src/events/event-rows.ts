@@ -25,7 +25,7 @@ interface Pricing {
 /** A row of usage_events. */
 export type PricedEvent = UsageEvent & Pricing;
 
-/** Its fields that are names. */
+/** The fields of an event that are names. */
 export type NameField =
   | 'accountId'
   | 'workspace'
@@ -141,7 +141,7 @@ export class EventRows {
     };
   }
 
-  /** These rows as a table of its own. */
+  /** The rows of these numbers, as a table of their own. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
     for (const row of rows) {

@@ -11,7 +11,7 @@ import { EventRows, hoursBefore, Names, type PricedEvent } from './event-rows.js
 import { insertUsageEvents, prepareUsageEvents } from './usage-events.js';
 
 const NOON = Date.UTC(2025, 9, 1, 12);
-/** Of Decimal(38). */
+/** The largest number of Decimal(38). */
 const MOST = 10n ** 38n - 1n;
 /** Every part is written through to the disk, which takes long where the disk is busy. */
 const TIMEOUT_MS = 30_000;
@@ -162,7 +162,7 @@ const amounts = fc.oneof(
   fc.bigInt({ min: 0n, max: 2n ** 53n }),
 );
 const numbers = fc.oneof(fc.constantFrom(0, 1, 65_535), fc.nat(65_535));
-/** Of some hundred months. */
+/** Any event of some hundred months. */
 const anyEvent: fc.Arbitrary<PricedEvent> = fc.record({
   eventId: fc.uuid(),
   accountId: names,

@@ -6,7 +6,7 @@
 import type { PreparedInsert, Warehouse } from '../clickhouse/connection.js';
 import { EventRows, type NameField, Names, type PricedEvent, WORD, WORDS_PER_ROW } from './event-rows.js';
 
-/** Of a row in the block, about; the buffer grows where it is too low. */
+/** About the bytes of a row in the block; the buffer grows where it is too low. */
 const BYTES_PER_ROW = 90;
 
 /** Writes a column of all rows. */
@@ -61,7 +61,7 @@ function encodeUsageEvents(parts: readonly EventRows[]): Buffer {
   return out.bytes();
 }
 
-/** So many words from one on. */
+/** Writes so many words of each row, from `word` on. */
 function words(word: number, count: number): ColumnWriter {
   return (out, parts, rows) => {
     const column = new Uint32Array(rows * count);

@@ -29,7 +29,7 @@ export interface EventListLimits {
   readonly examined: number;
   /** Events with what they replaced: rows that are read to be shown. */
   readonly payloads: number;
-  /** Of their texts, in UTF-16 code units. */
+  /** The length of the texts that are shown, in UTF-16 code units. */
   readonly textLength: number;
 }
 
@@ -75,7 +75,7 @@ export type StoredPayload = z.output<typeof storedPayload>;
 
 export interface ListedEvent {
   readonly newest: StoredPayload;
-  /** Those that {@link newest} replaced and merges have not removed yet, the newest first. */
+  /** Payloads that {@link newest} replaced and merges have not removed yet, the newest first. */
   readonly replaced: readonly StoredPayload[];
 }
 
@@ -186,7 +186,7 @@ export async function readEventList(
   return { events, next: isWhole || !shown ? last : placeOf(shown) };
 }
 
-/** Those of the events whose histories could be read as well: the first ones, and at least one. */
+/** The events whose histories could be read as well: the first ones, and at least one. */
 async function withHistories(
   warehouse: Warehouse,
   accountId: string,
@@ -194,7 +194,7 @@ async function withHistories(
   limits: EventListLimits,
 ): Promise<ListedEvent[]> {
   const places = newest.map((payload) => placeOf(payload));
-  // One event has fewer than this.
+  // A single event has fewer payloads than this.
   const most = Math.max(limits.payloads, LONGEST_HISTORY + 2);
   const payloads = await warehouse.read(
     {
@@ -216,7 +216,7 @@ async function withHistories(
   const end = cut ? newest.findIndex((payload) => keyOf(payload) === keyOf(cut)) : newest.length;
   return newest.slice(0, end).map((payload) => {
     const version = BigInt(payload.version);
-    // One that arrived between the two statements is no history of the one that is shown.
+    // A payload that arrived between the two statements is no history of the one that is shown.
     const replaced = (byEvent.get(keyOf(payload)) ?? []).filter((other) => BigInt(other.version) < version);
     return { newest: payload, replaced: replaced.slice(0, LONGEST_HISTORY) };
   });

@@ -21,7 +21,7 @@ const hours = (most: number) =>
     .uniqueArray(fc.integer({ min: -30, max: 1_000 }), { maxLength: most, size: 'max' })
     .map((numbers) => numbers.sort((a, b) => a - b).map((hour) => START + hour * MS_PER_HOUR));
 const someHours = fc.oneof(hours(3), hours(60), hours(900));
-/** Of every account of the query, or each of one of two. */
+/** Dirty hours of every account of the query, or of one of two accounts each. */
 const someDirtyHours = fc.oneof(
   someHours.map((starts) => starts.map((bucket): AccountBucket => ({ bucket }))),
   fc

@@ -57,7 +57,7 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
   return segments.filter(isNotEmpty);
 }
 
-/** Those that would be read from rollup rows. */
+/** The dirty hours that would be read from rollup rows. */
 function dirtyHoursIn(segments: readonly Segment[], dirtyHours: readonly AccountBucket[]): AccountBucket[] {
   const ofRollups = segments.filter(({ source }) => source !== 'events');
   return dirtyHours.filter(({ bucket }) => ofRollups.some(({ from, to }) => bucket >= from && bucket < to));
@@ -110,7 +110,7 @@ function daysOf(hours: readonly AccountBucket[]): { readonly day: AccountBucket;
 }
 
 /**
- * The other hours of their days. These are named by their days: 24 times as many names would take longer to read than the days.
+ * The other hours of the days of dirty hours, named by their days: 24 times as many names would take longer to read than the days.
  */
 function restOfDays(hours: readonly AccountBucket[]): Segment[] {
   const days = daysOf(hours).flatMap(({ day, count }) => (count < MS_PER_DAY / MS_PER_HOUR ? [day] : []));
@@ -149,11 +149,11 @@ function within(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | un
 /** Which events a query is about: accounts, a window, and values that dimensions must and must not have. */
 export interface Selection {
   readonly accounts: Accounts;
-  /** Of any years: {@link withEvents} is the part that is read. */
+  /** A window of any years: {@link withEvents} is the part that is read. */
   readonly window: Window;
   /** For each filtered dimension its values: alternatives, at least one. */
   readonly filters: DimensionValues;
-  /** The same of values that are left out, whatever the filters say. */
+  /** For each dimension named here the values that are left out, whatever the filters say. */
   readonly excluded?: DimensionValues;
 }
 
@@ -206,7 +206,7 @@ export function eventsCondition(accounts: Accounts, span: TimeSpan, index: numbe
   return [...eventsOfSpan(accounts, span, index), 'NOT voided'];
 }
 
-/** Those that count and those that do not. */
+/** The events of a span, those that count and those that do not. */
 export function eventsOfSpan(accounts: Accounts, span: TimeSpan, index: number): string[] {
   const times = isOfWholeHours(span)
     ? bucketsCondition('event_hour', span, index)
@@ -270,7 +270,7 @@ export function withEvents({ startTime, endTime }: Window): Window {
 }
 
 /**
- * Of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
+ * The times of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
  * as the number that it is, and planning a short statement takes a tenth less.
  */
 function timeParameters(span: TimeSpan, index: number): StatementParameters {

@@ -40,7 +40,7 @@ beforeAll(async () => {
     database.warehouse,
     NAMES.flatMap((name, index) => used(name, index, 3)),
   );
-  // Its hours and days have rollup rows, and it is in no result.
+  // An account with nothing but voids: its hours and days have rollup rows, and it is in no result.
   await storeEvents(database.warehouse, [
     pricedEvent({ accountId: 'all void', timestamp: START + 3 * MS_PER_DAY, voided: true }),
   ]);
@@ -62,7 +62,7 @@ async function ask(requested: Requested) {
   return readMetrics(database.warehouse, { ...QUERY, resolution: 'daily', groupBy: [], rollups, ...requested });
 }
 
-/** Of each account alone, as one list of groups with their account. */
+/** The groups of each account queried alone, as one list of groups with their account. */
 async function each(names: readonly string[], requested: Omit<Requested, 'accounts'>) {
   const responses = await Promise.all(
     names.map(async (account) => {

@@ -26,7 +26,7 @@ import {
 /** Amounts of some buckets, each named by its index on the axis; buckets that are not named hold zero. */
 interface SparseSeries {
   readonly buckets: readonly number[];
-  /** One for each bucket named; so is usage. */
+  /** A cost for each bucket named; usages are alike. */
   readonly costs: readonly DecimalText[];
   readonly usages: readonly DecimalText[];
 }
@@ -68,7 +68,7 @@ export async function readResourceTypes(
   warehouse: Warehouse,
   selection: Selection & Pick<MetricsQuery, 'rollups'>,
 ): Promise<ResourceType[]> {
-  // Of resolutions any but hours will do: whole days may answer then.
+  // Any resolution but hours will do: whole days may answer then.
   const wanted = {
     ...selection,
     resolution: 'monthly',

@@ -1,4 +1,4 @@
-/** One golden statement for each shape. What they answer: test/oracle. */
+/** One golden statement for each shape. Their results: test/oracle. */
 import { readFileSync } from 'node:fs';
 import { TupleParam } from '@clickhouse/client';
 import { expect, it } from '@jest/globals';

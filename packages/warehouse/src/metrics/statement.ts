@@ -79,7 +79,7 @@ export interface RankedGroups {
   readonly wholeResponse: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
   /** From FROM to GROUP BY. */
   readonly from: string;
-  /** Of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
+  /** The order of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
   readonly query_params: StatementParameters;
 }
@@ -175,14 +175,14 @@ interface Entries {
 }
 
 /**
- * One segment that answers alone is read without a subquery. Events of several buckets are the exception: `sumMap` takes
+ * A segment that answers alone is read without a subquery. Events of several buckets are the exception: `sumMap` takes
  * longer for each event than adding them up by group and bucket before it (docs/decisions/0022).
  */
 function entriesOf(segments: readonly Segment[], wanted: EntriesQuery): Entries {
   const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, wanted) }));
   const [only, ...others] = parts;
   if (only && others.length === 0 && (only.segment.source !== 'events' || wanted.isOneBucket)) return only.entries;
-  // Of events there are many to a group and bucket, and of hours of days some twenty: `sumMap` takes longer for each of them.
+  // A group and bucket has many events, or some twenty hours of days: `sumMap` takes longer for each of them.
   const selects = parts.map(({ segment: { source, days }, entries }) =>
     source === 'events' || days ? sumsSelect(entries, wanted) : entriesSelect(entries, wanted),
   );
@@ -261,7 +261,7 @@ function rollupEntries(
   return { from, bucket, cost: 'rollup_cost', usage: 'rollup_usage', block: NO_BLOCK };
 }
 
-/** Of a rollup row, which says nothing about the blocks of its events. */
+/** The block of a rollup row, which says nothing about the blocks of its events. */
 const NO_BLOCK = 'toUInt64(0)';
 
 /** The smaller set of a rollup row's arrays that has all these dimensions. */

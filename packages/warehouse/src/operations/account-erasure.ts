@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
 
-/** Each is computed from those before it and from usage_events, and so must be erased after them. */
+/** Tables that are computed from those before them and from usage_events, and so must be erased after these. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'dirty_hours', 'result_pages'] as const;
 /** The tables with rows of accounts, in the order of their erasure. */
 const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
@@ -15,7 +15,7 @@ export interface AccountPartition {
   readonly shard: Warehouse;
   readonly table: AccountTable;
   readonly partition: string;
-  /** Of the account: 0 where only results about several accounts are. */
+  /** How many rows the account has: 0 where only results about several accounts are. */
   readonly rows: number;
 }
 

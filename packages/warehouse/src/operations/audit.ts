@@ -74,7 +74,7 @@ ORDER BY started`,
 }
 
 /**
- * Both sides as rows of (rollup row, part, is_truth, events, usage, cost, version, digest), a row for each group and one for the
+ * Events, like rollups, as rows of (rollup row, part, is_truth, events, usage, cost, version, digest), a row for each group and one for the
  * rollup row's version. Groups are compared through the sum of a hash of all that each holds: their order does not matter.
  */
 function truthGroups(grain: Grain, part: RollupArrays, scope: AuditScope): string {

@@ -69,7 +69,7 @@ export interface RejectionPage {
 
 const FINGERPRINT = 'sipHash64(job_id, position, payload)';
 
-/** Each has one parameter, named like the field. */
+/** The condition of each field of a filter, with one parameter that is named like the field. */
 const CONDITIONS = {
   from: "received_at >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')",
   to: "received_at < fromUnixTimestamp64Milli({to: Int64}, 'UTC')",

@@ -83,7 +83,7 @@ function scaledBy(scale: number, amount: DecimalText): bigint {
 }
 
 /**
- * One step through the scope. The server reads from the step's start and stops at its end, and no event is passed over.
+ * A step through the scope. The server reads from the step's start and stops at its end, and no event is passed over.
  * @param after the last event of the step before
  * @returns at most `limit` events that count, with their cost so far; fewer when there are no more
  */

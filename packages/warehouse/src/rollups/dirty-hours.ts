@@ -77,7 +77,7 @@ WHERE account_id = {account_id: String}`;
   await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
 }
 
-/** One row for an account, whatever the number of its hours: no two rows of an insert have the same key. */
+/** A row for each account, whatever the number of its hours: no two rows of an insert have the same key. */
 function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
   const markId = randomUUID();
   return dirty.map(({ accountId, hours }) => ({
@@ -112,7 +112,7 @@ export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
 
 /**
  * To be called when the rows of all their hours, and of these hours' days, are durable.
- * @param left of these hours, those whose rows are too large: they stay dirty, by a later mark, in the same insert
+ * @param left the hours among these whose rows are too large: they stay dirty, by a later mark, in the same insert
  */
 export async function clearMarks(
   warehouse: Warehouse,
@@ -125,16 +125,16 @@ export async function clearMarks(
   await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
 }
 
-/** Of the rows of one key: whether none of them removes it. */
+/** Whether none of the rows of one key removes the mark. */
 const IS_OPEN = 'min(sign) > 0';
 /** As numbers: seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
-/** Of several accounts: beyond so many marked hours, or so much text, a statement has hours without accounts. */
+/** The most marked hours of several accounts: beyond so many, or so much text, a statement has hours without accounts. */
 const MOST_NAMED_HOURS = 2_000;
 /** A parameter may have 128 KiB. */
 const MOST_NAMED_BYTES = 120_000;
-/** Of an hour beside its account's name, of which each byte may be escaped. */
+/** The bytes of an hour beside its account's name, of which each byte may be escaped. */
 const NAMED_HOUR_BYTES = 30;
 
 /**
@@ -174,7 +174,7 @@ const MARKED_HOUR = `arrayJoin(arrayFilter(hour -> hour >= {from: Int64} AND hou
 const hourRow = z.object({ bucket: z.number().transform((second) => second * 1000) });
 const markedHourRow = hourRow.extend({ accountId: z.string() });
 
-/** @param window of any years @param limit 0: none */
+/** @param window a window of any years @param limit 0: none */
 function dirtyHoursStatement(
   accounts: Accounts,
   { startTime, endTime }: Window,

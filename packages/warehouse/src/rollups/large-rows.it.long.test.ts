@@ -24,7 +24,7 @@ jest.setTimeout(TIMEOUT_MS);
 const DAY = Date.UTC(2025, 9, 1);
 const END = DAY + MS_PER_DAY;
 const WINDOW = { startTime: DAY, endTime: END };
-/** Each has another name: hundreds of bytes of memory for each. */
+/** Events of which each has another name: hundreds of bytes of memory for each. */
 const EVENTS = 30_000;
 const LARGE_HOUR = { accountId: 'large', bucket: DAY + 3 * MS_PER_HOUR };
 
@@ -33,7 +33,7 @@ const at = (accountId: string, hour: number, resourceUuid = '') =>
 
 const database = testDatabase('each test');
 let warehouse: Warehouse;
-/** The same database, where each statement may use little memory. */
+/** A connection to the same database, where each statement may use little memory. */
 let small: Warehouse;
 beforeEach(async () => {
   warehouse = database.warehouse;

@@ -152,7 +152,7 @@ describe('dirty hours', () => {
     expect(await dirtyHours('acme', { startTime: Date.UTC(1, 0), endTime: Date.UTC(9999, 0) })).toEqual([2, 3, 4, 5]);
   });
 
-  it('marks have answers read from the events until they are cleared, and stay cleared whatever is merged', async () => {
+  it('marks have results read from the events until they are cleared, and stay cleared whatever is merged', async () => {
     await store([1, 2, 30]);
     await store([2, 50]);
     await agrees();

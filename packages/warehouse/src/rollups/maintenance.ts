@@ -78,7 +78,7 @@ export interface SealingLimits extends StatementLimits {
 
 const SEALING_LIMITS: SealingLimits = { stepRows: 4_000_000, statementRows: 250_000, largeRows: LARGE_ROWS };
 
-/** One step: every row with from <= bucket < to was computed, and may be read, but for those that are too large. */
+/** A step of sealing: every row with from <= bucket < to was computed, and may be read, but for those that are too large. */
 export interface SealedStep {
   readonly grain: Grain;
   readonly from: EpochMs;

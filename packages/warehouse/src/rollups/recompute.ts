@@ -120,7 +120,7 @@ export async function recomputeRollups(
  */
 const MAX_NAME_BYTES = 100_000;
 const BYTES_PER_ACCOUNT_BYTE = 2;
-/** Of a row without its account id: the time, quotes, brackets and commas. */
+/** The bytes of a row without its account id: the time, quotes, brackets and commas. */
 const BYTES_PER_ROW = 30;
 
 export interface StatementLimits {
@@ -135,7 +135,7 @@ export const LARGE_ROWS = 1_000;
 
 /**
  * Recomputes rollup rows in statements of bounded size.
- * @returns those that the server's limits do not let be computed
+ * @returns the rollup rows that the server's limits do not let be computed
  */
 export async function recomputeEach(
   warehouse: Warehouse,

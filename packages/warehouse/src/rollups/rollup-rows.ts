@@ -21,7 +21,7 @@ export interface AccountBucket extends Partial<Pick<RollupKey, 'accountId'>>, Pi
 /** Some hours of one account. */
 export interface AccountHours {
   readonly accountId: string;
-  /** Their starts. */
+  /** The starts of the hours. */
   readonly hours: readonly EpochMs[];
 }
 

@@ -124,7 +124,7 @@ export function selectRollups(grain: Grain, selection: RollupSelection): Selecte
   const { from, to, first, last } = selection;
   const conditions = [
     OF_HOURS(hour),
-    // They follow from those below; ClickHouse finds rows by them, and not by a tuple's order.
+    // The bounds of accounts follow from the tuples below; ClickHouse finds rows by these bounds, and not by a tuple's order.
     OF_ACCOUNTS,
     `(account_id, ${bucket}) >= {first_rollup: ${KEY}}`,
     `(account_id, ${bucket}) <= {last_rollup: ${KEY}}`,
@@ -160,7 +160,7 @@ const sourceRows = z
 /** A rollup row and how many rows it is computed from, unmerged duplicates included. */
 type SourceRows = z.output<typeof sourceRows>;
 
-/** @returns those of the selection that have any */
+/** @returns the rollup rows of the selection that have source rows */
 export async function readSourceRows(
   warehouse: Warehouse,
   grain: Grain,

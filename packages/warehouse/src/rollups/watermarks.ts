@@ -1,7 +1,7 @@
 /**
  * Watermarks: up to which hour and day the rollups may be read. Both of a grain only rise. Source: DESIGN section 5.
  *
- * They are the same for all shards, and each shard has a copy. `sealingUntil` is on every shard before a snapshot is taken on
+ * Watermarks are the same for all shards, and each shard has a copy. `sealingUntil` is on every shard before a snapshot is taken on
  * any, and a bucket is recomputed on every shard before `sealedUntil` is on any: so whichever copy a worker or a query reads
  * will do, also while other shards are away.
  */
@@ -43,7 +43,7 @@ GROUP BY grain`,
 
 const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });
 
-/** Of the shard that is asked. A grain that was never sealed has both watermarks at 1970. */
+/** The watermarks of the shard that is asked. A grain that was never sealed has both watermarks at 1970. */
 export async function readWatermarks(warehouse: Warehouse): Promise<Watermarks> {
   const rows = await warehouse.read(READ_WATERMARKS, watermarksRow);
   const ofGrain = (grain: Grain): GrainWatermarks => {

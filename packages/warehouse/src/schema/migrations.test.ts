@@ -61,7 +61,7 @@ it.each([
   expect(() => pendingMigrations(migrations, applied, 'm')).toThrow('database m was made by another build');
 });
 
-/** Of each file, what differs from it: engines in the shard's own database, and all of what leads to it. */
+/** What differs from each file: engines in the shard's own database, and all of what leads to it. */
 async function differences(cluster: typeof SHARDS | typeof REPLICAS): Promise<string> {
   const migrations = await readMigrations(MIGRATIONS_DIRECTORY);
   return migrations

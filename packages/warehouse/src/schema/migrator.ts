@@ -81,7 +81,7 @@ type AppliedMigration = z.output<typeof historyRow>;
 export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const names = new Set<string>();
-  // One after the other: two replicas must not alter their table at the same time.
+  // One host after the other: two replicas must not alter their table at the same time.
   for (const url of hostsOf(options.url)) {
     for (const name of await migrateHost({ ...options, url }, migrations)) names.add(name);
   }
@@ -90,7 +90,7 @@ export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_
 
 async function migrateHost(options: WarehouseOptions, migrations: readonly Migration[]): Promise<string[]> {
   const { database, cluster } = options;
-  // Of a host of a cluster: the database of its tables, with the record of what has run, and that of those that lead to all shards.
+  // A host of a cluster has a database of its tables, with the record of what has run, and one of tables that lead to all shards.
   const local = createWarehouse({ ...options, database: cluster ? localDatabase(database) : database });
   const distributed = createWarehouse(options);
   try {
@@ -102,7 +102,7 @@ async function migrateHost(options: WarehouseOptions, migrations: readonly Migra
   }
 }
 
-/** One server, whose two databases are one, or a host of a cluster. */
+/** A single server, whose two databases are one, or a host of a cluster. */
 interface MigratedHost {
   readonly options: WarehouseOptions;
   readonly local: Warehouse;
@@ -242,7 +242,7 @@ export function inCluster(sql: string, database: string, cluster: Cluster): Form
   return COLUMN_CHANGE.test(sql) ? [local, { database: 'distributed', sql }] : [local];
 }
 
-/** The same engine with replicas, which are told apart by the host's macros. */
+/** The statement with the engine's form for replicas, which are told apart by the host's macros. */
 function replicated(sql: string): string {
   return sql.replace(ENGINE, (_, engine: string, columns?: string) => {
     const place = "'/clickhouse/tables/{shard}/{database}/{table}', '{replica}'";

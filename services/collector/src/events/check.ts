@@ -121,8 +121,8 @@ function inUtc(time: string): string {
 }
 
 /**
- * Of event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and in every
- * release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ * The namespace of event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and
+ * in every release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
  */
 const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 
@@ -149,9 +149,9 @@ export const resultSchema = z.object({
 });
 
 export interface CheckedEvents {
-  /** Each with its account, and with a UUID. */
+  /** Accepted events, each with its account and with a UUID. */
   readonly accepted: readonly object[];
-  /** One for each event. */
+  /** A result for each event. */
   readonly results: readonly z.output<typeof resultSchema>[];
 }
 
@@ -218,7 +218,7 @@ function foreign(account: string) {
   return { reason: 'invalid_account_id', message } as const;
 }
 
-/** Not the text of an id that no event can have: it may be of any length. */
+/** The id of an event, but not the text of an id that no event can have: it may be of any length. */
 function knownId(event: unknown): string | undefined {
   const eventId = isRecord(event) ? event['eventId'] : undefined;
   return typeof eventId === 'string' && isName(eventId) ? eventId : undefined;

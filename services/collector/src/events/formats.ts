@@ -54,7 +54,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /**
  * The events of a body, one after the other, each parsed when it is its turn: a body that is parsed whole would hold up all other requests
  * meanwhile, for seconds if its objects have a hundred thousand different names.
- * @param headers of a CloudEvent in binary mode
+ * @param headers the headers of the request, in which a CloudEvent in binary mode has its attributes
  * @returns each as a producer sends it, or an `Unreadable`; undefined for a line that is not JSON
  * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`; also while the events are read
  */

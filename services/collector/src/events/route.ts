@@ -58,7 +58,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
   const { authenticate, book, budget, clock, metrics, rates, store } = dependencies;
   const permits = new FairPermits(CHECKED_AT_ONCE);
 
-  /** One body of an account after the other, so that those of other accounts are not behind all of them. @throws ClientGone */
+  /** Works on one body of an account after the other, so that those of other accounts are not behind all of them. @throws ClientGone */
   async function inTurn<T>(principal: Principal, waiting: Reservation, work: () => Promise<T>) {
     const release = await permits.acquire(principal, waiting.signal);
     waiting.state = 'worked on';
@@ -119,7 +119,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       reservation.release();
       throw error;
     } finally {
-      // Both must be over: a client may go while its events are being written, and they are in memory until they are.
+      // Write and response must be over: a client may go while its events are being written, and they are in memory until then.
       void responded.then(() => reservation.release());
     }
   }
@@ -143,7 +143,7 @@ function parseQuery(rawQuery: string): boolean {
   return validate === 'only';
 }
 
-/** @param requestId of a request of which no event was accepted: the response is an error then */
+/** @param requestId the id of a request of which no event was accepted: the response is an error then */
 function responseBody({ accepted, results }: CheckedEvents, requestId: string | undefined) {
   return {
     ...(requestId !== undefined && errorBody(noEventAccepted(), requestId)),
@@ -159,7 +159,7 @@ export function noEventAccepted(): ApiError {
   return new ApiError(400, 'no_event_accepted', message);
 }
 
-/** Not accepted, or not known to be. */
+/** The error for events that are not accepted, or not known to be. */
 export function queueUnavailable(cause?: unknown): ApiError {
   const message =
     'Events cannot be made durable at the moment; send the same ones again shortly, with the same ids: none counts twice.';

@@ -9,7 +9,7 @@ export interface MicroBatcherOptions {
   /** Makes events durable. */
   readonly write: (events: readonly object[]) => Promise<void>;
   readonly holdMs: number;
-  /** Of one write. A request that has more alone is written alone. */
+  /** The most events of one write. A request that has more alone is written alone. */
   readonly maxEvents: number;
   readonly maxBytes: number;
 }
@@ -35,7 +35,7 @@ export class MicroBatcher {
 
   /**
    * Resolves when the events are durable.
-   * @param bytes of their text, about
+   * @param bytes the length of their text, about
    * @throws the error of the write
    */
   add(events: readonly object[], bytes: number): Promise<void> {

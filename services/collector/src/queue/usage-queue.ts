@@ -24,7 +24,7 @@ const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
-/** Of the time for a write: replicas that are late are a response, and no reason to connect again. */
+/** The share of the time for a write that replicas have: replicas that are late are a response, and no reason to connect again. */
 const WAIT_SHARE = 0.75;
 
 interface UsageQueueOptions {
@@ -50,7 +50,7 @@ export class UsageQueue {
     this.#writeMs = writeMs;
     this.#durability = new Durability({ redis, isAssumed, responseMs: writeMs });
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
-    // The same errors reject what is being written, and the connection's outage is logged where it is watched.
+    // These errors reject what is being written as well, and the connection's outage is logged where it is watched.
     this.#queue.on('error', () => undefined);
   }
 
@@ -59,7 +59,7 @@ export class UsageQueue {
     const redis = createQueueConnection(options.redisUrl);
     try {
       await connectRedis(redis, options.redisUrl);
-      // The same errors reject what is being written.
+      // These errors reject what is being written as well.
       redis.on('error', () => undefined);
       const queue = new UsageQueue(redis, options);
       await queue.#queue.waitUntilReady();
@@ -213,7 +213,7 @@ class Durability {
       const responses = answersIn(error);
       if (responses.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
       if (responses.some((message) => message.startsWith('READONLY'))) return REPLICA;
-      // It is full: what is written next fails for the same reason.
+      // Redis takes no writes: what is written next fails for the same reason.
       if (responses.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }

@@ -30,7 +30,7 @@ import { admitMember, type RouteDependencies } from '../http/member.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
 
-/** Of the list. In another order a cursor would mean another place. */
+/** The order of the list. In another order a cursor would mean another place. */
 const ORDER = 'hour, text of id';
 
 /** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
@@ -93,7 +93,7 @@ type KnownBooks = ReadonlyMap<number, PriceBook>;
 class PriceBooks {
   readonly #books = new Map<number, PriceBook>();
 
-  /** Those that the events were priced with, as far as they are registered. */
+  /** The price books that the events were priced with, as far as they are registered. */
   async of(warehouse: Warehouse, events: readonly ListedEvent[]): Promise<KnownBooks> {
     const versions = new Set(
       events.flatMap(({ newest, replaced }) => [newest, ...replaced].map(({ price_book }) => price_book)),

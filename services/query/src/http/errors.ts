@@ -57,7 +57,7 @@ function eventsKeptFrom(droppedBefore: EpochMs): string {
 }
 
 interface FullStore {
-  /** Of the result whose pages were asked for. */
+  /** How many groups the result has whose pages were asked for. */
   readonly groups: number;
   readonly most: number;
   readonly isOfCaller: boolean;
@@ -75,7 +75,7 @@ export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullS
   return tooMany('too_many_stored_groups', message, seconds);
 }
 
-/** The same for one that does not exist and one that the caller may not revoke. */
+/** The error is the same for a key that does not exist and one that the caller may not revoke. */
 export function noSuchApiKey(): ApiError {
   return notFound(
     'There is no such API key that you may revoke: one of an account that you are an admin of, or your own.',
@@ -88,7 +88,7 @@ export function tooManyApiKeys(): ApiError {
   return new ApiError(409, 'too_many_api_keys', message);
 }
 
-/** The same for one that does not exist, one of another account, and one that the caller may not know of. */
+/** The error is the same for an alert that does not exist, one of another account, and one that the caller may not know of. */
 export function noSuchAlert(): ApiError {
   return notFound('There is no such alert of this account that you may see; the list of its alerts has their ids.');
 }
@@ -175,5 +175,5 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   },
 };
 
-/** Those of every operation that needs credentials. */
+/** The errors of every operation that needs credentials. */
 export const API_ERRORS = ['BadRequest', 'Unauthorized', 'Forbidden', 'TooMany', 'Unavailable'] as const;

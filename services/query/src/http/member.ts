@@ -59,7 +59,7 @@ export async function admitCaller(
   return { admitted: await admission.admit(principal, response), caller, principal, version };
 }
 
-/** The same for a request about one account. @throws as {@link admitCaller} */
+/** The first steps of a request about one account. @throws as {@link admitCaller} */
 export async function admitMember(
   dependencies: RouteDependencies,
   request: IncomingMessage,
@@ -74,7 +74,7 @@ const jsonObject = z.record(z.string(), z.unknown());
 
 /**
  * @param body as the body parser leaves it: bytes, or nothing
- * @param example of a body, for messages
+ * @param example an example of a body, for messages
  * @throws ApiError `invalid_body` with every error
  */
 export function parseBody<Schema extends z.ZodObject>(

@@ -59,7 +59,7 @@ export class CursorCodec {
     if (!text || !signature || !timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(text)))) {
       throw invalidCursor();
     }
-    // It is one of ours, but may be of another release, whose content had another shape.
+    // The cursor is one of ours, but may be of another release, whose content had another shape.
     const content = payload.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
     if (!content.success || content.data.binding !== digest(binding)) throw invalidCursor();
     if (this.#clock().getTime() - content.data.issuedAt > LIFETIME_MS) throw cursorExpired();

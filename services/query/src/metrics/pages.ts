@@ -126,7 +126,7 @@ export async function nextPage(
 }
 
 /**
- * The same query with the same result is stored once, for everybody who asks for its pages: a UUID of version 8 (RFC 9562, section 5.8).
+ * The id under which the same query with the same result is stored once, for everybody: a UUID of version 8 (RFC 9562, section 5.8).
  */
 function resultIdOf(query: string, digest: string): string {
   const bytes = createHash('sha256')
@@ -190,7 +190,7 @@ export class StoredGroups {
   readonly #account: RateLimiterAbstract;
   readonly #caller: RateLimiterAbstract;
 
-  /** @param most of an account in a window */
+  /** @param most the most stored groups of an account in a window */
   constructor(redis: Redis, prefix: string, most: number) {
     const limiter = (name: string, points: number) => {
       const window = { points, duration: WINDOW_SECONDS, keyPrefix: `${prefix}:stored-groups:${name}` };

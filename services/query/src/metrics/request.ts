@@ -46,7 +46,7 @@ const RULES = {
 } as const satisfies Omit<ParameterRules, 'names'>;
 
 /**
- * @param schemas of the parameters: of a query about one account, or about several
+ * @param schemas the schemas of the parameters: for a query about one account, or about several
  * @returns with a limit whose groups stay within it
  * @throws ApiError `invalid_parameter` with every error
  */

@@ -60,7 +60,7 @@ export class ResponseCache {
   readonly #now: () => number;
 
   /**
-   * @param maxBytes of memory; 0: nothing is kept
+   * @param maxBytes the most bytes of memory; 0: nothing is kept
    * @param now milliseconds of a clock that never goes back
    */
   constructor(
@@ -138,7 +138,7 @@ export class ResponseCache {
 
   #keep(key: string, entry: Entry): void {
     const known = this.#entries?.peek(key);
-    // One that began later may have been computed sooner.
+    // A response whose computation began later may have been computed sooner.
     if (!this.#entries || (known && known.startedAt > entry.startedAt)) return;
     const size = sizeOf(entry, key);
     if (size > this.#most) return;

@@ -2,7 +2,7 @@
  * The response of GET …/metrics as JSON: which fields it has, and a series over the whole window for each group.
  * Source: the API specification, section "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  *
- * Its numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write
+ * The numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write
  * them, but not the ready text of a whole series: eight times slower (docs/decisions/0002).
  */
 import {
@@ -50,7 +50,7 @@ function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJ
   };
 }
 
-/** The same for every group of a response. */
+/** What is the same for every group of a response. */
 interface Axis {
   /** How the entry of each bucket begins, up to its cost. */
   readonly starts: readonly string[];

@@ -18,7 +18,7 @@ const KEY_ID = '3bd5a0f1c2e49b687d05aa31';
 const KEY = { id: KEY_ID, account: 'acme', role: 'member', createdAt, expiresAt: '2026-11-15T00:00:00.000Z' };
 const CLIENT_ID = 'client_1f9a3c0b5d7e24680a';
 
-/** Of every operation here. */
+/** What every operation here has. */
 const shared = { tag: 'Access', otherParameters: [IGNORED_WORKSPACE], errors: [...API_ERRORS, 'NotFound'] } as const;
 const KEYS = '/v0/service_accounts/{clientId}/api_keys';
 

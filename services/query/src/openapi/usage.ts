@@ -102,10 +102,10 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
   },
 };
 
-/** Of every operation here. */
+/** What every operation here has. */
 const shared = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as const;
 
-/** Of every response with metrics, about one account or several. */
+/** What every response with metrics has, about one account or several. */
 const METRICS_RESPONSE = {
   otherParameters: [IF_NONE_MATCH, CACHE_CONTROL],
   success: {
