@@ -44,7 +44,7 @@ const FILTERS: AlertFilters = { billingDimension: ['sandbox_compute_runtime_gbs'
 const SETTLED_WITHIN_MS = 180_000;
 const ACCOUNTS = 8;
 const THRESHOLDS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-/** Of each account: together the amount of its alert. */
+/** Events of each account: together the amount of its alert. */
 const EVENTS = 20;
 
 export async function playAlerts(run: Run, inject: AlertInjection): Promise<Found> {

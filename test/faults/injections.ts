@@ -195,7 +195,7 @@ export const diskFull: Injection = async ({ fixture, random, brief, signal, comp
 
 const SKEWED_CLOCK = fileURLToPath(new URL('../../test/faults/skewed-clock.mjs', import.meta.url));
 
-/** Of workers and API; those of ClickHouse and Redis are right. */
+/** The clocks of workers and API are off; those of ClickHouse and Redis are right. */
 export const clocksOff: Injection = async ({ fixture, workers, random, brief, signal, complain }) => {
   const offBy = (days: number): ServiceEnvironment => ({
     NODE_OPTIONS: `--import=${SKEWED_CLOCK}`,
@@ -224,7 +224,7 @@ export const everythingTerminated: Injection = async ({ fixture, workers, random
   await Promise.all([workers.start(2), fixture.startQuery()]);
 };
 
-/** Of things that do not need each other: one must not be in the way of recovering from the other. */
+/** Injects pairs of things that do not need each other: one must not be in the way of recovering from the other. */
 export function together(pairs: readonly (readonly [Injection, Injection])[]): Injection {
   return async (run) => {
     const ended = await Promise.allSettled(run.random.pick(pairs).map((inject) => inject(run)));

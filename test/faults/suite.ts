@@ -8,7 +8,7 @@ const RUN_WITHIN_MS = 15 * 60_000;
 /** What every run has. */
 export interface Run {
   readonly fixture: Fixture;
-  /** Of its accounts: no other run on its servers has it. */
+  /** The beginning of the names of its accounts: no other run on its servers has it. */
   readonly name: string;
   readonly random: SeededRandom;
   /** The short form: fewer events, and a fault lasts seconds, where the long form takes up to a minute. */

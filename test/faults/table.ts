@@ -71,7 +71,7 @@ const PLAYS = {
 
 type Row = readonly [name: keyof typeof PLAYS | '', victim: string, how: string, doing: string, also?: string];
 
-/** Those without a name have tests of their own, as others have for what a run does not look at. */
+/** Rows without a name have tests of their own, as others have for what a run does not look at. */
 export const TABLE: readonly Row[] = [
   ['worker-killed', 'the only worker', 'kill', 'taking, inserting, marking, acknowledging'],
   ['worker-of-two-killed', 'one of two workers, or both', 'kill', 'taking, inserting, marking, acknowledging'],

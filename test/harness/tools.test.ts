@@ -1,6 +1,7 @@
 /** The tools of the tests themselves: what would let a failure pass unseen. */
 import { describe, expect, it } from '@jest/globals';
-import { eventsOfJob, parseUsageEvent, type UsageEvent, type UsageEventInput } from '@meterline/catalog';
+import { parseUsageEvent, type UsageEvent, type UsageEventInput } from '@meterline/catalog';
+import { eventsOfJob } from '@meterline/service';
 import { atMost, figure, formatReport, median, percentile } from '../bench/figure.js';
 import { differentEvents, eventByEvent } from '../faults/compare.js';
 import { buildStream, SeededRandom, streamWindow } from '../faults/stream.js';

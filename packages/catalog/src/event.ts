@@ -3,15 +3,8 @@
  * them: zod is 94 kB of a bundle, these are 2, and take a third of its time (decision 0025).
  */
 
-import { type EpochMs, formatTimestamp, parseTimestamp } from './calendar.js';
-import {
-  type DecimalDigits,
-  decimalOfNumber,
-  formatScaled,
-  parseDecimalText,
-  toScaled,
-  USAGE_SCALE,
-} from './decimal.js';
+import { type EpochMs, parseTimestamp } from './calendar.js';
+import { type DecimalDigits, decimalOfNumber, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
@@ -143,23 +136,6 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
     return rejected('timestamp_in_future', 'timestamp must not be more than 10 minutes in the future');
   }
   return undefined;
-}
-
-/** The event as a producer sends it; parseUsageEvent reads it back as the same event. */
-export function toUsageEventInput(event: UsageEvent): UsageEventInput {
-  return {
-    eventId: event.eventId,
-    accountId: event.accountId,
-    workspace: event.workspace,
-    resourceType: event.resourceType,
-    resourceName: event.resourceName,
-    ...(event.resourceUuid !== '' && { resourceUuid: event.resourceUuid }),
-    billingDimension: event.billingDimension,
-    usage: formatScaled(event.usage, USAGE_SCALE),
-    timestamp: formatTimestamp(event.timestamp),
-    revision: event.revision,
-    void: event.voided,
-  };
 }
 
 /** How much of a dimension was used, scaled by 10^9: rounded half-even to nine decimals; a whole number where events are counted. */

@@ -1,35 +1,8 @@
-/** The queue between runtimes and the ingest worker, what a job on it may hold, and how large it may be. Source: DESIGN section 3. */
-import { type Checked, type Rejection, rejected } from './rejection.js';
-
+/** The queue between runtimes and the ingest worker, and how large a job on it may be. Source: DESIGN section 3. */
 export const QUEUE_NAME = 'usage-events';
 /** BullMQ's own default. */
 export const QUEUE_PREFIX = 'bull';
 export const MAX_EVENTS_PER_JOB = 5_000;
-
-/**
- * The events of a job, still unchecked: its data is one event, or `{ "events": [ … ] }` with 1 to 5,000.
- * A job that is neither is rejected whole.
- */
-export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    return rejected('job_not_an_object', 'the data of a job must be one event or { "events": [ … ] }');
-  }
-  if (!('events' in data)) return { ok: true, value: [data] };
-  const { events, ...others } = data;
-  const strays = Object.keys(others);
-  if (strays.length > 0) {
-    return rejected('job_invalid', `beside "events" a job holds no other field, but this one has ${strays.join(', ')}`);
-  }
-  if (!Array.isArray(events)) return rejected('job_invalid', 'the field "events" of a job must be an array of events');
-  if (events.length === 0) return rejected('job_empty', `a job must hold 1 to ${MAX_EVENTS_PER_JOB} events`);
-  if (events.length > MAX_EVENTS_PER_JOB) {
-    return rejected(
-      'job_too_large',
-      `a job may hold at most ${MAX_EVENTS_PER_JOB} events, this one has ${events.length}; split it`,
-    );
-  }
-  return { ok: true, value: events };
-}
 
 /**
  * The most bytes of a job's data in UTF-8, checked before it is parsed: 60 MB of `{},` would fill gigabytes of memory. There is
@@ -38,55 +11,3 @@ export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
 export const MAX_JOB_BYTES = 24 * 1024 * 1024;
 /** Fields, elements, objects and arrays. An event has at most 11 fields, so a job of 5,000 has 65,000 of these. */
 export const MAX_JOB_VALUES = 250_000;
-
-/** Why a job of this size is rejected; undefined when it is not. */
-export function tooManyBytes(bytes: number): Rejection | undefined {
-  if (bytes <= MAX_JOB_BYTES) return undefined;
-  return rejected(
-    'job_oversized',
-    `the data of a job may have at most ${MAX_JOB_BYTES} bytes, this one has ${bytes}; split it`,
-  );
-}
-
-/** Why a job with so many values in its JSON text is rejected, if it is. Counting takes a fraction of the time of parsing. */
-export function tooManyValues(text: string): Rejection | undefined {
-  if (text.length <= MAX_JOB_VALUES || countValues(text, MAX_JOB_VALUES) <= MAX_JOB_VALUES) return undefined;
-  return rejected(
-    'job_oversized',
-    `the data of a job may have at most ${MAX_JOB_VALUES} values in all, this one has more; a job holds 1 to ${MAX_EVENTS_PER_JOB} events`,
-  );
-}
-
-const QUOTE = '"'.charCodeAt(0);
-const COMMA = ','.charCodeAt(0);
-const BRACKET = '['.charCodeAt(0);
-const BRACE = '{'.charCodeAt(0);
-const BACKSLASH = '\\'.charCodeAt(0);
-
-/**
- * Each value but the first comes after a comma, or opens an object or array, outside all strings.
- * @returns how many, at most one more than the limit
- */
-export function countValues(text: string, limit: number): number {
-  let values = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charCodeAt(at);
-    if (character === QUOTE) at = endOfString(text, at);
-    else if (character === COMMA || character === BRACE || character === BRACKET) values += 1;
-    if (values > limit) break;
-  }
-  return values;
-}
-
-/** @returns the place of the quote that ends the string, or the text's length where there is none */
-export function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end === -1 ? text.length : end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
-}

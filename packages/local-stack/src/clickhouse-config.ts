@@ -13,7 +13,7 @@ const ROLES_FILE = fileURLToPath(new URL('../../../clickhouse/users.xml', import
 /** Who started the stack, and so may do everything. */
 export const OWNER = 'meterline';
 
-/** Of the owner and the users of clickhouse/users.xml, one for each kind of process; of letters and digits. */
+/** Passwords of letters and digits: of the owner, and of the users of clickhouse/users.xml, one for each kind of process. */
 export type Passwords = ReturnType<typeof passwordsFrom>;
 
 export function passwordsFrom(secret: string) {
@@ -42,7 +42,7 @@ export interface Shard {
   readonly tcpPorts: readonly number[];
 }
 
-/** Those that only this machine's own programs send; a page that a foreign name leads to this address sends that name. */
+/** The Host headers that this machine's own programs send; a page that a foreign name leads to this address sends that name. */
 const OWN_HOST = String.raw`regex:(127\.0\.0\.1|localhost)(:[0-9]+)?`;
 
 /** In the form of ClickHouse's errors, so that clients recognise its code. */

@@ -29,7 +29,7 @@ export interface RunningClickHouse extends RunningServer {
   /** May do everything. */
   readonly user: typeof OWNER;
   readonly password: string;
-  /** Of all users; the same at every start in a data directory. */
+  /** The passwords of all users; the same at every start in a data directory. */
   readonly passwords: Passwords;
 }
 

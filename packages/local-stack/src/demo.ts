@@ -183,7 +183,7 @@ export async function readDemoState(file: string, databaseId: string, now: Epoch
 
 export interface DemoOptions {
   readonly collectorUrl: string;
-  /** Of the account, with the role emitter. */
+  /** A key of the account, with the role emitter. */
   readonly emitterKey: string;
   readonly account: string;
   /** Where the events then wait: the address of Redis is that of a user who may see the queue. */

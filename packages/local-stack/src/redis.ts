@@ -43,7 +43,7 @@ export interface RedisOptions {
   readonly dataDir: DataDirectory;
   /** Default: any free one. */
   readonly port?: number | undefined;
-  /** Of the queues that users may use. Default: any. */
+  /** The prefix of the queues that users may use. Default: any. */
   readonly queuePrefix?: string | undefined;
   /** Called with one line before a step that takes long, such as installing Redis. */
   readonly say?: ((line: string) => void) | undefined;

@@ -13,7 +13,7 @@ const STOP_TIMEOUT_MS = 15_000;
 const POLL_MS = 25;
 const PROBE_TIMEOUT_MS = 5_000;
 const TAIL_LINES = 12;
-/** Of a log; what is longer at a start becomes `<name>.log.1`. */
+/** A log that is longer at a start becomes `<name>.log.1`. */
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
 /** How our services begin a line that says why they do not start. */
 const OWN_WORDS = /^meterline-[a-z]+: /;

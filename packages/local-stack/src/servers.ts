@@ -18,7 +18,7 @@ export interface ServersOptions {
   readonly redis?: boolean | undefined;
   /** The one that the users of clickhouse/users.xml may use. Default: meterline. */
   readonly database?: string | undefined;
-  /** Of the queues that users of Redis may use. Default: any. */
+  /** The prefix of the queues that users of Redis may use. Default: any. */
   readonly queuePrefix?: string | undefined;
   /** Called with one line before a step that takes long, such as installing Redis. */
   readonly say?: ((line: string) => void) | undefined;

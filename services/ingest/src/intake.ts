@@ -3,7 +3,7 @@ import {
   type Checked,
   costOf,
   type EpochMs,
-  eventsOfJob,
+  formatScaled,
   formatTimestamp,
   type PriceBook,
   parseJson,
@@ -11,10 +11,11 @@ import {
   payloadOf,
   payloadReference,
   type Rejection,
-  tooManyBytes,
-  tooManyValues,
-  toUsageEventInput,
+  USAGE_SCALE,
+  type UsageEvent,
+  type UsageEventInput,
 } from '@meterline/catalog';
+import { eventsOfJob, tooManyBytes, tooManyValues } from '@meterline/service';
 import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
 import type { SpanContext } from '@opentelemetry/api';
 
@@ -144,6 +145,23 @@ export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Re
     const input = toUsageEventInput(rows.eventOf(row));
     return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);
   });
+}
+
+/** The event as a producer sends it; parseUsageEvent reads it back as the same event. */
+function toUsageEventInput(event: UsageEvent): UsageEventInput {
+  return {
+    eventId: event.eventId,
+    accountId: event.accountId,
+    workspace: event.workspace,
+    resourceType: event.resourceType,
+    resourceName: event.resourceName,
+    ...(event.resourceUuid !== '' && { resourceUuid: event.resourceUuid }),
+    billingDimension: event.billingDimension,
+    usage: formatScaled(event.usage, USAGE_SCALE),
+    timestamp: formatTimestamp(event.timestamp),
+    revision: event.revision,
+    void: event.voided,
+  };
 }
 
 const LONGEST_TEXT = 2_000;

@@ -1,13 +1,6 @@
-/** The bodies of requests about alerts. Rules between members are checked in {@link alertProblems}. */
+/** The bodies of requests about alerts. */
 import * as z from 'zod';
-import {
-  ALERT_MEASURES,
-  ALERT_PERIODS,
-  type AlertMeasure,
-  DEFAULT_THRESHOLDS,
-  MAX_THRESHOLD,
-  MAX_THRESHOLDS,
-} from '../alert.js';
+import { ALERT_MEASURES, ALERT_PERIODS, DEFAULT_THRESHOLDS, MAX_THRESHOLD, MAX_THRESHOLDS } from '../alert.js';
 import { decimalText, formatScaled, parseDecimalText, toScaled } from '../decimal.js';
 import { nameText, oneOf, VALUE_FILTERS } from './parameters.js';
 import { MAX_FILTER_VALUES } from './request.js';
@@ -99,24 +92,3 @@ export const alertChangeSchema = z.strictObject({
     .meta({ description: 'Makes a new secret, which the response has. The last nine sign too for 24 hours.' }),
 });
 export type AlertChange = z.input<typeof alertChangeSchema>;
-
-/** What no member alone shows, by member. */
-export function alertProblems({
-  measure,
-  filters,
-}: {
-  readonly measure: AlertMeasure;
-  readonly filters: AlertFilters;
-}) {
-  const problems: { parameter: string; message: string }[] = [];
-  const count = Object.values(filters).reduce((sum, list) => sum + (list?.length ?? 0), 0);
-  if (count > MAX_FILTER_VALUES) {
-    problems.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values together.` });
-  }
-  if (measure === 'usage' && filters.billingDimension?.length !== 1) {
-    const message =
-      'filters.billingDimension must have exactly one value where measure is usage: each dimension has a unit.';
-    problems.push({ parameter: 'filters.billingDimension', message });
-  }
-  return problems;
-}

@@ -1,6 +1,5 @@
 /** From a rejection's payload to what goes into the queue again, with fields changed on request. Pure. */
 import {
-  countValues,
   decimalOfNumber,
   isJobRejection,
   MAX_EVENTS_PER_JOB,
@@ -12,6 +11,7 @@ import {
   toScaled,
   USAGE_SCALE,
 } from '@meterline/catalog';
+import { countValues } from '@meterline/service';
 import type { OpenRejection } from '@meterline/warehouse';
 
 export type Resendable =

@@ -129,7 +129,7 @@ export async function startStack(session: Session, options: StackOptions) {
   return { addresses, metricsUrls: adminPorts.map((adminPort) => `${urlAt(adminPort)}/metrics`) };
 }
 
-/** Those whose addresses the environment does not give. */
+/** Starts the servers whose addresses the environment does not give. */
 async function startOwnServers(
   session: Session,
   dataDir: DataDirectory,
@@ -156,7 +156,7 @@ export function clickHouseLogins(env: Env, servers: Pick<Servers, 'shards' | 'cl
   });
 }
 
-/** Of several hosts, on the first: it has another on each. */
+/** The id of the database, with several hosts on the first: it has another on each. */
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   const warehouse = createWarehouse({ ...options, url: hostsOf(options.url)[0] ?? options.url });
   try {

@@ -261,7 +261,7 @@ it('npm start goes on from a copy of a data directory, and ends when npm is told
   expect(await groupsSaidBy(await said(shell, 'Ctrl-C stops everything'))).toMatchObject([MY_AGENT]);
   const addresses = await readAddresses(directory);
   shell.kill('SIGTERM');
-  // Of the stack too, which has inherited its output.
+  // The output of the stack too, which has inherited it.
   await once(shell, 'close');
   expect(await portsFree(addresses)).toBe(true);
   expect(await readdir(directory)).not.toContain('local.json');

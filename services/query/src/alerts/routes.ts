@@ -13,10 +13,12 @@ import {
 } from '@meterline/api';
 import {
   ALERT_LIST_PARAMETERS,
+  type AlertFilters,
+  type AlertMeasure,
   alertChangeSchema,
-  alertProblems,
   DELIVERY_LIST_PARAMETERS,
   decimalText,
+  MAX_FILTER_VALUES,
   newAlertSchema,
 } from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
@@ -206,4 +208,19 @@ function deliveryEntry({ account, alertId, resends, seenBy, payload, ...delivery
 
 function send(response: Response, value: ExactJson): void {
   response.type('json').send(writeJson(value));
+}
+
+/** What no member alone shows, by member. */
+function alertProblems({ measure, filters }: { readonly measure: AlertMeasure; readonly filters: AlertFilters }) {
+  const problems: { parameter: string; message: string }[] = [];
+  const count = Object.values(filters).reduce((sum, list) => sum + (list?.length ?? 0), 0);
+  if (count > MAX_FILTER_VALUES) {
+    problems.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values together.` });
+  }
+  if (measure === 'usage' && filters.billingDimension?.length !== 1) {
+    const message =
+      'filters.billingDimension must have exactly one value where measure is usage: each dimension has a unit.';
+    problems.push({ parameter: 'filters.billingDimension', message });
+  }
+  return problems;
 }

@@ -1,13 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  eventsOfJob,
-  MAX_JOB_BYTES,
-  MAX_JOB_VALUES,
-  QUEUE_NAME,
-  QUEUE_PREFIX,
-  tooManyBytes,
-  tooManyValues,
-} from './queue.js';
+import { MAX_JOB_BYTES, MAX_JOB_VALUES, QUEUE_NAME, QUEUE_PREFIX } from '@meterline/catalog';
+import { eventsOfJob, tooManyBytes, tooManyValues } from './job.js';
 
 describe('a job on the queue', () => {
   it('a job lies in usage-events, under the prefix of BullMQ', () => {
