@@ -1,6 +1,6 @@
 /** The cost explorer's breakdown, table, usage, periods and downloads in a browser. */
 import { expect, it } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { BOXES, FORMULA } from './acme.js';
 import {
   barAt,
@@ -158,6 +158,23 @@ it('the table has pages, over all pages of the API', async () => {
   await page.reload();
   await page.getByText('126–134 of 134 groups').waitFor();
   await showView(page, 'account=acme&group=resource_name&page=999');
+  await page.getByText('126–134 of 134 groups').waitFor();
+});
+
+it('the table is read again by itself when its pages have expired, and by hand when that goes on', async () => {
+  const { page } = await explorer().visit({ view: 'account=acme&group=resource_name' });
+  await tableRows(page);
+  const further = /[?&]cursor=/;
+  const json = { code: 400, error: 'cursor_expired', message: 'The cursor has expired.', requestId: 'request-7' };
+  const expire = (route: Route) => route.fulfill({ status: 400, json });
+  await page.route(further, expire, { times: 2 });
+  await showView(page, 'account=acme&group=resource_name&page=6');
+  await page.getByText('126–134 of 134 groups').waitFor();
+  await page.route(further, expire);
+  await showView(page, 'account=acme&group=resource_name,workspace&page=6');
+  await page.getByText('This list is too old to continue').waitFor();
+  await page.unroute(further);
+  await press(page, 'Try again');
   await page.getByText('126–134 of 134 groups').waitFor();
 });
 

@@ -43,6 +43,7 @@ import {
   accountPath,
   apiKeysPath,
   type MeterlineClientOptions,
+  MOST_RESTARTS,
   metricsPath,
   queryString,
   type RequestOptions,
@@ -67,9 +68,6 @@ export interface NewApiKey {
   /** In the future; default: never. */
   readonly expiresAt?: Instant | undefined;
 }
-
-/** A result that changes faster than it can be read is not read again for ever. */
-const MOST_RESTARTS = 2;
 
 /**
  * The query API. Money and usage are exact decimals as text; `amount` calculates with them, `formatUsd` and `formatUsage`

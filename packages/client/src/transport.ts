@@ -199,6 +199,9 @@ function waitAfter(
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 
+/** How often a result is read again that changes while its pages are read. */
+export const MOST_RESTARTS = 2;
+
 /** The longest wait between two attempts; if the service asks for more, the call fails. */
 export const LONGEST_WAIT_MS = 30_000;
 

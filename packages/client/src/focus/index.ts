@@ -14,7 +14,7 @@ import {
 } from '@meterline/catalog';
 import type { MeterlineClient } from '../client.js';
 import { MeterlineError } from '../responses.js';
-import type { RequestOptions } from '../transport.js';
+import { MOST_RESTARTS, type RequestOptions } from '../transport.js';
 import type { FocusCharge } from './charges.js';
 import {
   ADMIN_GROUPS,
@@ -64,8 +64,6 @@ export const DEFAULT_PROVIDER = 'Meterline';
 
 /** The API's longest window of hours. */
 const HOURLY_WINDOW_MS = 7 * MS_PER_DAY;
-/** A month that changes faster than it can be read is not read again for ever. */
-const MOST_ATTEMPTS = 3;
 
 /** The sums of what was written, or of what the API says. */
 interface Totals {
@@ -104,7 +102,7 @@ export async function exportFocus<Sink extends FocusSink>(
       return { sink, ...(await writeMonth(client, setting, groupBy, sink, options)) };
     } catch (error) {
       if (!hasChanged(error)) throw error;
-      if (attempt < MOST_ATTEMPTS) continue;
+      if (attempt <= MOST_RESTARTS) continue;
       const name = formatTimestamp(startTime).slice(0, 7);
       throw new FocusChanged(`${name} kept changing while it was read; try again when fewer events arrive`, {
         cause: error,

@@ -1,7 +1,7 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
 import { counted, grouped } from '@meterline/catalog';
-import { ALL_ACCOUNTS } from '@meterline/client';
-import { useState } from 'react';
+import { ALL_ACCOUNTS, MOST_RESTARTS } from '@meterline/client';
+import { useCallback, useEffect, useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { localized } from '../breakdown/texts.js';
 import { Control } from '../controls/controls.js';
@@ -24,17 +24,28 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
   const { account, role, view, first, rows, isReading, needsAll, further, query, previousQuery } = shown;
   const [explained, setExplained] = useState<Explained>();
   const session = useSession();
-  const readAgain = () => {
+  const { refetch: readFirst } = shown.result;
+  const { refetch: readFurther } = further;
+  const readAgain = useCallback(async () => {
     // The service's memory may have the cursor that is too old.
     session.maxAgeSeconds = 0;
-    return shown.result.refetch();
-  };
+    await readFirst();
+    await readFurther();
+  }, [session, readFirst, readFurther]);
+  const [restarts, setRestarts] = useState(0);
+  const restarting = isCursorGone(further.error) && restarts < MOST_RESTARTS;
+  useEffect(() => {
+    if (!restarting) return;
+    void readAgain();
+    return () => setRestarts((before) => before + 1);
+  }, [restarting, readAgain]);
+  const isBusy = restarting || (isReading && !further.error);
   const explain = ({ labels, cost, entry }: Row) =>
     setExplained({ name: labels.join(', '), cost, query: rowEventsQuery(query, shown.shownView, entry) });
   const search = view.search.trim();
   const read = localized(grouped(String((first?.data.length ?? 0) + further.entries.length)));
   return (
-    <section className="card" aria-label="Groups" aria-busy={shown.isStale || !first || isReading}>
+    <section className="card" aria-label="Groups" aria-busy={shown.isStale || !first || isBusy}>
       <header className="card-header">
         <h2>Groups</h2>
         <div className="card-tools">
@@ -50,7 +61,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
           <ExportMenu {...{ account, view, query, previousQuery }} now={shown.asOf} />
         </div>
       </header>
-      {!first || (isReading && !further.error) ? (
+      {!first || isBusy ? (
         <>
           {first && needsAll && (
             <p className="progress" role="status">
@@ -65,7 +76,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
             <ProblemPanel
               error={further.error}
               account={account}
-              onRetry={() => void (isCursorGone(further.error) ? readAgain() : further.refetch())}
+              onRetry={() => void (isCursorGone(further.error) ? readAgain() : readFurther())}
             />
           )}
           {needsAll && further.hasMore && (
