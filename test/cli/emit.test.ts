@@ -90,7 +90,7 @@ it('--check takes what the collector completes: an event without an account, who
 });
 
 it('a file that is not there is named', async () => {
-  const stderr = 'meterline: cannot read none.jsonl: there is no such file\n';
+  const stderr = 'meterline: cannot read none.jsonl: no such file or directory\n';
   expect(await runCommand(['emit', 'none.jsonl', '--check'])).toEqual({ code: 1, stdout: '', stderr });
 });
 

@@ -179,18 +179,6 @@ describe('JSON and CSV', () => {
     ]);
   });
 
-  it('filters are sent to the API', async () => {
-    const filters = [
-      '--filter',
-      'resourceName!=tape',
-      '--resource-name',
-      'box',
-      '--filter',
-      'withoutResourceUuid!=true',
-    ];
-    expect((await run([...MONTH, ...filters, '--json'], initech)).stdout).toContain('"summary":{"totalCost":45}');
-  });
-
   it.each<[string, 'acme' | 'initech', string[], string[]]>([
     [
       'names that are no formulas and amounts that are exact',

@@ -33,11 +33,10 @@ export async function runCommand(args: readonly string[], options: MeterlineOpti
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
   const printed = follow({ stdin, stdout, stderr, interrupt: () => interruption.abort() }, options);
-  const { context, close } = createContext({ stdin, stdout, stderr }, variables(options));
+  const context = createContext({ stdin, stdout, stderr }, variables(options));
   // The process' own signals are the test run's.
   const own = { ...context, interruption: () => interruption.signal };
   const code = await runProgram(args, { stdout, stderr }, () => own);
-  await close();
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
   return { code, ...printed };
 }

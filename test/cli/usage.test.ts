@@ -132,7 +132,7 @@ it.each([
 });
 
 it.each([
-  [['--book', 'none.json'], {}, 'cannot read none.json: there is no such file'],
+  [['--book', 'none.json'], {}, 'cannot read none.json: no such file or directory'],
   [[], { PRICE_BOOK: 'package.json' }, 'package.json (from PRICE_BOOK) cannot be used: '],
 ])('a price book of %j and %j, which cannot be used, is named', async (args, env, reason) => {
   const run = await runCommand(['dimensions', ...args], { env });

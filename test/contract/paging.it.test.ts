@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import {
   allPages,
@@ -152,27 +151,4 @@ it('a cursor is rejected without groupBy, in another account, and from the same 
   ];
   expect(await rejection(cursor, BY_NAME, member)).toBe('invalid_cursor');
   expect(await rejection(cursor, BY_NAME, globex, 'globex')).toBe('invalid_cursor');
-});
-
-it('a cursor is rejected when it was made up or changed, and when it comes from a service with another secret', async () => {
-  const { keys, warehouse } = api.dependencies;
-  const other = await startApi({ keys, warehouse, cursorSecret: 'another secret, which is also long enough' });
-  const foreign = await readMetrics(other, 'acme', key, { ...BY_NAME, limit: '10' });
-  await other.stop();
-  const cursor = await firstCursor();
-  const [payload = '', signature = ''] = cursor.split('.');
-  const content = Buffer.from(payload, 'base64url').toString();
-  const moved = Buffer.from(content.replace('"after":10', '"after":100')).toString('base64url');
-  const selfSigned = createHmac('sha256', 'guess').update(moved).digest('base64url');
-  const forgeries = [`${moved}.${signature}`, `${moved}.${selfSigned}`, `${payload}.`, `.${signature}`, payload];
-  for (const forgery of [
-    ...forgeries,
-    `${cursor}=`,
-    ` ${cursor}`,
-    `${cursor}.${signature}`,
-    '{}',
-    foreign.meta.nextCursor,
-  ]) {
-    expect(await rejection(forgery)).toBe('invalid_cursor');
-  }
 });

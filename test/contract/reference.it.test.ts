@@ -8,7 +8,7 @@ import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { z } from 'zod';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
-import { bearer, NOW, startApi, type TestApi } from '../harness/api.js';
+import { bearer, NOW, PAGE_POLICY, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { examplesOf, operationsOf } from './document-examples.js';
 
@@ -81,29 +81,12 @@ it('the document marks what the platform’s API does not have', () => {
     ...(operation['x-extension'] ? [operation.operationId] : []),
     ...operation.parameters.flatMap((parameter) => (parameter['x-extension'] ? [parameter.name] : [])),
   ]);
-  expect([...new Set(extensions)]).toEqual([
-    'withoutResourceUuid',
-    'excludeWorkspace',
-    'excludeResourceType',
-    'excludeResourceName',
-    'excludeResourceUuid',
-    'excludeBillingDimension',
-    'excludeWithoutResourceUuid',
-    'getMetrics',
-    'account',
-    'excludeAccount',
-    'listEvents',
-    'includeVoided',
-    'listBillingDimensions',
-    'listAlerts',
-    'createAlert',
-    'getAlert',
-    'changeAlert',
-    'deleteAlert',
-    'testAlert',
-    'listDeliveries',
-    'redeliver',
-  ]);
+  expect([...new Set(extensions)].join(' ')).toBe(
+    'withoutResourceUuid excludeWorkspace excludeResourceType excludeResourceName excludeResourceUuid ' +
+      'excludeBillingDimension excludeWithoutResourceUuid getMetrics account excludeAccount listEvents ' +
+      'includeVoided listBillingDimensions listAlerts createAlert getAlert changeAlert deleteAlert testAlert ' +
+      'listDeliveries redeliver',
+  );
 });
 
 it('the document describes every route of the API, and no other', () => {
@@ -162,10 +145,7 @@ describe('the examples', () => {
 it('the page and all that it loads come from this service, under a policy that allows nothing inline', async () => {
   const { status, headers, text } = await api.request('/docs');
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-  expect(headers.get('content-security-policy')).toBe(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  );
+  expect(headers.get('content-security-policy')).toBe(PAGE_POLICY);
   const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address]) => address);
   expect(addresses).toEqual([
     '/favicon.ico',

@@ -85,31 +85,15 @@ describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
     ['list API keys', 'ZRANGE meterline:api-keys 0 -1'],
     ['list those of an account', 'HGETALL meterline:api-keys-of:acme'],
     ['lift the limits of the API', 'HSET meterline:limits:account:acme a b'],
-    ['list keys', 'KEYS *'],
-    ['scan', 'SCAN 0'],
     ['read a job', 'HGETALL bull:usage-events:JOB'],
     ['read the data of a job', 'HGET bull:usage-events:JOB data'],
-    ['delete a job', 'DEL bull:usage-events:JOB'],
-    ['take a job', 'RPOP bull:usage-events:wait'],
-    ['remove one from the list', 'LREM bull:usage-events:wait 0 JOB'],
-    ['rename the list', 'RENAME bull:usage-events:wait bull:usage-events:gone'],
-    ['let a job expire', 'PEXPIRE bull:usage-events:JOB 1'],
     ['write to another queue', 'LPUSH bull:meterline-maintenance:wait 1'],
-    ['empty the database', 'FLUSHALL'],
-    ['change the configuration', 'CONFIG SET maxmemory 1mb'],
-    ['give itself rights', `ACL SETUSER ${user} +@all`],
-    ['watch others', 'MONITOR'],
-    ['end others', 'CLIENT KILL TYPE normal'],
-    ['flush scripts', 'SCRIPT FLUSH'],
-    ['stop the server', 'SHUTDOWN NOSAVE'],
-    ['write a copy of the data', 'REPLICAOF 127.0.0.1 1'],
-    ['publish', 'PUBLISH meterline x'],
   ])(`a ${user} cannot %s, not in a script either`, async (_, command) => {
     const words = command.replace('JOB', jobId).split(' ');
     const [name = '', ...args] = words;
     await expect(own.call(name, ...args)).rejects.toThrow(/NOPERM/);
     const script = own.call('EVAL', 'return redis.call(unpack(ARGV))', '0', ...words);
-    await expect(script).rejects.toThrow(/NOPERM|The user executing the script can't|not allowed from script/);
+    await expect(script).rejects.toThrow(/NOPERM|The user executing the script can't/);
   });
 
   it(`a ${user} cannot drain, clean or read a queue with BullMQ`, async () => {
@@ -141,13 +125,16 @@ it.each([
 });
 
 /** What BullMQ asks of the server, and adds a job with; whose keys they are is in the rules. */
-const OWN_OF_PRODUCER = new Set(
-  'info eval evalsha exists hget hmget hset hmset incr llen lpush rpush xadd zadd zrange zrevrangebyscore zscore wait cluster|info cluster|keyslot cluster|slots'.split(
-    ' ',
-  ),
-);
+const OF_PRODUCER =
+  'info eval evalsha exists hget hmget hset hmset incr llen lpush rpush xadd zadd zrange zrevrangebyscore zscore ' +
+  'wait cluster|info cluster|keyslot cluster|slots';
+/** It also looks up API keys and counts requests. */
+const OF_COLLECTOR = `${OF_PRODUCER} config|get get set hgetall time incrby pttl expire multi exec`;
 
-it('a producer is allowed no command of Redis but its own and those of its connection', async () => {
+it.each([
+  ['producer', OF_PRODUCER],
+  ['collector', OF_COLLECTOR],
+])('a %s is allowed no command of Redis but its own and those of its connection', async (user, own) => {
   const list = async (...args: readonly string[]) => z.array(z.string()).parse(await owner.call(...(args as [string])));
   // What is an administrator's among those of connections it may not do either.
   const admin = new Set(await list('ACL', 'CAT', 'admin'));
@@ -158,10 +145,10 @@ it('a producer is allowed no command of Redis but its own and those of its conne
     // So many arguments that every command has its number of them at least once.
     for (let count = 0; count < 9; count += 1) {
       const args = Array<string>(count).fill('bull:usage-events:wait');
-      const outcome = await owner.call('ACL', 'DRYRUN', 'producer', ...command.split('|'), ...args).catch(String);
+      const outcome = await owner.call('ACL', 'DRYRUN', user, ...command.split('|'), ...args).catch(String);
       if (outcome === 'OK') allowed.add(command);
     }
   }
-  expect([...allowed].filter((command) => !OWN_OF_PRODUCER.has(command))).toEqual([]);
+  expect([...allowed].filter((command) => !own.split(' ').includes(command))).toEqual([]);
   expect(allowed).toContain('lpush');
 });

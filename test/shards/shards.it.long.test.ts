@@ -1,6 +1,6 @@
 /**
- * Two shards, two ingest and two query processes: what is stored, sealed, corrected, rejected, settled and erased is exact on
- * both, a query of one account is asked of its shard alone, and a shard that dies takes only its own accounts with it. The
+ * Two shards, two ingest and two query processes: what is stored, repaired, rejected, settled and erased is exact on both,
+ * a query of one account is asked of its shard alone, and a shard that dies takes only its own accounts with it. The
  * query processes have one address of ClickHouse, which leads each request to the next of the two servers. Every process and
  * command is a user of its own, as with `npm start`.
  */
@@ -39,9 +39,8 @@ interface TestResponse {
 interface TwoShards {
   readonly stack: Servers;
   readonly product: Product;
-  /** All ingest and query processes, and of them the latter. */
+  /** All ingest and query processes. */
   readonly services: readonly ServiceProcess[];
-  readonly apis: readonly HttpProcess[];
   /** Another query process, which has the addresses of both servers. */
   startQuery(): Promise<HttpProcess>;
   /** A new account of each shard, in the order of the shards. */
@@ -76,7 +75,6 @@ async function openTwoShards(): Promise<TwoShards> {
       return pair;
     },
     services: [...workers, ...apis],
-    apis,
     ask: async (account, window = WINDOW) => {
       const key = await product.key(account);
       const responses: TestResponse[] = [];
@@ -168,49 +166,6 @@ itLong('two shards keep the figures of a month whose events are dropped from bot
   }
 });
 
-it('two shards answer exactly, page by page, before and after they are sealed, with late events, revisions and voids', async () => {
-  const [first, second] = two.newAccounts();
-  // The events of both accounts come in one job.
-  await two.product.send(...[first, second].flatMap((account) => [1, 2, 3, 4, 5].map((n) => event(account, n))));
-  for (const account of [first, second]) {
-    expect(await two.ask(account)).toEqual({ status: 200, usage: 5, names: ['r1', 'r2', 'r3', 'r4', 'r5'] });
-  }
-  await until('both are sealed', 30_000, async () => {
-    const rows = await Promise.all(
-      two.product.shards.all.map((shard) =>
-        select<{ rollups: number }>(shard, 'SELECT toUInt32(count()) AS rollups FROM usage_daily'),
-      ),
-    );
-    return rows.every(([row]) => (row?.rollups ?? 0) > 0);
-  });
-  await two.product.send(
-    event(first, 6, { usage: 10 }),
-    event(second, 1, { revision: 1, usage: 0.5 }),
-    event(second, 2, { revision: 1, void: true }),
-  );
-  expect(await two.ask(first)).toMatchObject({ usage: 15, names: ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'] });
-  expect(await two.ask(second)).toMatchObject({ usage: 3.5, names: ['r1', 'r3', 'r4', 'r5'] });
-  expect(await two.operate(['audit'])).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining('Every rollup row agrees'),
-  });
-});
-
-it('two shards are added up in one response about all accounts', async () => {
-  const pair = two.newAccounts();
-  await two.product.send(...pair.flatMap((account) => [event(account, 1), event(account, 2)]));
-  const key = await two.product.key('platform', 'operator');
-  const accounts = pair.map((account) => ['account', account]);
-  const query = new URLSearchParams([...Object.entries(WINDOW), ['groupBy', 'resource_name'], ...accounts]);
-  for (const { url } of two.apis) {
-    const response = await fetch(`${url}/v0/metrics?${query}`, { headers: { authorization: `Bearer ${key}` } });
-    expect(await response.json()).toMatchObject({
-      summary: { totalCost: 4 * USD_PER_GBS },
-      data: ['r1', 'r2'].map((resourceName) => ({ resourceName, summary: { cost: 2 * USD_PER_GBS } })),
-    });
-  }
-});
-
 it('two shards find rollup rows that differ, and repair them', async () => {
   const [, second] = two.newAccounts();
   await two.product.send(event(second, 1), event(second, 2));
@@ -226,37 +181,31 @@ it('two shards find rollup rows that differ, and repair them', async () => {
   expect(await two.ask(second)).toMatchObject({ usage: 2 });
 });
 
-it('two shards keep what is rejected, send it again and discard it', async () => {
-  const [first, second] = two.newAccounts();
+it('two shards keep what is rejected, send it again, discard it, and erase an account and nothing of another', async () => {
+  const pair = two.newAccounts();
+  const operate = async (account: string, ...args: readonly string[]) =>
+    expect(await two.operate([...args, '--account', account])).toMatchObject({ code: 0 });
   await two.product.send(
-    event(first, 1, { timestamp: 'soon' }),
-    event(second, 1, { usage: -1 }),
-    event(second, 2, { usage: -1 }),
+    ...pair.flatMap((account) => [
+      ...[1, 2, 3].map((n) => event(account, n, { timestamp: 'soon' })),
+      event(account, 4, { usage: -1 }),
+    ]),
   );
-  const listed = async (account: string) =>
-    JSON.parse((await two.operate(['rejected', 'list', '--account', account, '--json'])).stdout);
-  const [ofFirst, ofSecond] = [await listed(first), await listed(second)];
-  expect([ofFirst.length, ofSecond.length]).toEqual([1, 2]);
-  const args = ['--account', second, '--all', '--yes'];
-  expect(await two.operate(['rejected', 'discard', ...args])).toMatchObject({ code: 0 });
-  expect(await listed(second)).toEqual([]);
-  const edit = ['--edit', `timestamp=${WINDOW.startTime}`];
-  expect(await two.operate(['rejected', 'replay', '--account', first, '--all', ...edit])).toMatchObject({ code: 0 });
+  const corrected = ['--all', '--reason', 'invalid_timestamp', '--edit', `timestamp=${WINDOW.startTime}`];
+  for (const account of pair) await operate(account, 'rejected', 'replay', ...corrected);
   await drained(two.product.queue);
-  expect(await listed(first)).toEqual([]);
-  expect(await two.ask(first)).toMatchObject({ usage: 1, names: ['r1'] });
-});
-
-it('two shards erase an account, and nothing of another', async () => {
-  const [first, second] = two.newAccounts();
-  await two.product.send(
-    ...[first, second].flatMap((account) => [event(account, 1), event(account, 2, { usage: -1 })]),
-  );
-  const erased = await two.operate(['erase', '--account', second, '--confirm', second]);
-  expect(erased.stdout).toContain('Erased 1 stored event, 1 rejected event');
-  const count = 'SELECT toUInt32(count()) AS events FROM usage_events WHERE account_id = {account: String}';
-  expect(await select(two.product.warehouse, count, { account: second })).toEqual([{ events: 0 }]);
-  expect(await two.ask(first)).toMatchObject({ usage: 1 });
+  for (const account of pair) {
+    expect(await two.ask(account)).toEqual({ status: 200, usage: 3, names: ['r1', 'r2', 'r3'] });
+    await operate(account, 'rejected', 'discard', '--all', '--yes');
+    const listed = await two.operate(['rejected', 'list', '--account', account, '--json']);
+    expect(JSON.parse(listed.stdout)).toEqual([]);
+  }
+  const [first, second] = pair;
+  await operate(second, 'erase', '--confirm', second);
+  expect(await two.ask(first)).toMatchObject({ usage: 3 });
+  await operate(first, 'erase', '--confirm', first);
+  const left = 'SELECT event_id FROM usage_events WHERE account_id IN {pair: Array(String)}';
+  expect(await select(two.product.warehouse, left, { pair })).toEqual([]);
 });
 
 it('two shards are refused when the cluster had other shards before: the rows of accounts are elsewhere then', async () => {

@@ -105,15 +105,6 @@ describe('the axis', () => {
     expect(axis(start, end, resolution).map((each) => each.slice(0, length))).toEqual(expected.split(' '));
   });
 
-  it.each(['2025-03-09', '2025-11-02', '2025-03-30', '2025-10-26', '2025-10-05'])(
-    'the axis of %s, when a zone changes its clocks, has 24 hours and one day',
-    (day) => {
-      const next = formatTimestamp(Date.parse(day) + DAY);
-      expect(axis(day, next, 'hourly')).toHaveLength(24);
-      expect(axis(day, next, 'daily')).toEqual([`${day}T00:00:00Z`]);
-    },
-  );
-
   it('the axis is the longest where the caps allow: 169 hours, 91 days, 54 weeks', () => {
     expect(axis('2025-01-01T00:30:00Z', '2025-01-08T00:30:00Z', 'hourly')).toHaveLength(169);
     expect(axis('2025-01-01T00:30:00Z', '2025-04-01T00:30:00Z', 'daily')).toHaveLength(91);

@@ -1,7 +1,5 @@
 /** What every command works with: the outside world, its results and its errors. */
 import type { Readable, Writable } from 'node:stream';
-import type { Tracing } from '@meterline/service/tracing';
-import { usageError } from './failure.js';
 import { type Environment, environment as environmentSchema, Settings } from './settings.js';
 
 export interface CommandStreams {
@@ -19,8 +17,6 @@ export interface CommandStreams {
 export interface CommandContext extends CommandStreams {
   readonly environment: Environment;
   readonly settings: Settings;
-  /** Loaded by the first command that asks for it. @throws CommandError when the environment asks for what there is not */
-  tracing(): Promise<Tracing>;
   readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   now(): Date;
   /**
@@ -53,26 +49,14 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-export interface OpenedContext {
-  readonly context: CommandContext;
-  /** Sends what is left to send. */
-  close(): Promise<void>;
-}
-
 export function createContext(
   streams: CommandStreams & Pick<CommandContext, 'stdin'>,
   variables: NodeJS.ProcessEnv = process.env,
-): OpenedContext {
+): CommandContext {
   const environment = environmentSchema.parse(variables);
-  let tracing: Promise<Tracing> | undefined;
-  const openTracing = () => {
-    tracing ??= startTracing(variables, (line) => streams.stderr.write(`meterline: ${line}\n`));
-    return tracing;
-  };
-  const context: CommandContext = {
+  return {
     ...streams,
     environment,
-    tracing: openTracing,
     settings: new Settings(environment, process.cwd()),
     now: () => new Date(),
     interruption: () => {
@@ -81,19 +65,4 @@ export function createContext(
       return controller.signal;
     },
   };
-  // Tracing that could not be opened has failed the command already.
-  const close = async () => (await tracing?.catch(() => undefined))?.close();
-  return { context, close };
-}
-
-/** @throws CommandError when the environment asks for a kind of tracing that there is not */
-async function startTracing(variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<Tracing> {
-  const service = await import('@meterline/service/tracing');
-  try {
-    const settings = service.readTracingSettings(variables, 'meterline-cli');
-    return await service.startTracing(settings, (reason) => say(`spans could not be sent: ${reason}`));
-  } catch (error) {
-    if (error instanceof service.EnvError) throw usageError(error.message);
-    throw error;
-  }
 }

@@ -1,4 +1,5 @@
 /** How a command ends badly: its exit code, and what it says to the person. */
+import { getSystemErrorMap } from 'node:util';
 
 /** What a process that started `meterline` may rely on; shown under every --help. */
 export const EXIT_CODES = { ok: 0, failed: 1, usage: 2, notAllowed: 3, unavailable: 4, rejected: 5 } as const;
@@ -28,14 +29,14 @@ export function systemErrorCode(error: unknown): string | undefined {
   return hasCode && typeof error.code === 'string' ? error.code : undefined;
 }
 
-const READ_FAILURES: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission denied',
-  EISDIR: 'it is a directory',
-};
+/** What has failed, in the system's words, such as "no space left on device"; undefined for what is no failed call of the system. */
+export function systemErrorText(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('errno' in error)) return undefined;
+  const [, text] = getSystemErrorMap().get(Number(error.errno)) ?? [];
+  return text ?? systemErrorCode(error);
+}
 
 /** A file that the command should read cannot be read. */
 export function readFailure(path: string, cause: unknown): CommandError {
-  const code = systemErrorCode(cause) ?? String(cause);
-  return new CommandError(`cannot read ${path}: ${READ_FAILURES[code] ?? code}`, undefined, { cause });
+  return new CommandError(`cannot read ${path}: ${systemErrorText(cause) ?? cause}`, undefined, { cause });
 }

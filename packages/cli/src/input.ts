@@ -52,7 +52,7 @@ async function openFile(path: string): Promise<FileHandle> {
   });
   if (!(await file.stat()).isDirectory()) return file;
   await file.close();
-  throw readFailure(path, { code: 'EISDIR' });
+  throw new CommandError(`cannot read ${path}: it is a directory`);
 }
 
 export const MAX_LINE_BYTES = 1_048_576;

@@ -2,8 +2,8 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
-import { type CommandStreams, createContext, type OpenedContext, say } from './command.js';
-import { systemErrorCode } from './failure.js';
+import { type CommandStreams, createContext, say } from './command.js';
+import { systemErrorText } from './failure.js';
 import { runProgram } from './program.js';
 
 const { stdin, stderr } = process;
@@ -15,18 +15,14 @@ for (const stream of [stdout, stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (stream === stderr) return;
     if (error.code === 'EPIPE') process.exit();
-    const why = systemErrorCode(error) === 'ENOSPC' ? 'the disk is full' : error.message;
-    say({ stderr }, `meterline: cannot write the output: ${why}`);
+    say({ stderr }, `meterline: cannot write the output: ${systemErrorText(error) ?? error.message}`);
     process.exit(1);
   });
 }
 
-let opened: OpenedContext | undefined;
-process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr }, () => {
-  opened = createContext({ stdin, stdout, stderr });
-  return opened.context;
-});
-await opened?.close();
+process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr }, () =>
+  createContext({ stdin, stdout, stderr }),
+);
 
 /** Writes to a file: Node's own stream does not tell when only a part was written, because the disk is full. */
 function fileWriter(descriptor: number): Writable {

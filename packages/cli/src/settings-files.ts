@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseJson } from '@meterline/catalog/plain';
 import { writePrivateText } from '@meterline/service/files';
 import { z } from 'zod';
-import { CommandError, systemErrorCode, usageError } from './failure.js';
+import { CommandError, systemErrorCode, systemErrorText, usageError } from './failure.js';
 
 /** What `meterline login` keeps. */
 const loginFile = z.object({ apiUrl: z.url(), apiKey: z.string().min(1), account: z.string().min(1).optional() });
@@ -64,7 +64,7 @@ export async function writeLogin(path: string, kept: z.output<typeof loginFile>)
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await writePrivateText(path, `${JSON.stringify(kept, null, 2)}\n`);
   } catch (error) {
-    throw new CommandError(`cannot write ${path}: ${systemErrorCode(error) ?? error}`, undefined, { cause: error });
+    throw new CommandError(`cannot write ${path}: ${systemErrorText(error) ?? error}`, undefined, { cause: error });
   }
 }
 

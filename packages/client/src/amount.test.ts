@@ -1,18 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { Amount, amount } from './index.js';
 
-it('an amount calculates without losing a digit', () => {
-  const cost = amount('131000.123456789012');
-  expect(`${cost.plus('0.000000000001')}`).toBe('131000.123456789013');
-  expect(`${cost.minus(131_000)}`).toBe('0.123456789012');
-  expect(`${cost.times('1.19')}`).toBe('155890.14691357892428');
-  expect(`${cost.times('1.19').round(2)}`).toBe('155890.15');
-  expect(`${amount('0.5').minus('2.5').times(-3)}`).toBe('6');
-});
-
-it('amounts compare by their value', () => {
-  const amounts = ['10', '9.5', '-1', '9.50'].map(amount);
-  expect(amounts.sort((a, b) => a.cmp(b)).map(String)).toEqual(['-1', '9.5', '9.5', '10']);
+it('an amount rounds half to even', () => {
+  expect(['0.125', '0.375'].map((text) => `${amount(text).round(2)}`)).toEqual(['0.12', '0.38']);
 });
 
 it('an amount is the nearest number where one is wanted, and text elsewhere', () => {
@@ -29,10 +19,6 @@ it.each<[string | number | Amount, string]>([
   [amount('7'), '7'],
 ])('an amount of %s is %s', (value, text) => {
   expect(new Amount(value).toString()).toBe(text);
-});
-
-it.each(['', '1,5', '--1', ' 1', Number.NaN, Number.POSITIVE_INFINITY])('%j is no amount', (value) => {
-  expect(() => amount(value)).toThrow('Invalid number');
 });
 
 it('an amount refuses the operators, which would calculate with doubles or with text', () => {

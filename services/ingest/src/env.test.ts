@@ -2,24 +2,6 @@ import { expect, it } from '@jest/globals';
 import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import { maxDataInWork, readEnv } from './env.js';
 
-const DEFAULTS = {
-  REDIS_URL: 'redis://127.0.0.1:6379',
-  CLICKHOUSE_URL: 'http://127.0.0.1:8123',
-  CLICKHOUSE_USER: 'default',
-  CLICKHOUSE_PASSWORD: '',
-  CLICKHOUSE_DATABASE: 'meterline',
-  QUEUE_PREFIX: 'bull',
-  STATEMENT_MB: 8_192,
-  METERLINE_CONSTANTS: expect.objectContaining({ batchRows: 65_000, sealDelayMs: 300_000, maintenanceEveryMs: 2_000 }),
-  LOG_LEVEL: 'info',
-};
-
-it('the environment of ingest has a default for every variable that is not set, or empty', () => {
-  expect(readEnv({})).toEqual(DEFAULTS);
-  const names = [...Object.keys(DEFAULTS), 'ADMIN_PORT', 'PRICE_BOOK'];
-  expect(readEnv(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(DEFAULTS);
-});
-
 it('the environment of ingest is what is set', () => {
   const set = { REDIS_URL: 'rediss://:pw@redis:6380/1', ADMIN_PORT: '9000', PRICE_BOOK: 'book.json' };
   expect(readEnv(set)).toMatchObject({ ...set, ADMIN_PORT: 9_000 });

@@ -14,28 +14,6 @@ function problemsOf(variables: NodeJS.ProcessEnv): readonly string[] {
   throw new Error('the environment was accepted');
 }
 
-it('the environment of query has a default for everything but the cursor secret', () => {
-  expect(readEnv(SECRET)).toEqual({
-    ALERT_ALLOWED_HOSTS: new Set(),
-    REDIS_URL: 'redis://127.0.0.1:6379',
-    CLICKHOUSE_URL: 'http://127.0.0.1:8123',
-    CLICKHOUSE_USER: 'default',
-    CLICKHOUSE_PASSWORD: '',
-    CLICKHOUSE_DATABASE: 'meterline',
-    PORT: 8080,
-    ACCOUNT_RATE: 100,
-    STATEMENT_MB: 1_024,
-    METERLINE_CONSTANTS: expect.objectContaining({ burstSeconds: 4, statements: 8, eventsOnly: 0 }),
-    ...SECRET,
-    STOP_DELAY_MS: 0,
-    CORS_ORIGINS: [],
-    FRAME_ANCESTORS: [],
-    TRUST_PROXY: false,
-    LOG_LEVEL: 'info',
-    tokens: undefined,
-  });
-});
-
 it('the environment of query takes other values for constants as JSON, and refuses an unknown one', () => {
   expect(readEnv({ ...SECRET, METERLINE_CONSTANTS: '{"statements":2}' }).METERLINE_CONSTANTS.statements).toBe(2);
   for (const text of ['{"statement":2}', '{"statements":-1}', '[]', '{']) {

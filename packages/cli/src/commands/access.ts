@@ -6,7 +6,7 @@ import type { AccountResponse } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command.js';
 import { openClient, withApi, withClientErrors } from '../connections/api.js';
-import { CommandError, systemErrorCode, usageError } from '../failure.js';
+import { CommandError, systemErrorText, usageError } from '../failure.js';
 import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
 import { readLine } from '../input.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
@@ -84,7 +84,7 @@ async function logout(context: CommandContext): Promise<void> {
   const path = context.settings.loginPath;
   const wasThere = existsSync(path);
   await rm(path, { force: true }).catch((cause) => {
-    throw new CommandError(`cannot remove ${path}: ${systemErrorCode(cause) ?? cause}`, undefined, { cause });
+    throw new CommandError(`cannot remove ${path}: ${systemErrorText(cause) ?? cause}`, undefined, { cause });
   });
   say(context, wasThere ? `Logged out: ${path} is removed.` : 'Nobody was logged in.');
 }

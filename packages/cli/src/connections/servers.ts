@@ -148,18 +148,16 @@ export interface UsageQueue {
   send(jobs: readonly unknown[]): Promise<string[]>;
 }
 
-/** Does what `withRedis` does, with the queue. Jobs carry the trace of the command, if it has one. */
+/** Does what `withRedis` does, with the queue. */
 export async function withQueue<T>(
-  { settings, tracing }: CommandContext,
+  { settings }: CommandContext,
   flags: RedisFlags,
   work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
   const address = await settings.redisUrl(flags);
   const durability = { replicas: parseRedisUrl(address.value).replicas, withinMs: RESPONSE_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
-    const { queueTelemetry: telemetry } = await tracing();
-    const prefix = settings.queuePrefix(flags);
-    const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
+    const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: settings.queuePrefix(flags) });
     // The errors of the queue also reject the command that was under way.
     queue.on('error', () => undefined);
     const send = async (jobs: readonly unknown[]) => {

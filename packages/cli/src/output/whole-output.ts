@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { counted } from '@meterline/catalog';
 import { type CommandContext, type CommandStreams, say, sayProgress } from '../command.js';
-import { CommandError, systemErrorCode, usageError } from '../failure.js';
+import { CommandError, systemErrorText, usageError } from '../failure.js';
 
 /**
  * Runs `produce`, and puts what it has written in place once it is done: in the file, on disk, or on standard output. If it
@@ -56,25 +56,10 @@ async function existingFile(path: string): Promise<{ path: string; mode: number 
   return found && { path: await realpath(path), mode: found.mode & 0o7777 };
 }
 
-const WRITE_FAILURES: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such folder',
-  ENOTDIR: 'there is no such folder',
-  ENAMETOOLONG: 'the name is too long',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'it is on a disk that can only be read',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota is used up',
-  EFBIG: 'the file is too large',
-  EIO: 'the disk fails',
-};
-
 /** A failure of the disk in words; any other error as it is. */
 function writeFailure(path: string, error: unknown): unknown {
-  const reason = WRITE_FAILURES[systemErrorCode(error) ?? ''];
-  return reason === undefined
-    ? error
-    : new CommandError(`cannot write ${path}: ${reason}`, undefined, { cause: error });
+  const text = systemErrorText(error);
+  return text === undefined ? error : new CommandError(`cannot write ${path}: ${text}`, undefined, { cause: error });
 }
 
 /** Pages between two lines where there is no terminal. */

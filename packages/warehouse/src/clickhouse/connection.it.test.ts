@@ -9,7 +9,7 @@ import { execute, select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { clickHouseUrlProblem } from '../addresses.js';
 import { insertUsageEvents } from '../events/usage-events.js';
-import { checkConnection, createWarehouse, insertRows, type Warehouse, type WarehouseOptions } from './connection.js';
+import { createWarehouse, insertRows, type Warehouse, type WarehouseOptions } from './connection.js';
 import { clickHouseFailureKind, isContentError } from './errors.js';
 
 const database = testDatabase();
@@ -39,16 +39,6 @@ const responding =
   (text: string): RequestListener =>
   (request, response) =>
     request.resume().on('end', () => response.end(text));
-
-it('a statement is answered with its rows, in the database of the connection', async () => {
-  const query = 'SELECT number AS n, currentDatabase() AS name FROM numbers(2) ORDER BY n';
-  const { database: name } = database.options;
-  expect(await select(database.warehouse, query)).toEqual([
-    { n: '0', name },
-    { n: '1', name },
-  ]);
-  expect(await select(database.warehouse, 'SELECT 1 AS n WHERE 0')).toEqual([]);
-});
 
 it('a statement on replicas asks for the quorum', async () => {
   const requested: string[] = [];
@@ -243,20 +233,6 @@ it('a ping is answered by a server, and waits for no statement', async () => {
   });
   expect(first).toBe(true);
   expect(clickHouseFailureKind(await failure)).toBe('away');
-});
-
-it.each([
-  ['ok', {}],
-  ['refused with an error', { database: 'not_there' }],
-  ['unanswered with an error', { url: NOWHERE }],
-])('an observer learns the beginning and the end of a statement by its name: %s', async (outcome, changes) => {
-  const told: string[] = [];
-  const observe = (name: string) => {
-    told.push(`${name} begins`);
-    return (ended: string, error?: unknown) => void told.push(`${name} ${ended}${error ? ' with an error' : ''}`);
-  };
-  await withWarehouse({ ...changes, observe }, (own) => checkConnection(own).catch(() => undefined));
-  expect(told).toEqual(['check_connection begins', `check_connection ${outcome}`]);
 });
 
 const RULE = 'must be a URL such as http://127.0.0.1:8123';

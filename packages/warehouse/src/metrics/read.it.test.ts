@@ -1,4 +1,4 @@
-/** Results about several accounts; what the oracle and the contract seldom draw: windows of any years, names that mean something to SQL. */
+/** Results about several accounts; what the oracle and the contract seldom draw: windows of any years. */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
@@ -112,21 +112,12 @@ it('a query about several accounts names the dirty hours of each while they fit 
   }
 });
 
-/** The result about an account that has these events alone; `all` would have it as well, so this comes last. */
-async function readOf(
-  events: readonly Parameters<typeof pricedEvent>[0][],
-  changes: Partial<MetricsQuery>,
-  accountId: string = randomUUID(),
-) {
-  await insertUsageEvents(
-    database.warehouse,
-    events.map((event) => pricedEvent({ accountId, ...event })),
-  );
-  return readMetrics(database.warehouse, {
-    ...{ accounts: [accountId], filters: {}, resolution: 'monthly', groupBy: [], limit: 100 },
-    window: { startTime: START, endTime: START + MS_PER_DAY },
-    ...changes,
-  });
+/** The result about an account that has this event alone; `all` would have it as well, so this comes last. */
+async function readOf(timestamp: number, window: MetricsQuery['window']) {
+  const accountId = randomUUID();
+  await insertUsageEvents(database.warehouse, [pricedEvent({ accountId, timestamp })]);
+  const query = { ...QUERY, accounts: [accountId], resolution: 'monthly', groupBy: [] } as const;
+  return readMetrics(database.warehouse, { ...query, window });
 }
 
 it.each([
@@ -135,7 +126,7 @@ it.each([
   ['1969-12-15T00:00:00Z', '2200-01-01T00:00:00Z', 130 * 12],
 ])('an event has its place in a window from %s to %s', async (startTime, endTime, bucket) => {
   const window = { startTime: Date.parse(startTime), endTime: Date.parse(endTime) };
-  const { groups } = await readOf([{ timestamp: Date.UTC(2100, 0) - 1 }], { window });
+  const { groups } = await readOf(Date.UTC(2100, 0) - 1, window);
   expect(groups[0]?.series).toEqual({ buckets: [bucket], costs: ['1'], usages: ['1'] });
 });
 
@@ -143,26 +134,6 @@ it.each([
   [Date.UTC(1950, 0), 0],
   [Date.UTC(2500, 0), Date.UTC(2600, 0)],
 ])('a window that can have no events has none: %i to %i', async (startTime, endTime) => {
-  const { groups } = await readOf([{ timestamp: 0 }], { window: { startTime, endTime } });
+  const { groups } = await readOf(0, { startTime, endTime });
   expect(groups).toMatchObject([{ cost: '0', series: { buckets: [] } }]);
-});
-
-it.each([
-  ...["it's", '"quoted"', 'back\\slash', '\\N', '\\', "\\'", '{account_id: String}', '{}', '100%'],
-  ...['%27', 'a+b&c=d', '?', "' OR 1 = 1 --", "'; DROP TABLE usage_events; --", 'NULL', 'null', ' '],
-  ...['日本語 😀', '\u2028', 'e\u0301', 'x'.repeat(256), '😀'.repeat(256)],
-])('the name %j is stored, filtered and grouped by as it is, and may be that of an account', async (name) => {
-  const events = [name, 'other'].map((each) => ({ workspace: each, resourceName: each, resourceUuid: each }));
-  const { groups, totals } = await readOf(
-    events,
-    {
-      groupBy: ['workspace', 'resource_name', 'resource_uuid'],
-      filters: { workspace: [name], resource_name: [name, 'nobody'], resource_uuid: ['nobody', name] },
-    },
-    `${name.slice(0, 200)}${randomUUID()}`,
-  );
-  expect(groups.map(({ values }) => values)).toEqual([
-    { workspace: name, resource_name: name, resource_uuid: name, resource_type: 'sandbox' },
-  ]);
-  expect(totals.cost).toBe('1');
 });

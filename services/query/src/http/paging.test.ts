@@ -38,6 +38,18 @@ it('the cursor codec refuses every text that differs in one character', () => {
   );
 });
 
+it('the cursor codec refuses what was made up, and what another secret has signed', () => {
+  const cursor = codecAt(START).issue(BINDING, ['box']);
+  const foreign = codecAt(START, 'another secret, which is also long enough').issue(BINDING, ['box']);
+  const [text = '', signature = ''] = cursor.split('.');
+  const longer = [`${cursor}=`, ` ${cursor}`, `${cursor}.${signature}`];
+  for (const forgery of [foreign, '{}', text, `${text}.`, `.${signature}`, ...longer]) {
+    expect(() => codecAt(START).open(forgery, BINDING, anything)).toThrow(
+      expect.objectContaining({ code: 'invalid_cursor' }),
+    );
+  }
+});
+
 it('the cursor codec refuses what another release has signed and this one cannot read', () => {
   const position = z.object({ after: z.int() });
   const sign = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
