@@ -1,6 +1,7 @@
 /** The services as separate processes, as in production, the ports that they listen on, and what starts a process again that has ended. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { backOffMs } from '@meterline/catalog/plain';
 import type { DataDirectory } from '../data-directory.js';
 import { errorMessage, LocalStackError } from '../errors.js';
 import { findFreePort, isPortFree, LOOPBACK, requireFreePort } from '../ports.js';
@@ -86,9 +87,14 @@ export async function choosePort(
   return port;
 }
 
-const RESTART_MS = 2_000;
+const BACK_OFF = { firstMs: 500, longestMs: 30_000 };
+/** A process that ran at least this long is restarted with the first delay. */
+const STABLE_MS = 60_000;
 
-/** Restarts a server or service that runs whenever it ends by itself. */
+/** In milliseconds, without jitter: nothing else comes back at that moment. */
+const delayOf = (failures: number) => backOffMs(failures, BACK_OFF, 1);
+
+/** Restarts a server or service that runs whenever it ends by itself, with growing delays. */
 export class Supervised {
   readonly #stopping = new AbortController();
   readonly #watching: Promise<void>;
@@ -110,28 +116,33 @@ export class Supervised {
 
   async #watch({ name }: RunningServer): Promise<void> {
     const { signal } = this.#stopping;
+    let failures = 0;
+    let startedAt = Date.now();
     for (;;) {
       const exit = await this.#current.exited;
       if (signal.aborted) return;
-      this.say(`${name} ended unexpectedly (${describeExit(exit)}); restarting it in ${RESTART_MS / 1000} s.`);
+      if (Date.now() - startedAt >= STABLE_MS) failures = 0;
+      this.say(`${name} ended unexpectedly (${describeExit(exit)}); restarting it in ${delayOf(failures) / 1000} s.`);
 
       for (let started = false; !started; ) {
-        await sleep(RESTART_MS, undefined, { signal }).catch(() => undefined);
+        await sleep(delayOf(failures), undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return;
-        started = await this.#restart();
+        failures += 1;
+        started = await this.#restart(delayOf(failures));
       }
+      startedAt = Date.now();
       if (signal.aborted) return await this.#current.stop();
       this.say(`${name} is back.`);
     }
   }
 
-  async #restart(): Promise<boolean> {
+  async #restart(nextDelay: number): Promise<boolean> {
     try {
       this.#current = await this.#current.restart();
       return true;
     } catch (error) {
       const { name } = this.#current;
-      this.say(`${name} does not start; next attempt in ${RESTART_MS / 1000} s. ${errorMessage(error)}`);
+      this.say(`${name} does not start; next attempt in ${nextDelay / 1000} s. ${errorMessage(error)}`);
       return false;
     }
   }
