@@ -70,6 +70,11 @@ ${rows.join('\n')}
 Traces are turned on by the variables of OpenTelemetry, such as \`OTEL_EXPORTER_OTLP_ENDPOINT\` ([traces](observability/README.md#traces)), and
 \`NODE_OPTIONS\` bounds the heap of a process.
 
+## Price book
+
+\`meterline dimensions --example-book\` prints one to begin with: \`amount\` is USD for \`per\` units, both decimal text; every dimension has a
+price; \`overrides\` have an \`accountId\` too. Raise \`version\` with every change ([re-pricing](operations.md#re-pricing)).
+
 ## Constants
 
 | Name | Program | Value | Why |

@@ -68,9 +68,9 @@ it('the secret of a new alert is shown also when its panel was closed before the
   await page.getByLabel('Name').fill('Slow');
   await page.getByLabel('Amount, USD a month').fill('150');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
-  let response = () => {};
+  let release = () => {};
   const responded = new Promise<void>((resolve) => {
-    response = resolve;
+    release = resolve;
   });
   await page.route(/\/alerts$/, async (route) => {
     if (route.request().method() === 'POST') await responded;
@@ -79,7 +79,7 @@ it('the secret of a new alert is shown also when its panel was closed before the
   await press(page, 'Create the alert');
   await page.getByRole('button', { name: 'Cancel', disabled: true }).waitFor();
   await page.keyboard.press('Escape');
-  response();
+  release();
   await press(page, 'Alerts');
   expect(await page.getByRole('status', { name: 'Secret' }).locator('code').textContent()).toMatch(/^whsec_/);
 });

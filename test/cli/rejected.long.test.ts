@@ -136,6 +136,19 @@ it('replay says with --dry-run what would be sent and what the worker would say,
   expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 0 });
 });
 
+it('replay says with --dry-run what the worker would say of a whole job', async () => {
+  const jobId = await enqueueRaw(product, {
+    data: JSON.stringify({ events: [event(1), event(2, { usage: -1 })], extra: 1 }),
+  });
+  await drained(product.queue);
+  const [id = ''] = (await readOpenRejections(product.warehouse, { jobId }, { limit: 1 })).map(formatRejectionId);
+  const outcomes = async (...edits: string[]) =>
+    JSON.parse((await rejected(['replay', id, '--dry-run', '--json', ...edits])).stdout);
+  expect(await outcomes()).toMatchObject([{ outcome: expect.stringContaining('still job_invalid: ') }]);
+  expect(await outcomes('--unset', 'extra')).toMatchObject([{ outcome: 'a job of 2 events, 1 valid' }]);
+  await rejected(['discard', id, '--yes']);
+});
+
 it('replay sends all that a filter selects, many in a job, and leaves the others', async () => {
   const bad = Array.from({ length: 1_200 }, (_, n) => event(n, { region: 'eu' }));
   await product.send(...bad, event(1_200, { usage: -1 }));

@@ -85,22 +85,22 @@ export class Fixture {
 
   /** Starts what has ended by itself. @returns whether both servers answer */
   async restartEndedServers(): Promise<boolean> {
-    const responses = await Promise.all([this.#clickhouseResponses(), this.#redisResponses()]);
+    const areUp = await Promise.all([this.#isClickhouseUp(), this.#isRedisUp()]);
     for (const [index, server] of [this.clickhouse, this.redis].entries()) {
-      if (responses[index]) continue;
+      if (areUp[index]) continue;
       await server.kill();
       await server.start();
     }
-    return responses.every((response) => response);
+    return areUp.every((isUp) => isUp);
   }
 
-  async #clickhouseResponses(): Promise<boolean> {
+  async #isClickhouseUp(): Promise<boolean> {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
     const response = await fetch(`${this.clickhouse.running.url}/ping`, { signal }).catch(() => undefined);
     return response?.ok === true;
   }
 
-  async #redisResponses(): Promise<boolean> {
+  async #isRedisUp(): Promise<boolean> {
     const redis = new Redis(this.redis.running.url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
     // The rejected command says the same.
     redis.on('error', () => undefined);

@@ -313,3 +313,11 @@ it('an export never has more than a page in memory', async () => {
     ],
   ]);
 });
+
+it('an export of a month that begins in another time zone is refused', async () => {
+  const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('wide') });
+  const month = Date.UTC(2025, 9, 1, 4);
+  await expect(exportFocus(client, { account: 'wide', month }, () => ({ write: () => undefined }))).rejects.toThrow(
+    'month must be the first instant of a UTC month',
+  );
+});

@@ -204,7 +204,7 @@ export class ResponseBudget {
     const ofAccount = this.#ofAccounts.get(account) ?? 0;
     // One response alone always has room.
     if (ofAccount > 0 && ofAccount + bytes >= this.#most * ACCOUNT_SHARE) {
-      const message = `Clients of this account have not read ${ofAccount} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
+      const message = `Clients of this account have not read ${ofAccount} bytes of earlier responses yet; read them first, or ask for fewer at once.`;
       throw tooMany('too_many_unread_responses', message);
     }
     if (this.#total > 0 && this.#total + bytes >= this.#most) {

@@ -1,6 +1,5 @@
 /** Words and amounts of alerts. An alert says when an account has used, or spent, so much in a calendar period. */
 import { formatUsage, formatUsdExact } from './amount-format.js';
-import { decimalText } from './decimal.js';
 import { BILLING_DIMENSIONS, DIMENSIONS, type Unit } from './dimensions.js';
 
 export const ALERT_PERIODS = ['day', 'month'] as const;
@@ -39,5 +38,5 @@ export function alertUnit({ measure, filters: { billingDimension } }: MeasuredAl
 /** Every digit, the same on the command line and on the page: `$100.50`, `50,000 events`. */
 export function alertAmountText(amount: string, alert: MeasuredAlert): string {
   const unit = alertUnit(alert);
-  return unit === undefined ? formatUsdExact(amount) : formatUsage(decimalText(amount), unit);
+  return unit === undefined ? formatUsdExact(amount) : formatUsage(amount, unit);
 }

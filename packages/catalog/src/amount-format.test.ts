@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import Big from 'big.js';
 import {
   changeFrom,
   formatUsage,
@@ -23,6 +24,15 @@ it.each([
   ['999.999', '$1,000.00'],
 ])('money of %s reads %s', (amount, expected) => {
   expect(formatUsd(decimalText(amount))).toBe(expected);
+});
+
+it('what was calculated is shown in any form of text, or as it is', () => {
+  expect([formatUsd(new Big('3.50')), formatUsd('3.50'), formatUsage('1.0', 'count')]).toEqual([
+    '$3.50',
+    '$3.50',
+    '1 event',
+  ]);
+  expect([shareText('0.00', '4'), shareText('1.0', new Big(4))]).toEqual(['0.0%', '25.0%']);
 });
 
 it.each([

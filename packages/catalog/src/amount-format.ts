@@ -1,5 +1,6 @@
 /** Money and usage, prices, shares and changes for people to read. The exact figure is the amount itself. */
-import { compareDecimals, percentOf, roundDecimal, subtractDecimals } from './amounts.js';
+import type Big from 'big.js';
+import { compareDecimals, decimalOf, percentOf, roundDecimal, subtractDecimals } from './amounts.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
 import type { Unit } from './dimensions.js';
 
@@ -11,7 +12,8 @@ const DIGITS_BELOW_CENT = 2;
 export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const satisfies Record<Unit, string>;
 
 /** `$1,234.57`; an amount below a cent keeps two significant digits, `$0.000012`, and only zero is `$0.00`. */
-export function formatUsd(amount: DecimalText): string {
+export function formatUsd(usd: Big | string): string {
+  const amount = decimalOf(usd);
   const tiny = compareDecimals(amount, CENT) < 0 && compareDecimals(amount, MINUS_CENT) > 0 && amount !== '0';
   const rounded = tiny
     ? roundDecimal(amount, firstDigitAfterPoint(amount) + DIGITS_BELOW_CENT - 1)
@@ -25,8 +27,8 @@ export function formatUsdExact(amount: string): string {
 }
 
 /** `1,234.5 GB-s`; at most `digits` after the point, all of them by default. */
-export function formatUsage(amount: DecimalText, unit: Unit, digits?: number): string {
-  const shown = digits === undefined ? amount : roundDecimal(amount, digits);
+export function formatUsage(usage: Big | string, unit: Unit, digits?: number): string {
+  const shown = digits === undefined ? decimalOf(usage) : roundDecimal(decimalOf(usage), digits);
   return unit === 'count' && shown === '1' ? '1 event' : `${grouped(shown)} ${UNIT_NAME[unit]}`;
 }
 
@@ -57,7 +59,8 @@ function withDollar(text: string): string {
 }
 
 /** `12.3%`. Only zero is written as 0.0%, and only the whole as 100.0%. */
-export function shareText(part: DecimalText, whole: DecimalText): string {
+export function shareText(of: Big | string, all: Big | string): string {
+  const [part, whole] = [decimalOf(of), decimalOf(all)];
   const share = percentOf(part, whole);
   if (share === undefined) return '–';
   if (share === ZERO && part !== ZERO) return '<0.1%';

@@ -8,6 +8,11 @@ Decimal.RM = Big.roundHalfEven;
 
 const textOf = (value: Big): DecimalText => decimalText(value.toFixed());
 
+/** In its shortest form. @throws Error for what is no decimal */
+export function decimalOf(amount: Big | string): DecimalText {
+  return textOf(new Decimal(amount));
+}
+
 export function addDecimals(a: DecimalText, b: DecimalText): DecimalText {
   return textOf(new Decimal(a).plus(b));
 }

@@ -31,7 +31,7 @@ export function systemErrorCode(error: unknown): string | undefined {
 
 /** What has failed, in the system's words, such as "no space left on device"; undefined for what is no failed call of the system. */
 export function systemErrorText(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('errno' in error)) return undefined;
+  if (typeof error !== 'object' || error === null || !('errno' in error && 'syscall' in error)) return undefined;
   const [, text] = getSystemErrorMap().get(Number(error.errno)) ?? [];
   return text ?? systemErrorCode(error);
 }

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
 import { listening } from '../../../test/harness/listening.js';
 import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
-import { LONGEST_WAIT_MS, waitBeforeRetry } from './transport.js';
+import { LONGEST_WAIT_MS, queryString, waitBeforeRetry } from './transport.js';
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
 const UNAVAILABLE = {
@@ -291,6 +291,14 @@ it('a request to an address where nobody listens fails with the cause', async ()
     message: `The API at ${url} cannot be reached.`,
     cause: { cause: { code: 'ECONNREFUSED' } },
   });
+});
+
+it('a filter without a value, which would select everything, is refused before anything is sent', async () => {
+  const { url, requests } = await serve(types);
+  const ask = (filters: object) => clientOf(url).metrics('acme', { ...WINDOW, ...filters });
+  await expect(ask({ workspace: [] })).rejects.toThrow('workspace must have a value or be left out');
+  expect(requests).toEqual([]);
+  expect(queryString({ ...WINDOW, groupBy: [], excludeWorkspace: [] })).not.toContain('orkspace');
 });
 
 it('a client takes another fetch, and pins a version', async () => {

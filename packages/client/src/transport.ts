@@ -256,7 +256,10 @@ function pathSegment(name: string): string {
   return encodeURIComponent(name);
 }
 
-/** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */
+/**
+ * The query string without its question mark. Undefined parameters are left out; an empty text is sent.
+ * @throws TypeError for a filter without a value, which would select everything
+ */
 export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
   return encoded({ ...others, groupBy: groupBy.join(',') || undefined });
 }
@@ -266,7 +269,10 @@ type Value = Instant | number | boolean;
 /** Several values of a parameter are sent one by one. */
 function encoded(parameters: Readonly<Record<string, Value | readonly Value[] | undefined>>): string {
   const sent = new URLSearchParams();
-  for (const [name, value = []] of Object.entries(parameters)) {
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) continue;
+    if (Array.isArray(value) && value.length === 0 && !name.startsWith('exclude'))
+      throw new TypeError(`${name} must have a value or be left out`);
     for (const each of [value].flat()) sent.append(name, each instanceof Date ? each.toISOString() : String(each));
   }
   return sent.toString();

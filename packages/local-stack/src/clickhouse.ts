@@ -74,7 +74,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
       cwd: path,
       env: ENVIRONMENT,
       url,
-      responses: () => pingClickHouse(url, passwords[OWNER]),
+      isReady: () => pingClickHouse(url, passwords[OWNER]),
     });
     return { ...server, httpPort, user: OWNER, password: passwords[OWNER], passwords };
   });

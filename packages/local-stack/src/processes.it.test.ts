@@ -1,7 +1,9 @@
 /** What the local servers are made of: the data directory, the processes that live in it, and the programs that they run. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
@@ -9,7 +11,7 @@ import { testFolder } from '../../../test/harness/test-folder.js';
 import { findEngineLibrary } from './clickhouse.js';
 import { DataDirectory, readPrivateFile, writePrivateFile } from './data-directory.js';
 import { ensureRedisServer } from './redis.js';
-import { ENGINE_PROGRAM, startServer } from './server-process.js';
+import { ENGINE_PROGRAM, startServer, watched } from './server-process.js';
 
 const folder = testFolder('each test');
 
@@ -93,7 +95,7 @@ describe('a process in the data directory', () => {
   function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
     return startServer(directory, {
       ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], url: '' },
-      responses: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no response'))),
+      isReady: () => (isReady ? Promise.resolve() : Promise.reject(new Error('no response'))),
       ...limits,
     });
   }
@@ -128,6 +130,16 @@ describe('a process in the data directory', () => {
     expect((await stat(`${log}.1`)).size).toBe(30 * 1024 * 1024);
   });
 });
+
+it('a process that does not heed SIGTERM is killed when the one that started it is gone', async () => {
+  const program = "process.on('SIGTERM', () => console.log('asked')); setInterval(() => {}, 1000); console.log('runs')";
+  const child = spawn(...watched(process.execPath, ['-e', program]));
+  const said = createInterface(child.stdout)[Symbol.asyncIterator]();
+  expect(await said.next()).toMatchObject({ value: 'runs' });
+  child.stdin.end();
+  expect(await said.next()).toMatchObject({ value: 'asked' });
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+}, 60_000);
 
 const SHELL = '/bin/sh';
 

@@ -72,7 +72,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
       // Redis 7.2 and newer end at once under a locale that the machine does not have.
       env: { ...process.env, LC_ALL: 'C' },
       url,
-      responses: () => pingRedis(url),
+      isReady: () => pingRedis(url),
     });
     const urls = Object.fromEntries(REDIS_USERS.map((user) => [user, redisUrlOf(url, user)]));
     return { ...server, port, urls: urls as Record<RedisUser, string> };

@@ -57,7 +57,7 @@ export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly url: string;
   /** Resolves once the server is ready; called again while it rejects. */
-  readonly responses: () => Promise<unknown>;
+  readonly isReady: () => Promise<unknown>;
   readonly readyTimeoutMs?: number;
 }
 
@@ -66,9 +66,11 @@ export const ENGINE_PROGRAM = fileURLToPath(new URL('../dist/engine.js', import.
 
 /**
  * A parent watchdog in the shell: it waits for the end of standard input, which also the death of the parent is, and sends SIGTERM to the
- * process, which the command then becomes. Of file 3, the lock of a data directory, the command alone keeps a copy.
+ * process, which the command then becomes, and SIGKILL if it is still there ten seconds later. Of file 3, the lock of a data directory, the command alone keeps a copy.
  */
-const WATCHED = 'exec 4<&0 </dev/null; (exec 2>/dev/null 3<&-; read -r _ <&4; kill $$) & exec 4<&-; exec "$@"';
+const WATCHED = `exec 4<&0 </dev/null
+(exec 2>/dev/null 3<&-; read -r _ <&4; kill $$; for _ in $(seq 100); do sleep 0.1; kill -0 $$ || exit; done; kill -9 $$) &
+exec 4<&-; exec "$@"`;
 
 /** What to spawn, with a pipe as standard input, for a command that gets SIGTERM when this process is gone. Its pid is the child's. */
 export function watched(command: string, args: readonly string[]): [string, string[]] {
@@ -144,7 +146,7 @@ async function openLog(path: string): Promise<{ handle: FileHandle; path: string
 
 async function untilReady(
   server: StartingServer,
-  { responses, readyTimeoutMs = READY_TIMEOUT_MS }: ServerOptions,
+  { isReady, readyTimeoutMs = READY_TIMEOUT_MS }: ServerOptions,
 ): Promise<void> {
   let isGone = false;
   const gone = server.exited.then(() => {
@@ -153,7 +155,7 @@ async function untilReady(
   for (const end = performance.now() + readyTimeoutMs; ; await sleep(POLL_MS)) {
     const reason = await Promise.race([
       gone,
-      responses().then(
+      isReady().then(
         () => undefined,
         (error: unknown) => error ?? 'no reason',
       ),

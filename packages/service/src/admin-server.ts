@@ -36,12 +36,12 @@ interface AdminAddress {
   readonly LISTEN_HOST?: string | undefined;
 }
 
-const responses = async (): Promise<Health> => ({ healthy: true, facts: { status: 'ok' } });
+const alwaysHealthy = async (): Promise<Health> => ({ healthy: true, facts: { status: 'ok' } });
 
 /** @throws StartError when the port is in use */
 export async function openAdminServer(
   { ADMIN_PORT: port, LISTEN_HOST: host }: AdminAddress,
-  { health = responses, metrics }: AdminPages,
+  { health = alwaysHealthy, metrics }: AdminPages,
   log: Logger,
 ): Promise<AdminServer | undefined> {
   if (port === undefined) return undefined;

@@ -120,7 +120,7 @@ export function adminsOnly(): ApiError {
 }
 
 /** A response must not be many times as large as its request, and three bytes of a query string can be an error. */
-const MAX_FAULTS = 10;
+const MAX_PROBLEMS = 10;
 
 export const invalidParameters = (problems: readonly ParameterProblem[]) =>
   invalidRequest('invalid_parameter', problems);
@@ -128,7 +128,7 @@ export const invalidParameters = (problems: readonly ParameterProblem[]) =>
 export const invalidBody = (problems: readonly ParameterProblem[]) => invalidRequest('invalid_body', problems);
 
 function invalidRequest(code: ErrorCode, problems: readonly ParameterProblem[]): ApiError {
-  const shown = problems.slice(0, MAX_FAULTS);
+  const shown = problems.slice(0, MAX_PROBLEMS);
   const others = problems.length - shown.length;
   const sentences = shown.map(({ message }) => message);
   if (others > 0) sentences.push(`There are ${others} more errors; fix these first.`);

@@ -115,7 +115,7 @@ export function refuseParameters(rawQuery: string, rules: Omit<ParameterRules, '
   if (!parameters.areValid) throw parameters.refusal();
 }
 
-/** Whether the name is neither a valid, an ignored nor a known unsupported parameter. */
+/** Whether the name is unknown: no parameter, none that is ignored, and none of those that are known and not supported. */
 function isUnknown(name: string, { names, ignored = [], unsupported = {} }: ParameterRules): boolean {
   return !names.includes(name) && !ignored.includes(name) && !Object.hasOwn(unsupported, name);
 }

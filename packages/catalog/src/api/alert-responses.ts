@@ -67,7 +67,7 @@ export const webhookSchema = z.object({
   }),
 });
 /** The body of a webhook. A test has neither threshold nor value. */
-export type WebhookResponse = z.output<typeof webhookSchema>;
+export type WebhookBody = z.output<typeof webhookSchema>;
 
 export const deliverySchema = z.object({
   id: described(z.string(), 'The {deliveryId} of paths, and the header `webhook-id` of every attempt.'),

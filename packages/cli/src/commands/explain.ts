@@ -63,7 +63,7 @@ export function addExplain(command: Command, context: CommandContext): void {
       '--cursor <cursor>',
       'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
     )
-    .option('--json', "print the API's answer as it is")
+    .option('--json', "print the API's response as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }

@@ -38,7 +38,7 @@ export function addMetrics(command: Command, context: CommandContext): void {
   );
   withQuery(withApiFlags(command))
     .option('--all', 'read every page, not only the first')
-    .option('--json', "print the API's answer as it is; with --all or --compare one response a line")
+    .option('--json', "print the API's response as it is; with --all or --compare one a line")
     .option('--csv', 'print CSV, safe to open in a spreadsheet')
     .option('--series', 'with --csv: a line for each bucket of each group')
     .option('--exact', 'every digit of every amount in the table')

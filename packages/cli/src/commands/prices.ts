@@ -5,6 +5,7 @@ import {
   type BillingDimension,
   COST_SCALE,
   costOf,
+  DEFAULT_PRICE_BOOK_FILE,
   type DecimalText,
   DIMENSIONS,
   decimalText,
@@ -83,7 +84,9 @@ export async function readPriceBook(file: Setting | undefined): Promise<PriceBoo
   }
 }
 
-type DimensionsFlags = BookFlags & JsonFlag;
+interface DimensionsFlags extends BookFlags, JsonFlag {
+  readonly exampleBook?: boolean;
+}
 
 export function addDimensions(command: Command, context: CommandContext): void {
   command
@@ -91,11 +94,13 @@ export function addDimensions(command: Command, context: CommandContext): void {
       'Lists the billing dimensions: what each belongs to, its unit, and its price. GB-s are gigabyte-seconds; a month is ' +
         '730 hours.\nAsks no server.',
     )
+    .option('--example-book', 'print the example price book instead, as a file to begin your own with')
     .action((flags: DimensionsFlags) => listDimensions(context, flags));
   withJson(withBook(command));
 }
 
 async function listDimensions(context: CommandContext, flags: DimensionsFlags): Promise<void> {
+  if (flags.exampleBook) return void context.stdout.write(`${JSON.stringify(DEFAULT_PRICE_BOOK_FILE, null, 2)}\n`);
   const { book, account, at, origin } = await openBook(context, flags);
   const items = BILLING_DIMENSIONS.map((billingDimension) => {
     const price = book.priceAt(account, billingDimension, at);

@@ -1,5 +1,6 @@
 /** Settling rejections: those that are meant, by their ids or a filter, are sent through the queue again, or discarded. */
 import {
+  counted,
   type EpochMs,
   formatTimestamp,
   isJobRejection,
@@ -7,6 +8,7 @@ import {
   payloadReference,
   referencedPosition,
 } from '@meterline/catalog';
+import { eventsOfJob } from '@meterline/service';
 import {
   countOpenRejections,
   type OpenRejection,
@@ -170,12 +172,22 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
 
 /** What the worker would say, except for the price and the storage, which only it knows. @param closedBefore events before are too old */
 export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
-  if (sendable.kind === 'jobs') return sendable.jobs.length === 1 ? 'a whole job' : `${sendable.jobs.length} jobs`;
-  const checked = parseUsageEvent(sendable.event, now);
+  if (sendable.kind === 'event') return eventOutcome(sendable.event, rejection, now, closedBefore);
+  const events: unknown[] = [];
+  for (const job of sendable.jobs.map(eventsOfJob)) {
+    if (!job.ok) return `still ${job.reason}: ${job.message}`;
+    events.push(...job.value);
+  }
+  const valid = events.filter((event) => eventOutcome(event, rejection, now, closedBefore).startsWith('valid'));
+  return `a job of ${counted(events.length, 'event')}, ${valid.length} valid`;
+}
+
+function eventOutcome(event: unknown, { reason }: OpenRejection, now: EpochMs, closedBefore: EpochMs): string {
+  const checked = parseUsageEvent(event, now);
   if (!checked.ok) return `still ${checked.reason}: ${checked.message}`;
   if (checked.value.timestamp < closedBefore)
     return `still too_old: months before ${formatTimestamp(closedBefore)} are closed`;
-  return rejection.reason === 'no_price' ? 'valid, if the price book of the workers has a price now' : 'valid';
+  return reason === 'no_price' ? 'valid, if the price book of the workers has a price now' : 'valid';
 }
 
 /** The groups without what others still refer to. */

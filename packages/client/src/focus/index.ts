@@ -83,6 +83,7 @@ export class FocusChanged extends Error {
  *
  * @param open makes an empty sink; those that came before it are of no use any more
  * @throws MeterlineError, MeterlineConnectionError as the client's calls
+ * @throws RangeError when `month` is none
  * @throws FocusChanged when the month kept changing
  * @throws Error when the rows do not add up to what the API says: a defect
  */
@@ -92,6 +93,8 @@ export async function exportFocus<Sink extends FocusSink>(
   open: () => Promise<Sink> | Sink,
   options: RequestOptions = {},
 ): Promise<FocusResult<Sink>> {
+  if (!formatTimestamp(startTime).endsWith('-01T00:00:00Z'))
+    throw new RangeError('month must be the first instant of a UTC month, such as Date.UTC(2026, 10)');
   const month = { startTime, endTime: plusMonths(startTime, 1) };
   const known = (await client.accounts(options)).find((account) => account.id === id);
   const setting = { account: { id, name: known?.name ?? id }, provider, month, resolution };

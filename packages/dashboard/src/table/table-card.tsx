@@ -1,7 +1,7 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
 import { counted, grouped } from '@meterline/catalog';
 import { ALL_ACCOUNTS, MOST_RESTARTS } from '@meterline/client';
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { localized } from '../breakdown/texts.js';
 import { Control } from '../controls/controls.js';
@@ -26,20 +26,25 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
   const session = useSession();
   const { refetch: readFirst } = shown.result;
   const { refetch: readFurther } = further;
+  const cursor = first?.meta.nextCursor;
   const readAgain = useCallback(async () => {
     // The service's memory may have the cursor that is too old.
     session.maxAgeSeconds = 0;
-    await readFirst();
-    await readFurther();
-  }, [session, readFirst, readFurther]);
-  const [restarts, setRestarts] = useState(0);
-  const restarting = isCursorGone(further.error) && restarts < MOST_RESTARTS;
+    const { data } = await readFirst();
+    // With another cursor the further pages are other queries.
+    if (data?.first.meta.nextCursor === cursor) await readFurther();
+  }, [session, readFirst, readFurther, cursor]);
+  const [isRestarting, setRestarting] = useState(false);
+  const restarts = useRef({ of: '', count: 0 });
+  const list = JSON.stringify([account, query]);
   useEffect(() => {
-    if (!restarting) return;
-    void readAgain();
-    return () => setRestarts((before) => before + 1);
-  }, [restarting, readAgain]);
-  const isBusy = restarting || (isReading && !further.error);
+    if (restarts.current.of !== list) restarts.current = { of: list, count: 0 };
+    if (!isCursorGone(further.error) || restarts.current.count === MOST_RESTARTS) return;
+    restarts.current.count += 1;
+    setRestarting(true);
+    void readAgain().finally(() => setRestarting(false));
+  }, [list, further.error, readAgain]);
+  const isBusy = isRestarting || (isReading && !further.error);
   const explain = ({ labels, cost, entry }: Row) =>
     setExplained({ name: labels.join(', '), cost, query: rowEventsQuery(query, shown.shownView, entry) });
   const search = view.search.trim();

@@ -48,7 +48,7 @@ export function startService(
     args: [fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url))],
     env: { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] || NODE_OPTIONS[name], ...listen },
     url: urlAt(port ?? adminPort),
-    responses: async () => {
+    isReady: async () => {
       const urls = [`${urlAt(adminPort)}/healthz`, ...(port ? [`${urlAt(port)}/readyz`] : [])];
       for (const url of urls) {
         const { status } = await probe(url);

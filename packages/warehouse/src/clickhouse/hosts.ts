@@ -20,7 +20,7 @@ const SHORT_CONNECTIONS = 2;
 const OUTLASTS_CALLER_MS = 5_000;
 /** A statement that has just been sent may not be in the server's list yet, so ending it may take more than one KILL. */
 const BETWEEN_KILLS_MS = 100;
-/** How long KILLs are sent until the connection is closed: a proxy may bring them to another server, and closing ends a SELECT, too. */
+/** After so long the connection is closed as well: a proxy may bring KILLs to another server, and closing ends a SELECT, too. */
 const HANG_UP_MS = 3_000;
 
 const SETTINGS = {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
 
-/** Tables that are computed from those before them and from usage_events, and so must be erased after these. */
+/** Tables that are computed from usage_events and from those before them in this list, so they are erased in this order, after it. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'dirty_hours', 'result_pages'] as const;
 /** The tables with rows of accounts, in the order of their erasure. */
 const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;

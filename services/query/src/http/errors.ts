@@ -163,7 +163,7 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
       'The account or the caller sends more requests than it may (`too_many_requests`), or has too many of them answered at ' +
       'once and waiting (`too_many_statements`). Or too many groups of responses for this account have been stored within 24 ' +
       'hours (`too_many_stored_groups`): a response that has more than one page is stored when its second page is asked for; ' +
-      'a first page is never refused for it. Or the caller has not read its earlier answers yet (`too_many_unread_responses`).',
+      'a first page is never refused for it. Or the caller has not read its earlier responses yet (`too_many_unread_responses`).',
     error: tooManyRequests('You may send 200 requests in 4 seconds', 4),
   },
   Unavailable: {
