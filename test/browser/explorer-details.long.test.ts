@@ -1,6 +1,7 @@
 /** The cost explorer's breakdown, table, usage, periods and downloads in a browser. */
 import { expect, it } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
+import { NOW } from '../harness/api.js';
 import { BOXES, FORMULA } from './acme.js';
 import {
   barAt,
@@ -167,15 +168,31 @@ it('the table is read again by itself when its pages have expired, and by hand w
   const further = /[?&]cursor=/;
   const json = { code: 400, error: 'cursor_expired', message: 'The cursor has expired.', requestId: 'request-7' };
   const expire = (route: Route) => route.fulfill({ status: 400, json });
-  await page.route(further, expire, { times: 2 });
-  await showView(page, 'account=acme&group=resource_name&page=6');
-  await page.getByText('126–134 of 134 groups').waitFor();
-  await page.route(further, expire);
-  await showView(page, 'account=acme&group=resource_name,workspace&page=6');
-  await page.getByText('This list is too old to continue').waitFor();
-  await page.unroute(further);
-  await press(page, 'Try again');
-  await page.getByText('126–134 of 134 groups').waitFor();
+  const { clock } = explorer().api;
+  try {
+    for (const [group, laterMs] of [
+      ['resource_name', 0],
+      ['resource_name,workspace', 1_000],
+    ] as const) {
+      // A second later the first page has another cursor.
+      const move = async (route: Route) => {
+        await expire(route);
+        clock.now = new Date(clock.now.getTime() + laterMs);
+      };
+      await page.route(further, move, { times: 2 });
+      await showView(page, `account=acme&group=${group}&page=6`);
+      await page.getByText('126–134 of 134 groups').waitFor();
+      await page.unroute(further);
+    }
+    await page.route(further, expire);
+    await showView(page, 'account=acme&group=resource_name,resource_type&page=6');
+    await page.getByText('This list is too old to continue').waitFor();
+    await page.unroute(further);
+    await press(page, 'Try again');
+    await page.getByText('126–134 of 134 groups').waitFor();
+  } finally {
+    clock.now = NOW;
+  }
 });
 
 it('the table sorts and searches all groups, whatever page they came on, and has as many rows as wanted', async () => {
