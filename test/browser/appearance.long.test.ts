@@ -134,6 +134,12 @@ it('a touch screen shows what a bar is at the first tap, and opens it at the sec
   const place = await barAt(page, 28, 30, 20);
   await page.touchscreen.tap(...place);
   await page.getByText('Fri, 14 Nov 2025 UTC').waitFor();
+  for (const bar of [2, 15]) {
+    await page.touchscreen.tap(...(await barAt(page, bar, 30, 20)));
+    const shown = await page.locator('.tooltip').boundingBox();
+    expect([Number(shown?.x) >= 0, (shown?.x ?? 0) + (shown?.width ?? 0) <= PHONE.width]).toEqual([true, true]);
+  }
+  await page.touchscreen.tap(...place);
   await page.touchscreen.tap(...place);
   await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
   expect(viewOf(page)).toMatchObject({ group: 'resource_name', type: 'agent' });

@@ -90,6 +90,7 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
   ['api', 'a login to it', {}, {}, `${STACK.apiUrl} (login file) kept-key (login file) acme (login file)`],
   ['api', 'a stack', KEY, {}, 'http://127.0.0.1:8080 (local stack) k (environment) a (environment)'],
   ['api', 'a stack', KEY, { account: 'b' }, 'http://127.0.0.1:8080 (local stack) k (environment) b (flag)'],
+  ['api', 'a stack', { METERLINE_API_KEY: 'k' }, {}, 'http://127.0.0.1:8080 (local stack) k (environment)'],
   ['api', 'a broken stack', { ...VARIABLE, ...KEY }, {}, 'https://x (environment) k (environment) a (environment)'],
   ['collector', 'a stack', {}, {}, 'http://127.0.0.1:4 (local stack) stack-emitter (local stack)'],
   ['collector', 'a stack', { METERLINE_EMITTER_KEY: 'k' }, { url: 'http://y/v0/' }, 'http://y (flag) k (environment)'],

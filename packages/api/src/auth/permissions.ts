@@ -1,7 +1,7 @@
 /** Who is asking, and what that caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
 import type { Role } from '@meterline/service/access';
 import type { Principal } from '../admission/rate-limits.js';
-import { ApiError, adminsOnly, insufficientScope, notAMember } from '../http/errors.js';
+import { ApiError, adminsOnly, insufficientScope, notAMember, notItsEmitter } from '../http/errors.js';
 
 /** Who is asking, and what they may see. */
 export interface Caller {
@@ -88,6 +88,7 @@ export function requireEmitter(caller: Caller, account: string): void {
   requireScope(caller, 'admin');
   const { emitsFor, keyId } = caller;
   if (emitsFor === account) return;
+  if (emitsFor !== undefined) throw notItsEmitter();
   const role = roleIn(caller, account);
   if (role === undefined) throw notAMember();
   if (keyId !== undefined) throw new ApiError(403, 'forbidden', KEY_READS_ONLY);

@@ -64,8 +64,7 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   printResult(context, flags.json, result, `${isTrial ? counted(events, 'valid event') : tally.progress()}.`);
   if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
   if (badLines === 0) return;
-  const rejected = `${counted(badLines, 'line')} rejected${isTrial ? '' : ' by the collector'}`;
-  throw new CommandError(rejected, EXIT_CODES.rejected);
+  throw new CommandError(`${counted(badLines, 'line')} rejected`, EXIT_CODES.rejected);
 }
 
 function reportBadLines(context: CommandContext, name: string, { badLines, listedBadLines }: Tally): void {

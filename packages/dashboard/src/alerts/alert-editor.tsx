@@ -90,7 +90,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
   );
 }
 
-/** The numbers in `50%, 80`, ascending. */
+/** What stands in `50%, 80`; the API refuses what is no number. */
 function percentsIn(text: string): number[] {
-  return (text.match(/\d[\d.]*/g) ?? []).map(Number).sort((a, b) => a - b);
+  return text.split(/[\s,;]+/).flatMap((part) => (part === '' ? [] : Number(part.replace('%', ''))));
 }

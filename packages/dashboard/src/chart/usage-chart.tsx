@@ -21,6 +21,7 @@ import { type ChartDrawing, drawChart, type Label, type Size } from './chart-dra
 import type { ChartFigures, TargetOf } from './chart-figures.js';
 import { BucketTooltip, bucketSentence, Legend } from './chart-text.js';
 
+const NARROW_PX = 680;
 const TOOLTIP_GAP_PX = 12;
 
 /** Marks when the first view is drawn; benchmarks and tests read it. */
@@ -230,8 +231,9 @@ function useSize() {
   return { element, size };
 }
 
-/** Next to the bar, on the side with more room. */
+/** Next to the bar, on the side with more room; over the whole chart where neither has enough. */
 function tooltipPlace(center: number, band: number, width: number) {
+  if (width < NARROW_PX) return { left: 0, right: 0 };
   const offset = band / 2 + TOOLTIP_GAP_PX;
   return center < width / 2 ? { left: center + offset } : { right: width - center + offset };
 }
