@@ -22,10 +22,14 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await press(page, 'Set an alert');
   await page.getByLabel('Name').fill('Monthly spend');
   await page.getByLabel('Amount, USD a month').fill('$150.00');
-  await page.getByLabel('Fires at').fill('100%, 50');
+  await page.getByLabel('Fires at').fill('50-80');
   await page.getByLabel('Sent to').fill('http://example.com/hooks');
   await press(page, 'Create the alert');
-  await page.getByRole('alert').getByText(/^url /).waitFor();
+  await page
+    .getByRole('alert')
+    .getByText(/^thresholds.* whole numbers/)
+    .waitFor();
+  await page.getByLabel('Fires at').fill('100%, 50');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
   // The list is read again, which is not waited for.
   const list = /\/alerts(\?|$)/;

@@ -90,7 +90,8 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
   );
 }
 
-/** What stands in `50%, 80`; the API refuses what is no number. */
+/** What stands in `50%, 80`, ascending; the API refuses what is no number. */
 function percentsIn(text: string): number[] {
-  return text.split(/[\s,;]+/).flatMap((part) => (part === '' ? [] : Number(part.replace('%', ''))));
+  const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
+  return parts.map((part) => Number(part.replace('%', ''))).sort((a, b) => a - b);
 }
