@@ -29,7 +29,7 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
     .getByRole('alert')
     .getByText(/^thresholds.* whole numbers/)
     .waitFor();
-  await page.getByLabel('Fires at').fill('100%, 50');
+  await page.getByLabel('Fires at').fill('100 %, 50');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
   // The list is read again, which is not waited for.
   const list = /\/alerts(\?|$)/;

@@ -145,7 +145,9 @@ it('replay says with --dry-run what the worker would say of a whole job', async 
   const outcomes = async (...edits: string[]) =>
     JSON.parse((await rejected(['replay', id, '--dry-run', '--json', ...edits])).stdout);
   expect(await outcomes()).toMatchObject([{ outcome: expect.stringContaining('still job_invalid: ') }]);
-  expect(await outcomes('--unset', 'extra')).toMatchObject([{ outcome: 'a job of 2 events, 1 valid' }]);
+  expect(await outcomes('--unset', 'extra')).toMatchObject([
+    { outcome: expect.stringMatching(/^1 job of 2 events, 1 valid; still invalid_usage: /) },
+  ]);
   await rejected(['discard', id, '--yes']);
 });
 

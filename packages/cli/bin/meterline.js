@@ -13,5 +13,6 @@ if (!existsSync(main)) {
 // Node 22.8 and later keep what they have compiled, which saves a third of the start.
 module.enableCompileCache?.();
 // The HTTP parser behind fetch is WebAssembly. Node waits at its end until that is optimised, which takes 0.2 s and serves long runs alone.
-setFlagsFromString('--liftoff-only');
+setFlagsFromString('--no-wasm-tier-up');
+setFlagsFromString('--no-wasm-dynamic-tiering');
 await import(main.href);

@@ -77,8 +77,8 @@ export type ClickHouseFlags = Pick<
 export const API_SETTINGS_HELP = `
 The API's address, key and account come from flags, else METERLINE_API_URL, METERLINE_API_KEY and
 METERLINE_ACCOUNT, else the file that "meterline login" writes, else a local stack that runs here
-(npm start), else ${DEFAULT_URLS.apiUrl}. A key from a file goes only to the address that
-stands beside it in that file. "meterline whoami" shows what is used, and where it comes from.`;
+(npm start), else ${DEFAULT_URLS.apiUrl}. A key from a file, with its account, goes only to the
+address that stands beside it in that file. "meterline whoami" shows what is used, and where it comes from.`;
 
 /** A value and where it was found. */
 export interface Setting {

@@ -69,7 +69,14 @@ export const ENGINE_PROGRAM = fileURLToPath(new URL('../dist/engine.js', import.
  * process, which the command then becomes, and SIGKILL if it is still there ten seconds later. Of file 3, the lock of a data directory, the command alone keeps a copy.
  */
 const WATCHED = `exec 4<&0 </dev/null
-(exec 2>/dev/null 3<&-; read -r _ <&4; kill $$; for _ in $(seq 100); do sleep 0.1; kill -0 $$ || exit; done; kill -9 $$) &
+(
+  exec 2>/dev/null 3<&-
+  read -r _ <&4
+  kill $$ || exit
+  n=0
+  while [ $n -lt 100 ]; do sleep 0.1 && kill -0 $$ || exit; n=$((n + 1)); done
+  kill -9 $$
+) &
 exec 4<&-; exec "$@"`;
 
 /** What to spawn, with a pipe as standard input, for a command that gets SIGTERM when this process is gone. Its pid is the child's. */

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import type { AccountResponse } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command.js';
-import { openClient, withApi, withClientErrors } from '../connections/api.js';
+import { MOST_NAMED, openClient, withApi, withClientErrors } from '../connections/api.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
 import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
 import { readLine } from '../input.js';
@@ -26,9 +26,6 @@ export function addLogin(command: Command, context: CommandContext): void {
     .action((flags: ApiFlags) => login(context, flags));
   withApiFlags(command);
 }
-
-/** An operator's key has all accounts. */
-const MOST_NAMED = 10;
 
 async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const url = await context.settings.apiUrl(flags);

@@ -58,12 +58,17 @@ export async function withAccount<T>(
   });
 }
 
+/** An operator's key has all accounts. */
+export const MOST_NAMED = 10;
+
 async function onlyAccount(client: MeterlineClient): Promise<string> {
   const accounts = await client.accounts();
   const [account] = accounts;
   if (account && accounts.length === 1) return account.id;
   if (!account) throw usageError('the key belongs to no account; name one with --account');
-  throw usageError(`name an account with --account: ${accounts.map(({ id }) => id).join(', ')}`);
+  const more = accounts.length > MOST_NAMED ? [`and ${accounts.length - MOST_NAMED} more`] : [];
+  const named = [...accounts.slice(0, MOST_NAMED).map(({ id }) => id), ...more];
+  throw usageError(`name an account with --account: ${named.join(', ')}`);
 }
 
 interface ServerAccess extends Pick<ApiAccess, 'url' | 'key'> {

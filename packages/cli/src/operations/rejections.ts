@@ -173,13 +173,14 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
 /** What the worker would say, except for the price and the storage, which only it knows. @param closedBefore events before are too old */
 export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
   if (sendable.kind === 'event') return eventOutcome(sendable.event, rejection, now, closedBefore);
-  const events: unknown[] = [];
+  const outcomes: string[] = [];
   for (const job of sendable.jobs.map(eventsOfJob)) {
     if (!job.ok) return `still ${job.reason}: ${job.message}`;
-    events.push(...job.value);
+    outcomes.push(...job.value.map((event) => eventOutcome(event, rejection, now, closedBefore)));
   }
-  const valid = events.filter((event) => eventOutcome(event, rejection, now, closedBefore).startsWith('valid'));
-  return `a job of ${counted(events.length, 'event')}, ${valid.length} valid`;
+  const bad = outcomes.filter((found) => found.startsWith('still'));
+  const all = `${counted(sendable.jobs.length, 'job')} of ${counted(outcomes.length, 'event')}`;
+  return bad[0] === undefined ? `${all}, valid` : `${all}, ${outcomes.length - bad.length} valid; ${bad[0]}`;
 }
 
 function eventOutcome(event: unknown, { reason }: OpenRejection, now: EpochMs, closedBefore: EpochMs): string {

@@ -92,6 +92,6 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
 
 /** What stands in `50%, 80`, ascending; the API refuses what is no number. */
 function percentsIn(text: string): number[] {
-  const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
-  return parts.map((part) => Number(part.replace('%', ''))).sort((a, b) => a - b);
+  const parts = text.split(/[\s,;%]+/).filter((part) => part !== '');
+  return parts.map(Number).sort((a, b) => a - b);
 }

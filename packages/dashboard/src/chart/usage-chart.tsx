@@ -21,7 +21,8 @@ import { type ChartDrawing, drawChart, type Label, type Size } from './chart-dra
 import type { ChartFigures, TargetOf } from './chart-figures.js';
 import { BucketTooltip, bucketSentence, Legend } from './chart-text.js';
 
-const NARROW_PX = 680;
+/** As in chart.css. */
+const WIDEST_TOOLTIP_PX = 400;
 const TOOLTIP_GAP_PX = 12;
 
 /** Marks when the first view is drawn; benchmarks and tests read it. */
@@ -233,8 +234,8 @@ function useSize() {
 
 /** Next to the bar, on the side with more room; over the whole chart where neither has enough. */
 function tooltipPlace(center: number, band: number, width: number) {
-  if (width < NARROW_PX) return { left: 0, right: 0 };
   const offset = band / 2 + TOOLTIP_GAP_PX;
+  if (width < 2 * (offset + WIDEST_TOOLTIP_PX)) return { left: 0, right: 0, width: 'auto', maxWidth: 'none' };
   return center < width / 2 ? { left: center + offset } : { right: width - center + offset };
 }
 

@@ -1,7 +1,7 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
 import { counted, grouped } from '@meterline/catalog';
 import { ALL_ACCOUNTS, MOST_RESTARTS } from '@meterline/client';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { localized } from '../breakdown/texts.js';
 import { Control } from '../controls/controls.js';
@@ -37,7 +37,8 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
   const [isRestarting, setRestarting] = useState(false);
   const restarts = useRef({ of: '', count: 0 });
   const list = JSON.stringify([account, query]);
-  useEffect(() => {
+  // Before the problem is shown.
+  useLayoutEffect(() => {
     if (restarts.current.of !== list) restarts.current = { of: list, count: 0 };
     if (!isCursorGone(further.error) || restarts.current.count === MOST_RESTARTS) return;
     restarts.current.count += 1;
