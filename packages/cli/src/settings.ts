@@ -125,10 +125,10 @@ export class Settings {
   async api(flags: ApiFlags): Promise<ApiAccess> {
     const { url, beside } = await this.#address('apiUrl', flags, canonicalUrl);
     const named = { key: this.#named('apiKey', {}), account: this.#named('account', flags) };
+    // The account of a file is that of its key.
     const file = named.key ? undefined : await beside();
     const warning = file?.isOpen ? `others can read your key: chmod 600 ${file.path}` : undefined;
-    // The account of a file is that of its key.
-    const { key = settingOf(file, 'apiKey'), account = named.key ? undefined : settingOf(file, 'account') } = named;
+    const { key = settingOf(file, 'apiKey'), account = settingOf(file, 'account') } = named;
     if (key) requireKey(key);
     if (account && NO_ACCOUNT_PATH.test(account.value)) {
       throw usageError(
