@@ -44,7 +44,7 @@ export interface Emitter {
   recordWhenRoom(event: EventToRecord): Promise<string | undefined>;
 
   /**
-   * Adds usage to a sum, which becomes one event at the end of its window: a busy resource costs one event in ten seconds and
+   * Adds usage to a sum, which becomes one event at the end of its window: a busy resource costs one event in 30 seconds and
    * not one per request. Sums are in memory: a crash loses those of the window. Never throws.
    */
   add(usage: UsageToSum): void;
