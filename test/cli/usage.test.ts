@@ -1,5 +1,6 @@
 /** Help and wrong usage of every command, and the commands that ask no server. */
 import { expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, PriceBook } from '@meterline/catalog';
 import { COMMAND_GROUPS } from '../../packages/cli/src/program.js';
 import { runCommand } from './run-command.js';
 
@@ -93,11 +94,13 @@ it.each([
   expect(stderr).toContain(reason);
 });
 
-it('dimensions lists units and prices', async () => {
+it('dimensions lists units and prices, and prints the example book as a file', async () => {
   const { code, stdout, stderr } = await runCommand(['dimensions']);
   expect({ code, lines: stdout.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 13 });
   expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$0\.12 per GB-month$/m);
   expect(stderr).toContain('built-in example book');
+  const example = await runCommand(['dimensions', '--example-book']);
+  expect(new PriceBook(JSON.parse(example.stdout)).canonicalText).toBe(DEFAULT_PRICE_BOOK.canonicalText);
 });
 
 it('estimate prices a list, and a file of events, as the service would', async () => {
