@@ -9,6 +9,7 @@ import { LOCAL_HOSTS, type RunningStack, Session, startStack } from './stack.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
+const PASSED_ON_WITHIN_MS = 500;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 /** Errors that are printed as their message alone, without a stack trace. */
@@ -37,13 +38,15 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
 
 /**
  * Aborted by the first signal that asks this process to end. A second one ends it at once: every child ends by itself
- * when this process is gone. A signal for npm ends the shell between npm and this process, and does not come here.
+ * when this process is gone. npm, which the script runs without a shell between, passes on what Ctrl-C has sent here already.
  */
 function stopRequest(): AbortSignal {
   const request = new AbortController();
+  let requestedAt: number | undefined;
   for (const signal of SIGNALS) {
     process.on(signal, () => {
-      if (request.signal.aborted) process.exit(INTERRUPTED);
+      requestedAt ??= performance.now();
+      if (performance.now() - requestedAt > PASSED_ON_WITHIN_MS) process.exit(INTERRUPTED);
       request.abort();
     });
   }

@@ -251,7 +251,7 @@ it('npm start leaves only data behind when a signal stops it', async () => {
   expect(left).not.toContain('local.json');
 });
 
-it('npm start goes on from a copy of a data directory, and ends when npm is told to end, which ends the shell between the two alone', async () => {
+it('npm start goes on from a copy of a data directory, and ends when the process that started it is gone', async () => {
   const directory = join(dataDir, '..', `${basename(dataDir)}-copy`);
   await cp(dataDir, directory, { recursive: true });
   const variables = { METERLINE_DATA_DIR: directory, PORT: '', npm_lifecycle_event: 'start' };
