@@ -26,7 +26,7 @@ const kill =
 it.each<[string, (query: HttpProcess) => unknown]>([
   ['after SIGTERM', kill('SIGTERM')],
   ['after SIGINT', kill('SIGINT')],
-  ['when its parent goes away', ({ child }) => child.disconnect()],
+  ['when its parent goes away', ({ child }) => child.stdin?.destroy()],
   [
     'when the reader of its log is gone',
     ({ child }) => {
@@ -53,10 +53,11 @@ it.each<[string, (query: HttpProcess) => unknown]>([
   await expectCleanEnd(query);
 });
 
-it('a query process stops with code 0 when its parent goes away while it starts', async () => {
+it('a query process ends when its parent goes away while it starts', async () => {
   const query = launchService('query', { PORT: '0', ...product.env });
-  query.child.disconnect();
-  await expectCleanEnd(query);
+  query.child.stdin?.destroy();
+  // Before it listens to signals SIGTERM ends it.
+  expect([0, null]).toContain((await query.exited).code);
 });
 
 it('after a request to stop the process is not ready, and closes connections after their responses', async () => {
