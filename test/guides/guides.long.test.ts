@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { watched } from '@meterline/local-stack';
 import { z } from 'zod';
 import { START } from '../harness/programs.js';
 
@@ -39,10 +40,7 @@ beforeAll(async () => {
   await mkdir(join(directory, 'bin'));
   await writeFile(join(directory, 'bin', 'npx'), NPX, { mode: 0o700 });
   const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: '', REDIS_URL: '', CLICKHOUSE_URL: '' };
-  stack = spawn(process.execPath, [START], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  stack = spawn(...watched(process.execPath, [START]), { env, stdio: ['pipe', 'pipe', 'inherit'] });
   await said(stack, 'Meterline is running');
   ({ redisUrl } = addresses.parse(JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8'))));
 });
