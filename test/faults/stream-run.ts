@@ -17,7 +17,7 @@ import type { Found, Run } from './suite.js';
 /** How long a process of a run keeps the locks of its jobs after its death; others look for such locks three times as often. */
 export const LOCK_MS = 5_000;
 /** More than the 60 s that a worker waits for an insert, and the time until the locks of a dead worker expire. */
-const DRAINED_WITHIN_MS = 300_000;
+const DRAINED_WITHIN_MS = 600_000;
 const STARTED_WITHIN_MS = 120_000;
 const CHECKED_WITHIN_MS = 240_000;
 
