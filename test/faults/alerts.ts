@@ -41,7 +41,7 @@ export const receiverFails: AlertInjection = async ({ random, receiver, restart,
 };
 
 const FILTERS: AlertFilters = { billingDimension: ['sandbox_compute_runtime_gbs'] };
-const SETTLED_WITHIN_MS = 180_000;
+const SETTLED_WITHIN_MS = 600_000;
 const ACCOUNTS = 8;
 const THRESHOLDS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 /** Events of each account: together the amount of its alert. */

@@ -8,7 +8,7 @@ import { maskedPages, Oracle, type OracleQuery } from '../oracle/model.js';
 import type { UsageStream } from './stream.js';
 
 const RETRY_MS = 250;
-const RESPONSE_WITHIN_MS = 120_000;
+const RESPONSE_WITHIN_MS = 600_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 
 /** Its parameters have one value each. */

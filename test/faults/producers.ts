@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePort } from '@meterline/local-stack';
 import { z } from 'zod';
 import { testProgram } from '../harness/programs.js';
 import { holdsWithin, openJobs, pause } from '../harness/queue.js';
@@ -16,8 +17,8 @@ import type { Fixture } from './fixture.js';
 import type { Found, Run } from './suite.js';
 import { TcpProxy } from './tcp-proxy.js';
 
-const STARTED_WITHIN_MS = 120_000;
-const DRAINED_WITHIN_MS = 120_000;
+const STARTED_WITHIN_MS = 600_000;
+const DRAINED_WITHIN_MS = 600_000;
 const DAY_MS = 86_400_000;
 
 interface ProducerRun extends Run {
@@ -175,13 +176,14 @@ export async function playProducers(run: Run, inject: ProducerInjection): Promis
   const { product } = fixture;
   const folder = await mkdtemp(join(tmpdir(), 'emitter-'));
   const worker = await product.startIngest();
-  let collector = await product.startCollector();
-  const { port } = new URL(collector.url);
-  const link = await TcpProxy.open(Number(port));
+  const port = await findFreePort();
+  const startCollector = () => product.startCollector({ PORT: String(port) });
+  let collector = await startCollector();
+  const link = await TcpProxy.open(port);
   const restartCollector = async (afterMs: number) => {
     await collector.kill();
     await pause(afterMs, signal);
-    collector = await product.startCollector({ PORT: port });
+    collector = await startCollector();
   };
   const producers: Producer[] = [];
   try {

@@ -1,12 +1,26 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { LocalStackError } from './errors.js';
 
 export const LOOPBACK = '127.0.0.1';
 const ATTEMPTS = 5;
 
-/** A port that was free a moment ago; another process may take it before it is used. */
-export function findFreePort(): Promise<number> {
-  return listenBriefly(0, LOOPBACK);
+/** Below the ports that a system gives to outgoing connections (Linux: from 32,768), which would take a port before its server listens. */
+const MIN_PORT = 10_000;
+const MAX_PORT = 30_000;
+
+/** A port that was free a moment ago. It is drawn, so that another process that looks for one at the same time hardly gets the same. */
+export async function findFreePort(): Promise<number> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = randomInt(MIN_PORT, MAX_PORT);
+    try {
+      await listenBriefly(port, LOOPBACK);
+      return port;
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
 }
 
 /** @param host default: the loopback address */
@@ -46,16 +60,9 @@ export async function launchOnPort<T>(
   }
 }
 
-function listenBriefly(port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      const address = server.address();
-      server.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('A TCP server has no TCP address'));
-        else resolve(address.port);
-      });
-    });
-  });
+async function listenBriefly(port: number, host: string): Promise<void> {
+  const server = createServer().listen(port, host);
+  await once(server, 'listening');
+  server.close();
+  await once(server, 'close');
 }

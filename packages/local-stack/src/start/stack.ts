@@ -77,7 +77,6 @@ export async function startStack(session: Session, options: StackOptions) {
   if (env.CLICKHOUSE_URL === undefined) await migrate(warehouseOptions(clickhouse('migrate'), 'meterline-start'));
   stop.throwIfAborted();
 
-  // All at once, so that no two are the same.
   const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()]);
   const [ingestPort, queryAdminPort, collectorAdminPort, alertsPort] = adminPorts;
   const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
