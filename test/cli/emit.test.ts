@@ -1,83 +1,61 @@
 /** `meterline emit` and an HTTP server that answers as a collector does, or as what stands in front of it. */
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { json } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { EventEmitter, once } from 'node:events';
+import { expect, it } from '@jest/globals';
+import * as collector from '../emitter/fixture.js';
 import { SANDBOX_EVENT } from '../harness/events.js';
-import { listening } from '../harness/listening.js';
+import { json, type Respond, serve } from '../harness/serving.js';
 import { runCommand } from './run-command.js';
 
-type Event = Readonly<Record<string, unknown>>;
-type Respond = (response: ServerResponse, events: readonly Event[]) => void;
-
-let server: Server;
-let url: string;
-/** Answers, one after the other; the last one all that come later. */
-let responses: Respond[];
-let requests: (readonly Event[])[];
-beforeEach(async () => {
-  requests = [];
-  server = createServer(async (request, response) => {
-    const events = (await json(request)) as Event[];
-    requests.push(events);
-    (responses[requests.length - 1] ?? responses.at(-1))?.(response, events);
-  });
-  url = await listening(server);
-});
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
-});
-
 const line = (n: number, accountId = 'acme') => JSON.stringify({ eventId: `event-${n}`, accountId });
-const emit = (lines: readonly string[], args: readonly string[] = [], options: object = {}) => {
+/** Sends the lines to a server that gives these responses. */
+const emit = async (
+  responses: readonly Respond[],
+  lines: readonly string[],
+  args: readonly string[] = [],
+  options: object = {},
+) => {
+  const { url, requests } = await serve(...responses);
   const env = { METERLINE_EMITTER_KEY: 'key' };
-  return runCommand(['emit', '-', '--url', url, ...args], { env, stdin: lines.join('\n'), ...options });
+  const run = await runCommand(['emit', '-', '--url', url, ...args], { env, stdin: lines.join('\n'), ...options });
+  return { ...run, requests };
 };
 
-/** Rejects those events. */
+/** Rejects the event with this id. */
 const receipt =
-  (isRejected: (event: Event) => boolean = () => false, status = 202): Respond =>
-  (response, events) => {
-    const results = events.map((event, index) =>
-      isRejected(event)
-        ? { index, status: 'rejected', reason: 'no_price', message: 'there is none' }
-        : { index, status: 'accepted' },
-    );
-    const rejected = events.filter(isRejected).length;
-    response.writeHead(status).end(JSON.stringify({ accepted: events.length - rejected, rejected, results }));
+  (rejectedId?: string, status?: number): Respond =>
+  (response, body) => {
+    const rejection = { reason: 'no_price', message: 'there is none' };
+    const usual = collector.receipt(JSON.parse(body), ({ eventId }) => eventId === rejectedId, rejection);
+    json(status ?? usual.status, usual.body)(response, body);
   };
-const result =
-  (code: number, error?: string, message?: string, headers = {}): Respond =>
-  (response) => {
-    const body = error === undefined ? { results: [] } : { code, error, message, requestId: 'r' };
-    response.writeHead(code, headers).end(JSON.stringify(body));
-  };
+const result = (code: number, error?: string, message?: string, headers = {}) =>
+  json(code, error === undefined ? { results: [] } : { code, error, message, requestId: 'r' }, headers);
 
 it('every line is sent as it is, in requests of at most the batch size', async () => {
-  responses = [receipt()];
   const usages = [3, '03.0', '3', 'é\u2028'].map((usage) => JSON.stringify({ accountId: 'acme', usage }));
-  const run = await emit([`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3']);
+  const run = await emit([receipt()], [`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3']);
   expect(run).toMatchObject({ code: 0, stdout: 'Sent 4 events in 2 jobs, up to line 4.\n' });
-  expect(requests.map((events) => events.map(({ usage }) => usage))).toEqual([[3, '03.0', '3'], ['é\u2028']]);
+  const sent = run.requests.map(({ body }) => JSON.parse(body));
+  expect(sent).toMatchObject([[{ usage: 3 }, { usage: '03.0' }, { usage: '3' }], [{ usage: 'é\u2028' }]]);
 });
 
 it('lines that are no events are not sent, and are named with their numbers, the first hundred', async () => {
-  responses = [receipt()];
-  const bad = await emit([line(1), 'nope', '[1]', line(2)], ['--json']);
+  const bad = await emit([receipt()], [line(1), 'nope', '[1]', line(2)], ['--json']);
   const notJson = expect.stringMatching(/^not JSON: /);
   const listedBadLines = [
     { line: 2, message: notJson },
     { line: 3, message: 'not a JSON object' },
   ];
   expect([bad.code, JSON.parse(bad.stdout)]).toMatchObject([5, { events: 2, badLines: 2, listedBadLines }]);
-  const { stderr } = await emit(Array(1_000).fill('x'));
+  const { stderr } = await emit([receipt()], Array(1_000).fill('x'));
   expect(stderr).toMatch(
     /standard input:100: .*\nstandard input: and 900 more bad lines\nmeterline: 1,000 lines rejected/,
   );
 });
 
 it('--check holds every line to the rules, and sends nothing', async () => {
-  const { code, stdout, stderr } = await emit(['{"a":1}', JSON.stringify(SANDBOX_EVENT)], ['--check']);
+  const lines = ['{"a":1}', JSON.stringify(SANDBOX_EVENT)];
+  const { code, stdout, stderr, requests } = await emit([], lines, ['--check']);
   expect([code, stdout, requests]).toEqual([5, '1 valid event.\n', []]);
   expect(stderr).toMatch(/^standard input:1: \w+: .*\nmeterline: 1 line rejected\n$/);
 });
@@ -85,8 +63,9 @@ it('--check holds every line to the rules, and sends nothing', async () => {
 it('--check takes what the collector completes: an event without an account, whose id is any text', async () => {
   const { accountId: _, ...event } = SANDBOX_EVENT;
   const lines = [JSON.stringify({ ...event, eventId: 'build-4711' })];
-  expect(await emit(lines, ['--check', '--account', 'acme'])).toMatchObject({ code: 0, stdout: '1 valid event.\n' });
-  expect(await emit(lines, ['--check'])).toMatchObject({ code: 5, stdout: '0 valid events.\n' });
+  const ofAccount = await emit([], lines, ['--check', '--account', 'acme']);
+  expect(ofAccount).toMatchObject({ code: 0, stdout: '1 valid event.\n' });
+  expect(await emit([], lines, ['--check'])).toMatchObject({ code: 5, stdout: '0 valid events.\n' });
 });
 
 it('a file that is not there is named', async () => {
@@ -96,7 +75,7 @@ it('a file that is not there is named', async () => {
 
 it('a collector that is not there is named', async () => {
   const stderr = expect.stringMatching(/cannot reach the collector at http:.*ECONNREFUSED/);
-  expect(await emit([line(1)], ['--url', 'http://127.0.0.1:2'])).toMatchObject({ code: 4, stderr });
+  expect(await emit([], [line(1)], ['--url', 'http://127.0.0.1:2'])).toMatchObject({ code: 4, stderr });
 });
 
 it.each([
@@ -107,8 +86,7 @@ it.each([
   ['200, which is that of a check,', receipt(undefined, 200), [], 1],
   ['202 to a check', receipt(undefined, 202), ['--dry-run'], 1],
 ] as const)('a response of %s does not count as sent', async (_what, respond, args, code) => {
-  responses = [respond];
-  const run = await emit([line(1)], args);
+  const run = await emit([respond], [line(1)], args);
   expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringContaining('unexpected_response') });
   if (args.length === 0) expect(run.stderr).toContain('Sent 0 events in 0 jobs');
 });
@@ -118,13 +96,13 @@ it('a request whose response is cut off is sent again', async () => {
     response.writeHead(202, { 'content-length': 100 }).write('{"accepted":1');
     setImmediate(() => response.destroy());
   };
-  responses = [cutOff, receipt()];
-  expect(await emit([line(1)])).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 job, up to line 1.\n' });
+  const run = await emit([cutOff, receipt()], [line(1)]);
+  expect(run).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 job, up to line 1.\n' });
 });
 
 it('what was sent of one account is said also when the next one is not allowed', async () => {
-  responses = [receipt(({ eventId }) => eventId === 'event-2'), result(403, 'forbidden', 'Access denied.')];
-  const run = await emit([line(1, 'a'), line(2, 'a'), line(3, 'b')]);
+  const responses = [receipt('event-2'), result(403, 'forbidden', 'Access denied.')];
+  const run = await emit(responses, [line(1, 'a'), line(2, 'a'), line(3, 'b')]);
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(
     /^standard input:2: no_price: there is none\nSent 1 event in 1 job, .*\nmeterline: .*Access denied/,
@@ -133,11 +111,9 @@ it('what was sent of one account is said also when the next one is not allowed',
 
 it('a body that is too large is halved until it is not, and an event that is too large alone is a rejected line', async () => {
   const tooLarge = result(413, 'body_too_large', 'The body may have 5 bytes.');
-  responses = [
-    (response, events) =>
-      (events.some(({ eventId }) => eventId === 'event-3') ? tooLarge : receipt())(response, events),
-  ];
-  const run = await emit([1, 2, 3, 4, 5, 6, 7].map((n) => line(n)));
+  const respond: Respond = (response, body) => (body.includes('event-3') ? tooLarge : receipt())(response, body);
+  const lines = [1, 2, 3, 4, 5, 6, 7].map((n) => line(n));
+  const run = await emit([respond], lines);
   expect(run).toMatchObject({ code: 5, stdout: expect.stringMatching(/^Sent 6 events in \d jobs, up to line 7\.\n$/) });
   expect(run.stderr).toContain('standard input:3: too large: The body may have 5 bytes.\n');
 });
@@ -146,14 +122,11 @@ it.each<[string, Respond]>([
   ['for a response', () => undefined],
   ['to send again', result(503, 'busy', 'Busy.', { 'retry-after': '25' })],
 ])('a command that waits %s ends with Ctrl-C', async (_what, respond) => {
-  const interruptOn = new Promise<void>((resolve) => {
-    responses = [
-      (...request) => {
-        respond(...request);
-        setImmediate(resolve);
-      },
-    ];
-  });
-  const run = await emit([line(1)], [], { interruptOn });
+  const interrupt = new EventEmitter();
+  const respondAndInterrupt: Respond = (...request) => {
+    respond(...request);
+    setImmediate(() => interrupt.emit('SIGINT'));
+  };
+  const run = await emit([respondAndInterrupt], [line(1)], [], { interruptOn: once(interrupt, 'SIGINT') });
   expect(run).toMatchObject({ code: 1, stderr: expect.stringMatching(/^meterline: interrupted\. /) });
 });

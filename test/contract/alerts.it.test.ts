@@ -10,7 +10,7 @@ let admin: string;
 let number = 0;
 
 beforeAll(async () => {
-  api = await startApi({ allowedHosts: new Set(['127.0.0.1']) });
+  api = await startApi();
 });
 beforeEach(async () => {
   number += 1;
@@ -105,10 +105,6 @@ it('an account has at most 100 alerts, however many are created at once', async 
   const responses = await Promise.all(Array.from({ length: 110 }, () => ask('POST', '', ALERT_SETTINGS)));
   const refused = responses.filter(({ status }) => status !== 201).map(errorOf);
   expect(refused.map(({ error }) => error)).toEqual(Array(10).fill('too_many_alerts'));
-});
-
-it('an operator lists a private host, and webhooks may go there without TLS', async () => {
-  expect((await ask('POST', '', { ...ALERT_SETTINGS, url: 'http://127.0.0.1:9/' })).status).toBe(201);
 });
 
 it('what an alert has fired is shown in all its digits while its period lasts', async () => {

@@ -128,10 +128,6 @@ it.each([
   expect(api.log).toContainEqual(expect.objectContaining({ requestId, status }));
 });
 
-it('an expectation of 100-continue is met', async () => {
-  expect((await sendRaw(get('/v0/accounts', 'Host: x\r\nExpect: 100-Continue'))).status).toBe(100);
-});
-
 it.each([
   ...['abc-123', '!', '~'.repeat(128)].map((id) => [id, 'taken'] as const),
   ...[undefined, '', 'two words', 'é', 'a'.repeat(129)].map((id) => [id, 'replaced'] as const),

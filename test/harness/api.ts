@@ -42,7 +42,7 @@ export interface TestApi {
 
 export const NOW = new Date('2025-11-15T12:00:00Z');
 
-/** Of every page but one that others may embed. */
+/** The policy of every page but the one that others may embed. */
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -109,7 +109,7 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
     { clickhousePassword: 'p' },
     'http://x:8123 (environment) default p meterline one server',
   ],
-])('of %s with %s, %j and %j there is %s', async (what, files, variables, flags, expected) => {
+])('the command finds, of %s with %s, %j and %j, %s', async (what, files, variables, flags, expected) => {
   await FILES[files]();
   expect(await find(what, variables, flags)).toBe(expected);
 });
@@ -168,7 +168,7 @@ it.each([
   ['7.2.0', 1, true],
   ['7.4.1', 0, false],
   ['8.0.0', 1, true],
-])('whether Redis %s with aof_enabled:%d can say what is on its disk: %s', (version, aof, reports) => {
+])('a Redis %s with aof_enabled:%d says what is on its disk: %s', (version, aof, reports) => {
   const server = `# Server\r\nredis_version:${version}\r\nredis_git_sha1:00000000\r\n`;
   const persistence = `# Persistence\r\nloading:0\r\naof_enabled:${aof}\r\naof_rewrite_in_progress:0\r\n`;
   expect(reportsItsDisk(server, persistence)).toBe(reports);

@@ -1,10 +1,9 @@
 /** The client against a server that fails in ways in which the real one cannot be made to on request. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
-import { listening } from '../../../test/harness/listening.js';
+import { json, type Respond, serve } from '../../../test/harness/serving.js';
 import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
 import { LONGEST_WAIT_MS, queryString, waitBeforeRetry } from './transport.js';
 
@@ -16,36 +15,8 @@ const UNAVAILABLE = {
   requestId: 'r-1',
 };
 
-type Respond = (request: IncomingMessage, response: ServerResponse) => void;
-
-const stops: (() => void)[] = [];
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop();
-});
-
-/** Answers each request with the next of the responses, and after those with the last. */
-async function serve(...responses: readonly Respond[]): Promise<{ url: string; requests: IncomingMessage[] }> {
-  const requests: IncomingMessage[] = [];
-  const server = createServer((request, response) => {
-    const respond = responses[Math.min(requests.length, responses.length - 1)];
-    requests.push(request);
-    respond?.(request, response);
-  });
-  stops.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: await listening(server), requests };
-}
-
-function json(status: number, body: unknown, headers: Record<string, string> = {}): Respond {
-  return (_request, response) => {
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-  };
-}
-
 const types = json(200, { values: ['agent'], addedLater: 1 });
-const hangUp: Respond = (_request, response) => response.destroy();
+const hangUp: Respond = (response) => response.destroy();
 const hang: Respond = () => undefined;
 
 type Settings = Pick<MeterlineClientOptions, 'apiVersion' | 'fetch' | 'retries' | 'timeout'>;
@@ -61,7 +32,7 @@ it.each([429, 503])('another attempt follows a %d, after the time that it asks f
 });
 
 it('another attempt follows a connection that broke, in the middle of a response too', async () => {
-  const cutOff: Respond = (_request, response) => {
+  const cutOff: Respond = (response) => {
     response.writeHead(200, { 'content-length': '100' }).write('{"values":');
     setImmediate(() => response.destroy());
   };
@@ -163,7 +134,7 @@ it('aborting ends a request at once, and begins none', async () => {
 });
 
 it('a response that is not the API’s is recognised by calls that give it as it is, or whose result is empty', async () => {
-  const { url } = await serve((_request, response) => response.end('<html>Welcome</html>'));
+  const { url } = await serve((response) => response.end('<html>Welcome</html>'));
   const client = clientOf(url);
   for (const call of [
     client.eventsText('acme', WINDOW),
@@ -176,12 +147,12 @@ it('a response that is not the API’s is recognised by calls that give it as it
 it.each<[string, Respond, object]>([
   [
     'a page of a proxy',
-    (_request, response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
+    (response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
     { status: 502, code: 'unexpected_response', requestId: 'p-1' },
   ],
   [
     'a success that is no JSON',
-    (_request, response) => response.end('<html>Welcome</html>'),
+    (response) => response.end('<html>Welcome</html>'),
     { status: 200, code: 'unexpected_response' },
   ],
   [
@@ -284,8 +255,8 @@ it('a request whose response text never comes within its timeout says so, whatev
 });
 
 it('a request to an address where nobody listens fails with the cause', async () => {
-  const { url } = await serve(hang);
-  for (const stop of stops.splice(0)) stop();
+  const { url, stop } = await serve(hang);
+  stop();
   expect(await failureOf(clientOf(url, { retries: 1 }).accounts())).toMatchObject({
     name: 'MeterlineConnectionError',
     message: `The API at ${url} cannot be reached.`,

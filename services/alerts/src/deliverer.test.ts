@@ -1,32 +1,11 @@
 import { createSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
 import type { LookupFunction } from 'node:net';
-import { afterEach, expect, it } from '@jest/globals';
-import { listening } from '../../../test/harness/listening.js';
+import { expect, it } from '@jest/globals';
+import { serve } from '../../../test/harness/serving.js';
 import { ATTEMPTS, post } from './deliverer.js';
 import { readEnv } from './env.js';
-
-const servers: Server[] = [];
-afterEach(async () => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
-
-/** @returns its address; the requests that it gets are counted */
-async function receiver(respond: RequestListener) {
-  const received = { count: 0 };
-  const server = createServer((request, response) => {
-    received.count += 1;
-    respond(request, response);
-  });
-  servers.push(server);
-  const url = await listening(server);
-  return { port: new URL(url).port, received, url: `${url}/` };
-}
 
 const allowedHosts = new Set(['127.0.0.1']);
 
@@ -37,21 +16,21 @@ it('a status of 2xx is a delivery, and every other none', async () => {
     [400, false],
     [500, false],
   ] as const) {
-    const { url } = await receiver((_request, response) => response.writeHead(status).end('ok'));
+    const { url } = await serve((response) => response.writeHead(status).end('ok'));
     expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered, text: String(status) });
   }
 });
 
 it('a redirect is not followed', async () => {
-  const elsewhere = await receiver((_request, response) => response.end());
-  const { url } = await receiver((_request, response) => response.writeHead(307, { location: elsewhere.url }).end());
+  const elsewhere = await serve((response) => response.end());
+  const { url } = await serve((response) => response.writeHead(307, { location: elsewhere.url }).end());
   expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered: false, text: '307' });
-  expect(elsewhere.received.count).toBe(0);
+  expect(elsewhere.requests).toEqual([]);
 });
 
 it('a response without end is dropped, and its status counts', async () => {
   let sent = 0;
-  const { url } = await receiver((_request, response) => {
+  const { url } = await serve((response) => {
     const chunk = Buffer.alloc(64 * 1024);
     const more = () => {
       while (!response.destroyed && response.write(chunk)) sent += chunk.length;
@@ -65,7 +44,7 @@ it('a response without end is dropped, and its status counts', async () => {
 });
 
 it('a receiver that does not answer, or is away, has a reason, which names no address', async () => {
-  const { url } = await receiver(() => undefined);
+  const { url } = await serve(() => undefined);
   const hanging = await post(url, '{}', {}, { allowedHosts, timeoutMs: 50 });
   expect(hanging).toEqual({ isDelivered: false, text: 'no response within 0.05 s' });
   const away = await post('http://127.0.0.1:1/', '{}', {}, { allowedHosts });
@@ -93,13 +72,13 @@ it.each([
   'fd00::1',
   '64:ff9b::7f00:1',
 ])('a name that resolves to %s is not connected to', async (address) => {
-  const { port, received } = await receiver((_request, response) => response.end());
+  const { url, requests } = await serve((response) => response.end());
   for (const addresses of [[address], ['93.184.215.14', address]]) {
     const options = { allowedHosts, lookup: resolvingTo(addresses) };
-    const outcome = await post(`https://hooks.example:${port}/`, '{}', {}, options);
+    const outcome = await post(`https://hooks.example:${new URL(url).port}/`, '{}', {}, options);
     expect(outcome).toEqual({ isDelivered: false, text: 'the host has an address that is not public' });
   }
-  expect(received.count).toBe(0);
+  expect(requests).toEqual([]);
 });
 
 it('a name that stands for another address at each attempt is not connected to at the second', async () => {

@@ -90,10 +90,6 @@ it.each([5, null, ['acme'], undefined])(
 
 it.each([
   ['is not JSON', 'job_not_an_object', '{"eventId": oops'],
-  ['is empty', 'job_not_an_object', ''],
-  ['is null', 'job_not_an_object', 'null'],
-  ['is text', 'job_not_an_object', '"text"'],
-  ['is an array', 'job_not_an_object', '[{}]'],
   ['has another field', 'job_invalid', JSON.stringify({ events: [EVENT], source: 'x' })],
   ['has no events', 'job_empty', '{ "events": [ ] }'],
   ['has 5,001 events', 'job_too_large', `{"events":[${'{},'.repeat(5_000)}{}]}`],

@@ -38,7 +38,7 @@ describe('the window', () => {
       'weekly',
     ],
     [['--from', '2100-12-31', '--to', '2101-01-01'], '2100-12-31T00:00:00Z', '2101-01-01T00:00:00Z', 'hourly'],
-  ])('%j is from %s to %s, %s', (args, startTime, endTime, resolution) => {
+  ])('the window of %j is from %s to %s, %s', (args, startTime, endTime, resolution) => {
     expect(windowFor(args)).toMatchObject({ sent: { startTime, endTime }, resolution });
   });
 
@@ -47,7 +47,7 @@ describe('the window', () => {
     [['--since', '30d'], undefined],
     [['--month', '2026-11'], 1],
     [['--from', '2026-10-01', '--to', '2026-12-01'], 2],
-  ])('%j on the last day of a month of thirty days is meant as so many months: %s', (args, months) => {
+  ])('the window of %j on the last day of a month of thirty days is meant as so many months: %s', (args, months) => {
     const window = windowOf(flagsOf(withWindow, args), new Date('2026-11-30T12:00:00Z'));
     expect(window.months).toBe(months);
   });
@@ -61,12 +61,12 @@ describe('the window', () => {
     [['--month', '2026-10', '--to', '2026-10-15']],
     [['--from', 'yesterday']],
     [['--from', '2026-10-01T00:00:00+02:00']],
-  ])('%j is wrong usage', (args) => {
+  ])('the window of %j is wrong usage', (args) => {
     expect(() => windowFor(args)).toThrow(/invalid|cannot be used with/);
   });
 
   it.each([[['--from', '2026-11-22']], [['--from', '2026-11-02', '--to', '2026-11-02']], [['--since', '900000d']]])(
-    '%j contradicts itself',
+    'the window of %j contradicts itself',
     (args) => {
       expect(() => windowFor(args)).toThrow(CommandError);
     },
@@ -90,7 +90,7 @@ it.each([
   [['--all-accounts', '--filter', 'account=a', '--filter', 'account!=b'], { account: ['a'], excludeAccount: ['b'] }],
   [['--group-by', 'resource_type', '--group-by', 'workspace'], { groupBy: ['workspace', 'resource_type'] }],
   [['--resolution', 'monthly', '--limit', '5'], { resolution: 'monthly', limit: 5 }],
-])('%j asks for %j', (args, sent) => {
+])('the flags %j request %j', (args, sent) => {
   const times = { startTime: '2026-10-23T00:00:00Z', endTime: '2026-11-21T12:34:56Z' };
   const plain = { ...times, resolution: 'daily', groupBy: [], limit: undefined, cursor: undefined };
   expect(queryOf(flagsOf(withQuery, args), NOW).sent).toEqual({ ...plain, ...sent });
@@ -153,7 +153,7 @@ it.each<[number[], number, string]>([
   [[], 40, ''],
   [[1, 1, 4, 4, 0, 0], 3, '▂█·'],
   [[1, 2, 3], 0, '█'],
-])('%j in %d characters is %s', (values, width, expected) => {
+])('the values %j drawn in %d characters are %s', (values, width, expected) => {
   expect(sparkline(values, width)).toBe(expected);
 });
 

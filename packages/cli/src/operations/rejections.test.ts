@@ -28,12 +28,12 @@ it.each([
   [0, 0n, '0-0'],
   [Date.UTC(2026, 0, 1), 123_456_789n, 'mjuohs00-21i3v9'],
   [Date.UTC(2200, 0, 1) - 1, 2n ** 64n - 1n, '2kmc0anzz-3w5e11264sgsf'],
-])('%d and %d are %s, and back', (receivedAt, fingerprint, text) => {
+])('the id of %d and %d is %s, and is read back', (receivedAt, fingerprint, text) => {
   expect(formatRejectionId({ receivedAt, fingerprint })).toBe(text);
   expect(parseRejectionId(text)).toEqual({ receivedAt, fingerprint });
 });
 
-it.each(['', '1', '-', '1-', 'A-1', '1-3w5e11264sgsg', '1-1-1'])('"%s" is no id', (text) => {
+it.each(['', '1', '-', '1-', 'A-1', '1-3w5e11264sgsg', '1-1-1'])('the text "%s" is no id', (text) => {
   expect(parseRejectionId(text)).toBeUndefined();
 });
 
@@ -118,7 +118,7 @@ it.each([
   ['resourceName=a\nb', 'resourceName', 'a\nb'],
 ])('the edit %j sets %s to %j', (text, field, value) => expect(parseEdit(text)).toEqual({ field, value }));
 
-it.each(['', 'usage', '=5'])('%j is no edit', (text) => expect(parseEdit(text)).toBeUndefined());
+it.each(['', 'usage', '=5'])('the text %j is no edit', (text) => expect(parseEdit(text)).toBeUndefined());
 
 it('edits change, add and remove fields, of any name, and leave the others and the event itself alone', () => {
   const text = '{"eventId":"e","usage":-1,"extra":1,"__proto__":1}';

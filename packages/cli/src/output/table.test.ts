@@ -83,7 +83,7 @@ it.each([
   ['😀😀', '😀😀'],
   ['😀😀😀', '😀…'],
   ['👩‍👩‍👧‍👦x👩‍👩‍👧‍👦', '👩‍👩‍👧‍👦x…'],
-])('%s takes at most four cells as %s', (text, short) => expect(shortened(text, 4)).toBe(short));
+])('the text %s takes at most four cells as %s', (text, short) => expect(shortened(text, 4)).toBe(short));
 
 it.each<[string, boolean, Record<string, string>, string]>([
   ['a terminal', true, { TERM: 'xterm-256color' }, '\u001b[1mx\u001b[22m'],
