@@ -20,7 +20,7 @@ const emit = (args: readonly string[], stdin: string) => runCommand(['emit', '-'
 
 it('emit sends what is in the file, and names the lines that the collector rejects', async () => {
   const run = await emit(['--account', account, '--batch', '2'], `nope\n${EVENTS}\n${text([event()])}`);
-  expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events in 2 jobs, up to line 5.\n' });
+  expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events in 2 requests, up to line 5.\n' });
   expect(run.stderr).toMatch(
     /^standard input:1: not JSON: .*\nstandard input:4: invalid_usage: .*\nmeterline: 2 lines rejected\n$/,
   );

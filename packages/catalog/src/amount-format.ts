@@ -1,6 +1,6 @@
 /** Money and usage, prices, shares and changes for people to read. The exact figure is the amount itself. */
 import type Big from 'big.js';
-import { compareDecimals, decimalOf, percentOf, roundDecimal, subtractDecimals } from './amounts.js';
+import { compareDecimals, decimalOf, percentOf, roundDecimal, roundSignificant, subtractDecimals } from './amounts.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
 import type { Unit } from './dimensions.js';
 
@@ -15,9 +15,7 @@ export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const s
 export function formatUsd(usd: Big | string): string {
   const amount = decimalOf(usd);
   const tiny = compareDecimals(amount, CENT) < 0 && compareDecimals(amount, MINUS_CENT) > 0 && amount !== '0';
-  const rounded = tiny
-    ? roundDecimal(amount, firstDigitAfterPoint(amount) + DIGITS_BELOW_CENT - 1)
-    : roundDecimal(amount, 2);
+  const rounded = tiny ? roundSignificant(amount, DIGITS_BELOW_CENT) : roundDecimal(amount, 2);
   return withDollar(grouped(padded(rounded, 2)));
 }
 
@@ -42,11 +40,6 @@ export function grouped(amount: string): string {
   const [integer = '', fraction] = amount.split('.');
   const thousands = integer.replace(/\B(?=(?:\d{3})+$)/g, ',');
   return fraction === undefined ? thousands : `${thousands}.${fraction}`;
-}
-
-/** 1 for 0.1, 3 for 0.001. */
-function firstDigitAfterPoint(amount: DecimalText): number {
-  return (amount.split('.')[1] ?? '').search(/[1-9]/) + 1;
 }
 
 function padded(amount: string, digits: number): string {

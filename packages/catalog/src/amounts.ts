@@ -40,6 +40,12 @@ export function roundDecimal(amount: DecimalText, digits: number): DecimalText {
   return textOf(new Decimal(amount).round(digits));
 }
 
+/** With so many digits from the first that is not zero, rounded half-even; digits before the point stay. */
+export function roundSignificant(amount: DecimalText, digits: number): DecimalText {
+  const value = new Decimal(amount);
+  return textOf(value.prec(Math.max(digits, value.e + 1)));
+}
+
 /** `part` in percent of `whole`, rounded half-even to `digits`; undefined when the whole is zero. */
 export function percentOf(part: DecimalText, whole: DecimalText, digits = 1): DecimalText | undefined {
   return divideDecimals(multiplyDecimals(part, decimalText('100')), whole, digits);
@@ -50,9 +56,4 @@ export function divideDecimals(a: DecimalText, b: DecimalText, digits: number): 
   if (b === ZERO) return undefined;
   Decimal.DP = digits;
   return textOf(new Decimal(a).div(b));
-}
-
-/** The nearest double: for the length of a bar, never for a figure that is shown or added. */
-export function approximateDecimal(amount: DecimalText): number {
-  return Number(amount);
 }

@@ -128,6 +128,11 @@ export function bucketCount({ startTime, endTime }: Window, resolution: Resoluti
   return BUCKETS[resolution].between(last, first, UTC) + 1;
 }
 
+/** The window as the API takes and gives it. */
+export function timesOf({ startTime, endTime }: Window) {
+  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
+}
+
 const UNIT_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
 /** The last so many hours or days: whole ones, of which the present one is the last. Its end lies in the future. */
@@ -136,14 +141,9 @@ export function lastUnits(count: number, unit: keyof typeof UNIT_MS, now: EpochM
   return { startTime: endTime - count * UNIT_MS[unit], endTime };
 }
 
-/** How many calendar months the window touches, in part or as a whole. */
-function monthsTouched(window: Window): number {
-  return bucketCount(window, 'monthly');
-}
-
 /** The number of calendar months that the window is made of; undefined where it begins or ends within one. */
 export function wholeMonths(window: Window): number | undefined {
-  return beginsMonth(window.startTime) && beginsMonth(window.endTime) ? monthsTouched(window) : undefined;
+  return beginsMonth(window.startTime) && beginsMonth(window.endTime) ? bucketCount(window, 'monthly') : undefined;
 }
 
 function beginsMonth(instant: EpochMs): boolean {
@@ -206,7 +206,12 @@ function weeksEarlier({ window: { startTime, endTime }, months = 0, asOf }: Comp
   };
 }
 
-function monthsEarlier({ window, months = monthsTouched(window), resolution, asOf }: Compared): ComparedWindow {
+function monthsEarlier({
+  window,
+  months = bucketCount(window, 'monthly'),
+  resolution,
+  asOf,
+}: Compared): ComparedWindow {
   const { startTime, endTime } = window;
   const previousStart = plusMonths(startTime, -months);
   const whole = { startTime: previousStart, endTime: plusMonths(endTime, -months) };

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { MetricsEntry } from './api/responses.js';
-import { decimalText, ZERO } from './decimal.js';
-import { csvHeading, csvLine, csvRow, groupsCsvColumns, plainCsvLine } from './metrics-csv.js';
+import { decimalText } from './decimal.js';
+import { csvLine, groupsCsvLines, plainCsvLine } from './metrics-csv.js';
 
 it('a line of CSV has quotes where a text needs them, and texts as they are', () => {
   const plain = ['plain', '', 'a=b', 'plain-name', 'naïve 日本'];
@@ -28,7 +28,7 @@ it('a line of CSV has numbers as they stand, also below zero', () => {
   );
 });
 
-function lines(groupBy: Parameters<typeof groupsCsvColumns>[0]): string {
+function lines(groupBy: Parameters<typeof groupsCsvLines>[2]): string {
   const entry: MetricsEntry = {
     resourceType: 'volume',
     billingDimension: 'volume_storage_gbs',
@@ -39,8 +39,7 @@ function lines(groupBy: Parameters<typeof groupsCsvColumns>[0]): string {
     ...{ startTime: '2026-10-01T00:00:00Z', endTime: '2026-11-01T00:00:00Z' },
     summary: { totalCost: decimalText('3') },
   };
-  const columns = groupsCsvColumns(groupBy, false);
-  return csvHeading(columns) + csvRow(columns, { response, entry, amounts: entry.summary, before: ZERO });
+  return groupsCsvLines(response, [entry], groupBy).join('');
 }
 
 it('the columns of metrics are the fields in canonical order, enriched ones too, the cost, and usage with its unit', () => {

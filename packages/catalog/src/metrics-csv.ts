@@ -1,7 +1,7 @@
 /** Metrics as CSV, the same for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
 import { percentOf, subtractDecimals } from './amounts.js';
 import type { MetricsEntry, MetricsResponse } from './api/responses.js';
-import type { DecimalText } from './decimal.js';
+import { type DecimalText, ZERO } from './decimal.js';
 import {
   canonicalGroupBy,
   DIMENSIONS,
@@ -12,9 +12,9 @@ import {
 } from './dimensions.js';
 
 /** Text, which other people may have chosen, or a number of ours, which stays a number. */
-export type CsvCell = string | { readonly number: string };
+type CsvCell = string | { readonly number: string };
 
-export interface CsvColumn<Row> {
+interface CsvColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => CsvCell;
 }
@@ -75,8 +75,31 @@ function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsR
   ];
 }
 
+/**
+ * The heading, and a line for each group.
+ * @param response with the window, and the cost that shares are of
+ * @param costBefore what a group cost in the window before; undefined: nothing is compared
+ */
+export function groupsCsvLines(
+  response: GroupRow['response'],
+  groups: readonly MetricsEntry[],
+  groupBy: readonly MetricsDimension[],
+  costBefore?: (entry: MetricsEntry) => DecimalText | undefined,
+): string[] {
+  const columns = groupsCsvColumns(groupBy, costBefore !== undefined);
+  const before = (entry: MetricsEntry) => costBefore?.(entry) ?? ZERO;
+  const rows = groups.map((entry) => ({ response, entry, amounts: entry.summary, before: before(entry) }));
+  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+}
+
+/** A group of the window before that has no usage in this one. Without its line the costs before would not add up. */
+export function groupWithoutUsage(before: MetricsEntry): MetricsEntry {
+  const { usage } = before.summary;
+  return { ...before, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) }, timeseries: [] };
+}
+
 /** The columns of a line for each group: its names, the window, its amounts, its share, and how it compares. */
-export function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompared: boolean): CsvColumn<GroupRow>[] {
+function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompared: boolean): CsvColumn<GroupRow>[] {
   return [
     ...nameColumns(groupBy),
     { name: 'startTime', cell: ({ response }) => response.startTime },
@@ -114,11 +137,11 @@ export function seriesCsvLines(
 const BYTE_ORDER_MARK = '\uFEFF';
 
 /** The first line of a file. */
-export function csvHeading<Row>(columns: readonly CsvColumn<Row>[]): string {
+function csvHeading<Row>(columns: readonly CsvColumn<Row>[]): string {
   return BYTE_ORDER_MARK + csvLine(columns.map(({ name }) => name));
 }
 
-export function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): string {
+function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): string {
   return csvLine(columns.map(({ cell }) => cell(row)));
 }
 

@@ -28,17 +28,12 @@ export async function readLine(stdin: CommandContext['stdin'], isSecret = false)
   }
 }
 
-/** Where events are read from, and what messages call it. */
-export interface EventSource {
-  readonly name: string;
-  readonly input: Readable;
-}
-
 /**
  * @param path `-` is standard input
+ * @returns what to read, and what messages call it
  * @throws CommandError when the file cannot be opened
  */
-export async function openEventSource(path: string, stdin: Readable, signal?: AbortSignal): Promise<EventSource> {
+export async function openEventSource(path: string, stdin: Readable, signal?: AbortSignal) {
   const abortable = (input: Readable) => (signal ? addAbortSignal(signal, input) : input);
   if (path === '-') return { name: 'standard input', input: abortable(stdin) };
   const file = await openFile(path);

@@ -67,6 +67,9 @@ const DEFAULT_URLS = {
 type UrlName = keyof typeof DEFAULT_URLS;
 
 export type ApiFlags = Pick<Flags, 'apiUrl' | 'account'> & { readonly debug?: boolean };
+export interface CollectorFlags extends Pick<Flags, 'account'> {
+  readonly url?: string;
+}
 export type RedisFlags = Pick<Flags, 'redisUrl' | 'queuePrefix'>;
 export type ClickHouseFlags = Pick<
   Flags,
@@ -103,6 +106,8 @@ export interface CollectorSettings {
   /** Without a slash at its end. */
   readonly url: Setting;
   readonly key: Setting;
+  /** The account of events that name none; undefined when nothing names one. */
+  readonly account: string | undefined;
 }
 
 export class Settings {
@@ -149,13 +154,21 @@ export class Settings {
     return stack && canonicalUrl(stack) !== url.value ? stack : undefined;
   }
 
+  /** The account that a flag or a variable names. */
+  accountOf(flags: Pick<Flags, 'account'>): string | undefined {
+    return this.#named('account', flags)?.value;
+  }
+
   /** Where to send events. @throws CommandError when there is no key for it, or the address is none */
-  async collector(collectorUrl: string | undefined): Promise<CollectorSettings> {
+  async collector({ url: collectorUrl, ...flags }: CollectorFlags): Promise<CollectorSettings> {
     const { url, beside } = await this.#address('collectorUrl', { collectorUrl }, canonicalUrl);
-    const key = this.#named('emitterKey', {}) ?? settingOf(await beside(), 'emitterKey');
+    const named = this.#named('emitterKey', {});
+    // The account of a file is that of its key.
+    const file = named ? undefined : await beside();
+    const key = named ?? settingOf(file, 'emitterKey');
     if (key) {
       requireKey(key);
-      return { url, key };
+      return { url, key, account: this.accountOf(flags) ?? file?.values.account };
     }
     throw usageError(
       `there is no key for ${url.value} (from ${url.source}); set METERLINE_EMITTER_KEY to one of the role emitter`,

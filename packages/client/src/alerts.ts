@@ -3,12 +3,10 @@ import {
   type AlertChange,
   type AlertResponse,
   type AlertWithSecretResponse,
-  alertArraySchema,
   alertPageSchema,
   alertSchema,
   alertWithSecretSchema,
   type DeliveryResponse,
-  deliveryArraySchema,
   deliveryPageSchema,
   deliverySchema,
   type NewAlert,
@@ -34,8 +32,7 @@ export class AlertsClient {
 
   /** Every alert of the account, the oldest first, with what it has fired in its present period. */
   async list(account: string, options: RequestOptions = {}): Promise<AlertResponse[]> {
-    const schemas = { array: alertArraySchema, page: alertPageSchema };
-    return this.#transport.list<AlertResponse>(pathOf(account), 'createdAt:asc', schemas, options);
+    return this.#transport.list(pathOf(account), 'createdAt:asc', alertPageSchema, options);
   }
 
   async get(account: string, alertId: string, options: RequestOptions = {}): Promise<AlertResponse> {
@@ -73,9 +70,8 @@ export class AlertsClient {
 
   /** What the alert has sent, and has still to send, the newest first. */
   async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryResponse[]> {
-    const schemas = { array: deliveryArraySchema, page: deliveryPageSchema };
     const path = `${pathOf(account, alertId)}/deliveries`;
-    return this.#transport.list<DeliveryResponse>(path, 'createdAt:desc', schemas, options);
+    return this.#transport.list(path, 'createdAt:desc', deliveryPageSchema, options);
   }
 
   /** Sends the same again, with the same id. */

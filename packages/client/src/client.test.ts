@@ -19,7 +19,7 @@ const types = json(200, { values: ['agent'], addedLater: 1 });
 const hangUp: Respond = (response) => response.destroy();
 const hang: Respond = () => undefined;
 
-type Settings = Pick<MeterlineClientOptions, 'apiVersion' | 'fetch' | 'retries' | 'timeout'>;
+type Settings = Pick<MeterlineClientOptions, 'fetch' | 'retries' | 'timeout'>;
 
 function clientOf(url: string, settings: Settings = {}): MeterlineClient {
   return new MeterlineClient({ baseUrl: url, credential: 'secret', ...settings });
@@ -272,16 +272,19 @@ it('a filter without a value, which would select everything, is refused before a
   expect(queryString({ ...WINDOW, groupBy: [], excludeWorkspace: [] })).not.toContain('orkspace');
 });
 
-it('a client takes another fetch, and pins a version', async () => {
+it('a client takes another fetch, and asks for the newest version', async () => {
   const calls: [unknown, RequestInit | undefined][] = [];
   const stub: typeof fetch = async (input, init) => {
     calls.push([input, init]);
-    return new Response('[]', { status: 200 });
+    return Response.json({ data: [], meta: { total: 0, hasMore: false, nextCursor: '' } });
   };
-  const client = clientOf('https://billing.example.com/meterline/v0/', { fetch: stub, apiVersion: '2026-04-16' });
+  const client = clientOf('https://billing.example.com/meterline/v0/', { fetch: stub });
   expect(await client.accounts()).toEqual([]);
   expect(calls).toMatchObject([
-    ['https://billing.example.com/meterline/v0/accounts', { headers: { 'Svc-Version': '2026-04-16' } }],
+    [
+      'https://billing.example.com/meterline/v0/accounts?sort=name%3Aasc&limit=200',
+      { headers: { 'Svc-Version': '2026-04-28' } },
+    ],
   ]);
 });
 

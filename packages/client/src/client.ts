@@ -1,9 +1,7 @@
 import {
   type AccountResponse,
   type ApiKeyResponse,
-  accountArraySchema,
   accountPageSchema,
-  apiKeyArraySchema,
   apiKeyPageSchema,
   type BillingDimensionResponse,
   billingDimensionsEnumSchema,
@@ -211,15 +209,13 @@ export class MeterlineClient {
 
   /** Every account that the caller belongs to, by name. */
   async accounts(options: RequestOptions = {}): Promise<AccountResponse[]> {
-    const schemas = { array: accountArraySchema, page: accountPageSchema };
-    const accounts = await this.#transport.list<AccountResponse>('/v0/accounts', 'name:asc', schemas, options);
+    const accounts = await this.#transport.list('/v0/accounts', 'name:asc', accountPageSchema, options);
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Every key of a service account, revoked and expired ones included: for admins. */
   async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyResponse[]> {
-    const schemas = { array: apiKeyArraySchema, page: apiKeyPageSchema };
-    return this.#transport.list<ApiKeyResponse>(apiKeysPath(clientId), 'createdAt:desc', schemas, options);
+    return this.#transport.list(apiKeysPath(clientId), 'createdAt:desc', apiKeyPageSchema, options);
   }
 
   /**

@@ -3,7 +3,6 @@ export type {
   AlertResponse,
   AlertWithSecretResponse,
   ApiKeyResponse,
-  ApiVersion,
   BillingDimension,
   BillingDimensionResponse,
   CreatedApiKeyResponse,

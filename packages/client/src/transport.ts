@@ -1,12 +1,10 @@
 /** Sends requests, each with its retries, and reads what comes back. */
 import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog';
 import {
-  API_VERSIONS,
-  type ApiVersion,
   abortable,
   backOffMs,
-  hasPaginatedLists,
   MAX_LIST_PAGE,
+  NEWEST_API_VERSION,
   NO_ACCOUNT_PATH,
   parseRetryAfter,
   serviceAddress,
@@ -28,8 +26,6 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 interface CommonOptions {
   /** Where the API is, with or without `/v0`: `https://billing.example.com`. */
   readonly baseUrl: string;
-  /** Default: the newest that this client knows. */
-  readonly apiVersion?: ApiVersion | undefined;
   /** Default: the platform's. */
   readonly fetch?: Fetch | undefined;
   /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
@@ -83,7 +79,6 @@ export class Transport {
     this.#credential = getCredential ?? (() => credential);
     this.#options = {
       baseUrl: serviceAddress(options.baseUrl, (problem) => new TypeError(`baseUrl ${problem}`)),
-      apiVersion: options.apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
       // Browsers refuse to call fetch as the method of another object.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
       retries: options.retries ?? DEFAULT_RETRIES,
@@ -124,14 +119,13 @@ export class Transport {
     if (text !== '') throw unexpectedResponse(response, 'it has a body');
   }
 
-  /** All pages of a list; before lists had pages, the whole in an order of the service's. */
+  /** All pages of a list. */
   async list<Item>(
     path: string,
     sort: string,
-    { array, page }: { readonly array: SchemaOf<Item[]>; readonly page: SchemaOf<ListPage<Item>> },
+    page: SchemaOf<ListPage<Item>>,
     options: RequestOptions,
   ): Promise<Item[]> {
-    if (!hasPaginatedLists(this.#options.apiVersion)) return this.read(path, array, options);
     const items: Item[] = [];
     let cursor: string | undefined;
     do {
@@ -144,7 +138,7 @@ export class Transport {
   }
 
   async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawResponse | MeterlineConnectionError> {
-    const { apiVersion, baseUrl, timeout } = this.#options;
+    const { baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
     const deadline = AbortSignal.timeout(timeout);
     const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
@@ -157,7 +151,7 @@ export class Transport {
       const headers = {
         Accept: 'application/json',
         Authorization: `Bearer ${credential}`,
-        'Svc-Version': apiVersion,
+        'Svc-Version': NEWEST_API_VERSION,
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...(maxAgeSeconds !== undefined && { 'Cache-Control': `max-age=${maxAgeSeconds}` }),
       };

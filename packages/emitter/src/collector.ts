@@ -112,7 +112,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
   return {
     send: async (texts, account) => {
       if (NO_ACCOUNT_PATH.test(account)) {
-        const message = `no HTTP address has the account "${account}"; send its events to the queue`;
+        const message = `no HTTP address has the account "${account}"; its events can only be added to the queue, with BullMQ`;
         return texts.map((_, index) => ({ index, reason: 'invalid_account_id', message }));
       }
       const { response, text } = await post(account, `[${texts.join()}]`);

@@ -8,7 +8,7 @@
 import { backOffMs, type RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
 import { accountOf, type Collector, NotTaken } from './collector.js';
-import { LONGEST_MS } from './options.js';
+import { type CheckedOptions, LONGEST_MS } from './options.js';
 import type { Tally } from './problems.js';
 import { errorMessage, type Report, rejectedProblem } from './problems.js';
 
@@ -17,13 +17,6 @@ const MOST_REQUESTS = 4;
 /** The most JSON of a request, unless a single event has more. */
 const BATCH_BYTES = 1024 * 1024;
 const PAUSE = { firstMs: 50, longestMs: 5_000 };
-
-export interface SenderLimits {
-  readonly batchEvents: number;
-  readonly batchMs: number;
-  /** With more on its way or held back, nothing more is taken. */
-  readonly memoryBytes: number;
-}
 
 export interface Sender {
   /** An event was added. Nothing is sent before the caller is done: `record` has no time for it. */
@@ -48,7 +41,7 @@ interface AccountBatch extends Batch {
 export function startSender(
   backlog: Backlog,
   collector: Collector,
-  limits: SenderLimits,
+  limits: Pick<CheckedOptions, 'batchEvents' | 'batchMs' | 'memoryBytes'>,
   tally: Tally,
   report: Report,
 ): Sender {

@@ -12,6 +12,7 @@ import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseJson } from '@meterline/catalog/plain';
+import type { CheckedOptions } from './options.js';
 import { EmitterError, errorMessage, type Report } from './problems.js';
 import { lockSpool, type SpoolLock } from './spool-lock.js';
 
@@ -24,11 +25,7 @@ const PASSING = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
 const NOT_EMPTIED = 'cannot be emptied; its events are sent again at the next start';
 const NOT_FORCED = 'cannot be forced to the disk';
 
-export interface SpoolSettings {
-  readonly directory: string;
-  readonly maxBytes: number;
-  readonly fsyncMs: number | undefined;
-}
+type SpoolSettings = NonNullable<CheckedOptions['spool']>;
 
 interface FoundFile {
   readonly path: string;

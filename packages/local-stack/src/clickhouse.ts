@@ -36,8 +36,6 @@ export interface RunningClickHouse extends RunningServer {
 export interface ClickHouseOptions {
   /** The data goes to `<dataDir>/clickhouse`, the log to `<dataDir>/clickhouse.log`; configuration and password stay in it. */
   dataDir: DataDirectory;
-  /** Default: any free one. */
-  httpPort?: number | undefined;
   /** The one that the roles of clickhouse/users.xml are for. Default: meterline. */
   database?: string | undefined;
   /** It is one shard of a cluster; data, configuration and log have names of their own. */
@@ -60,7 +58,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
   // In files, because every user of the machine can read the arguments of a process.
   await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined }));
   await writePrivateText(config, configXml(users, passwords, shard));
-  return launchOnPort(options.httpPort, 'ClickHouse (HTTP)', async (httpPort) => {
+  return launchOnPort(async (httpPort) => {
     const url = `http://${LOOPBACK}:${httpPort}`;
     const server = await startServer(directory, {
       name: shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse',

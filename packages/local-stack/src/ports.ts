@@ -37,19 +37,8 @@ export async function requireFreePort(port: number, user: string): Promise<void>
   throw new LocalStackError(`Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`);
 }
 
-/**
- * Launches a server on the port asked for, or else on a free one, and again if another process has taken that meanwhile.
- * @throws LocalStackError if the one asked for is in use
- */
-export async function launchOnPort<T>(
-  wanted: number | undefined,
-  user: string,
-  launch: (port: number) => Promise<T>,
-): Promise<T> {
-  if (wanted !== undefined) {
-    await requireFreePort(wanted, user);
-    return launch(wanted);
-  }
+/** Launches a server on a free port, and again if another process has taken that meanwhile. */
+export async function launchOnPort<T>(launch: (port: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort();
     try {

@@ -41,8 +41,6 @@ export interface RunningRedis extends RunningServer {
 export interface RedisOptions {
   /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`; configuration and password stay in it. */
   readonly dataDir: DataDirectory;
-  /** Default: any free one. */
-  readonly port?: number | undefined;
   /** The prefix of the queues that users may use. Default: any. */
   readonly queuePrefix?: string | undefined;
   /** Called with one line before a step that takes long, such as installing Redis. */
@@ -54,11 +52,11 @@ export interface RedisOptions {
  * @throws LocalStackError
  */
 export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
-  const { dataDir: directory, port: wanted, queuePrefix, say } = options;
+  const { dataDir: directory, queuePrefix, say } = options;
   const binary = await ensureRedisServer({ say });
   const path = directory.file('redis');
   await mkdir(path, { recursive: true, mode: 0o700 });
-  return launchOnPort(wanted, 'Redis', async (port) => {
+  return launchOnPort(async (port) => {
     const url = `redis://admin:${passwordOf(directory.secret, 'redis')}@${LOOPBACK}:${port}`;
     // A file, because every user of the machine can read the arguments of a process.
     const configuration = directory.file('redis.conf');

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -13,7 +12,7 @@ import { Redis } from 'ioredis';
 import { testFolder } from '../../../test/harness/test-folder.js';
 import { type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { DataDirectory } from './data-directory.js';
-import { findFreePort, isPortFree, LOOPBACK } from './ports.js';
+import { isPortFree } from './ports.js';
 import { startRedis } from './redis.js';
 import { planShards, type Servers, startServers } from './servers.js';
 
@@ -123,19 +122,6 @@ it('Redis has the users of redis/users.conf alone, evicts nothing, and logs ever
   await redis.stop();
   directory.close();
   expect(await readFile(redis.logFile, 'utf8')).toMatch(/Ready to accept connections/);
-});
-
-it('a port that was asked for is refused in one line when something else uses it', async () => {
-  const port = await findFreePort();
-  const other = createServer().listen(port, LOOPBACK);
-  await once(other, 'listening');
-  const line = new RegExp(`^Port ${port} on 127\\.0\\.0\\.1, .* is in use by another process\\.$`);
-  const refused = { name: 'LocalStackError', message: expect.stringMatching(line) };
-  const dataDir = await DataDirectory.open(folder());
-  await expect(startRedis({ dataDir, port })).rejects.toMatchObject(refused);
-  await expect(startClickHouse({ dataDir, httpPort: port })).rejects.toMatchObject(refused);
-  dataDir.close();
-  other.close();
 });
 
 const numbersOf = async (count: number) => (await planShards(count, folder())).map((shard) => shard?.number);

@@ -9,6 +9,7 @@ import {
   FILTER_PARAMETERS,
   MAX_FILTER_VALUES,
   MAX_NAME_LENGTH,
+  NEWEST_API_VERSION,
   REPEATABLE_PARAMETERS,
   VALUE_FILTERS,
   WINDOW_PARAMETERS,
@@ -68,7 +69,7 @@ export function openApiDocument(sketch: DocumentSketch) {
   const responses: Record<string, Response> = {};
   for (const [name, error] of Object.entries({ ...errors, Other: OTHER_RESPONSE })) responses[name] = errorOf(error);
   const allHeaders: Named<Header> = { ...HEADERS, ...headers };
-  const version = API_VERSIONS.at(-1);
+  const version = NEWEST_API_VERSION;
   return {
     openapi: '3.1.1',
     info: { title, version, summary, description, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },

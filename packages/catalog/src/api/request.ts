@@ -20,6 +20,7 @@ export type ApiVersion = (typeof API_VERSIONS)[number];
 
 /** Applies when the caller names none. */
 export const EARLIEST_API_VERSION: ApiVersion = API_VERSIONS[0];
+export const NEWEST_API_VERSION: ApiVersion = '2026-04-28';
 
 /** From this version on, lists are `{ data, meta }`; before it, bare arrays. */
 export const PAGINATED_LISTS_SINCE: ApiVersion = '2026-04-28';

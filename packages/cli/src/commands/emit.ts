@@ -7,12 +7,10 @@ import { withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
 import { type JsonFlag, nameOf, wholeNumber, withJson } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
-import type { CollectorSettings } from '../settings.js';
+import type { CollectorFlags, CollectorSettings } from '../settings.js';
 
-interface EmitFlags extends JsonFlag {
-  readonly url?: string;
+interface EmitFlags extends JsonFlag, CollectorFlags {
   readonly batch: number;
-  readonly account?: string;
   readonly check?: boolean;
   readonly dryRun?: boolean;
 }
@@ -29,10 +27,14 @@ export function addEmit(command: Command, context: CommandContext): void {
     )
     .argument('<file>', 'a JSON Lines file, or - for standard input')
     .option('--url <url>', 'the collector (else COLLECTOR_URL, a running local stack, http://127.0.0.1:8081)')
-    .option('--account <account>', 'the account of events that name none', nameOf)
+    .option(
+      '--account <account>',
+      'of events that name none (else METERLINE_ACCOUNT, that of a running local stack)',
+      nameOf,
+    )
     .option('--check', 'check every line here and send nothing')
     .option('--dry-run', 'let the collector check every line, and keep nothing')
-    .option('--batch <n>', `events per job, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
+    .option('--batch <n>', `events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
   withJson(command);
 }
@@ -41,10 +43,11 @@ const batchOf = (text: string) => wholeNumber(text, 1, MAX_EVENTS_PER_JOB);
 
 async function runEmit(context: CommandContext, path: string, flags: EmitFlags): Promise<void> {
   const { check = false, dryRun = false, batch: batchSize } = flags;
-  const collector = check ? undefined : await context.settings.collector(flags.url);
+  const collector = check ? undefined : await context.settings.collector(flags);
   const signal = context.interruption();
-  const account = flags.account ?? context.environment.METERLINE_ACCOUNT;
-  const send = collector ? toCollector(collector, account, dryRun, signal) : onlyChecked(context.now, account);
+  const send = collector
+    ? toCollector(collector, dryRun, signal)
+    : onlyChecked(context.now, context.settings.accountOf(flags));
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
   const tally = new Tally();
@@ -58,9 +61,9 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
     input.destroy();
   }
   reportBadLines(context, name, tally);
-  const { events, jobs, lastSentLine, badLines, listedBadLines } = tally;
+  const { events, requests, lastSentLine, badLines, listedBadLines } = tally;
   const outcome = { badLines, listedBadLines, interrupted: signal.aborted };
-  const result = isTrial ? { validEvents: events, ...outcome } : { events, jobs, lastSentLine, ...outcome };
+  const result = isTrial ? { validEvents: events, ...outcome } : { events, requests, lastSentLine, ...outcome };
   printResult(context, flags.json, result, `${isTrial ? counted(events, 'valid event') : tally.progress()}.`);
   if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
   if (badLines === 0) return;
@@ -83,7 +86,8 @@ const LISTED_BAD_LINES = 100;
 class Tally {
   /** Events that were accepted; of those that are only checked, those that passed. */
   events = 0;
-  jobs = 0;
+  /** Those of which the collector accepted something. */
+  requests = 0;
   /** Every good line up to this one is sent, or rejected by the collector. */
   lastSentLine = 0;
   badLines = 0;
@@ -91,7 +95,7 @@ class Tally {
 
   accept(events: number): void {
     this.events += events;
-    if (events > 0) this.jobs += 1;
+    if (events > 0) this.requests += 1;
   }
 
   /** @param message may quote the line, whose control characters must not reach a terminal */
@@ -102,8 +106,8 @@ class Tally {
   }
 
   progress(): string {
-    const { events, jobs, lastSentLine } = this;
-    return `Sent ${counted(events, 'event')} in ${counted(jobs, 'job')}, up to line ${formatCount(lastSentLine)}`;
+    const { events, requests, lastSentLine } = this;
+    return `Sent ${counted(events, 'event')} in ${counted(requests, 'request')}, up to line ${formatCount(lastSentLine)}`;
   }
 }
 
@@ -173,17 +177,11 @@ function completed(object: object, account: string | undefined): object {
 
 /**
  * Sends the events of each account in a request of its own, or in several if one would be too large.
- * @param own the account of events that name none
  * @param isTrial events are checked, and none is kept
  * @throws CommandError when the collector does not take them; some may be in the queue then
  * @throws the signal's reason once it is aborted
  */
-function toCollector(
-  { url, key }: CollectorSettings,
-  own: string | undefined,
-  isTrial: boolean,
-  signal: AbortSignal,
-): Send {
+function toCollector({ url, key, account: own }: CollectorSettings, isTrial: boolean, signal: AbortSignal): Send {
   const client = new MeterlineClient({ baseUrl: url.value, credential: key.value });
 
   async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {

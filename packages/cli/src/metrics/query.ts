@@ -19,6 +19,7 @@ import {
   RESOURCE_TYPES,
   type Resolution,
   START_OF_CALENDAR,
+  timesOf,
   upTo,
   type Window,
   wholeMonths,
@@ -96,10 +97,6 @@ function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { 
 export function requireWindowOf(cursor: string | undefined, { sent, asOf }: RequestedWindow): void {
   if (cursor === undefined || sent.endTime !== formatTimestamp(asOf)) return;
   throw usageError('--cursor needs the window of its response: --from its startTime and --to its endTime');
-}
-
-function timesOf({ startTime, endTime }: Window) {
-  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
 const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };

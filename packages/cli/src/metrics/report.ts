@@ -1,6 +1,5 @@
 /** A response as a table for people: a row for each group, and what was not read as a row of its own, so that it adds up. */
 import {
-  approximateDecimal,
   canonicalGroupBy,
   changeFrom,
   type DecimalText,
@@ -114,7 +113,7 @@ function tableOf({ groupBy, response, entries, before }: Report, fields: readonl
       ...money(entry.summary.cost, beforeOf(entry)),
       ...(hasUsage ? [usageText(entry, isExact)] : []),
       sparkline(
-        entry.timeseries.map(({ cost }) => approximateDecimal(cost)),
+        entry.timeseries.map(({ cost }) => Number(cost)),
         trendWidth,
       ),
     ],

@@ -2,15 +2,7 @@
  * What `metrics` reads of the API, and the forms in which it is printed. JSON and CSV appear whole or not at all, so their pages can be
  * read again.
  */
-import {
-  csvHeading,
-  csvRow,
-  enrichedDimensions,
-  groupKey,
-  groupsCsvColumns,
-  seriesCsvLines,
-  ZERO,
-} from '@meterline/catalog';
+import { enrichedDimensions, groupKey, groupsCsvLines, groupWithoutUsage, seriesCsvLines } from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MeterlineClient, type MetricsEntry, type MetricsResponse } from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { layoutFor } from '../output/table.js';
@@ -103,6 +95,7 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
   const { context, query, all } = request;
   const { groupBy } = query;
   const before = await timeBefore(request);
+  const costBefore = before && ((entry: MetricsEntry) => before.entries.get(groupKey(entry, groupBy))?.summary.cost);
   await writeWhole(context, undefined, async (tempFile) => {
     let last: MetricsResponse | undefined;
     const written = new Set<string>();
@@ -114,32 +107,19 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
     for await (const { page } of readPages(request, restart)) {
       const [heading, ...lines] = isSeries
         ? seriesCsvLines(page.data, groupBy, page.resolution)
-        : groupLines(page, groupBy, before);
+        : groupsCsvLines(page, page.data, groupBy, costBefore);
       await tempFile.appendFile((last ? lines : [heading, ...lines]).join(''));
       for (const entry of page.data) written.add(groupKey(entry, groupBy));
       last = page;
     }
     if (last && !all) sayIfThereIsMore(context, last);
     if (!last || !all || isSeries) return;
-    // What cost nothing this time: or the costs of the time before would not add up.
-    const gone = [...(before?.entries ?? [])].flatMap(([key, entry]) => (written.has(key) ? [] : [nothingOf(entry)]));
-    const [, ...lines] = groupLines({ ...last, data: gone }, groupBy, before);
+    const gone = [...(before?.entries ?? [])].flatMap(([key, group]) =>
+      written.has(key) ? [] : [groupWithoutUsage(group)],
+    );
+    const [, ...lines] = groupsCsvLines(last, gone, groupBy, costBefore);
     await tempFile.appendFile(lines.join(''));
   });
-}
-
-type GroupBy = Query['groupBy'];
-
-function groupLines(response: MetricsResponse, groupBy: GroupBy, before: Before | undefined): string[] {
-  const columns = groupsCsvColumns(groupBy, before !== undefined);
-  const costBefore = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost ?? ZERO;
-  const rows = response.data.map((entry) => ({ response, entry, amounts: entry.summary, before: costBefore(entry) }));
-  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
-}
-
-function nothingOf(entry: MetricsEntry): MetricsEntry {
-  const { usage } = entry.summary;
-  return { ...entry, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) } };
 }
 
 export async function printTable(request: Request, isExact: boolean): Promise<void> {

@@ -9,6 +9,7 @@ import {
   MS_PER_DAY,
   plusMonths,
   sumDecimals,
+  timesOf,
   type Window,
   ZERO,
 } from '@meterline/catalog';
@@ -150,7 +151,7 @@ async function writeMonth(
   }
   // After the last window: together they are what the month was when that was read.
   for (const [index, window] of windows.slice(0, -1).entries()) {
-    const query = { ...textOf(window), groupBy: ['billing_dimension'] } as const;
+    const query = { ...timesOf(window), groupBy: ['billing_dimension'] } as const;
     const { summary } = await client.metrics(setting.account.id, query, options);
     const now = { cost: summary.totalCost, usage: summary.totalUsage };
     if (!areEqual(now, written[index])) throw new FocusChanged('a week changed after it was read');
@@ -165,7 +166,7 @@ function pagesOf(
   window: Window,
   options: RequestOptions,
 ): AsyncGenerator<FocusPage> {
-  const query = { ...textOf(window), resolution };
+  const query = { ...timesOf(window), resolution };
   return groupBy === ADMIN_GROUPS
     ? client.metricsPages(account.id, { ...query, groupBy: ADMIN_GROUPS }, options)
     : client.metricsPages(account.id, { ...query, groupBy: MEMBER_GROUPS }, options);
@@ -180,10 +181,6 @@ function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution, 
   }
   const isUnderWay = (week: Window) => week.startTime <= now && now < week.endTime;
   return [...windows.filter((week) => !isUnderWay(week)), ...windows.filter(isUnderWay)];
-}
-
-function textOf({ startTime, endTime }: Window) {
-  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
 function areEqual(a: Totals, b: Totals | undefined): boolean {

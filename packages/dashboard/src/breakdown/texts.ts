@@ -1,6 +1,5 @@
 /** How values, amounts, quantities, prices, changes and shares are written. Codes stay in the CSV and in the URL. */
 import {
-  approximateDecimal,
   type BillingDimension,
   type Change,
   type DecimalText,
@@ -21,6 +20,7 @@ import {
   percentChangeText,
   priceText,
   roundDecimal,
+  roundSignificant,
   type Unit,
   ZERO,
 } from '@meterline/catalog';
@@ -96,8 +96,8 @@ export function axisText(value: number, unit: Quantity | undefined): string {
 
 /** From 0 to 1, for the length of a bar. */
 export function shareOf(part: DecimalText, whole: DecimalText): number {
-  const denominator = approximateDecimal(whole);
-  return denominator > 0 ? Math.min(1, Math.max(0, approximateDecimal(part) / denominator)) : 0;
+  const denominator = Number(whole);
+  return denominator > 0 ? Math.min(1, Math.max(0, Number(part) / denominator)) : 0;
 }
 
 /** With its sign. @param isExact with every digit */
@@ -162,7 +162,7 @@ const LONGEST_FRACTION = 18;
 export function quantityText(usage: DecimalText, quantity: Quantity): string {
   const amount = divideDecimals(usage, quantity.size, QUOTIENT_DIGITS) ?? ZERO;
   const rounded = roundDecimal(amount, DIGITS);
-  const shown = rounded === ZERO ? significant(amount, DIGITS_BELOW) : rounded;
+  const shown = rounded === ZERO ? roundSignificant(amount, DIGITS_BELOW) : rounded;
   return `${grouped(shown)} ${quantity.name}`;
 }
 
@@ -173,14 +173,7 @@ export function quantityText(usage: DecimalText, quantity: Quantity): string {
 export function unitPriceText(cost: DecimalText, usage: DecimalText, { base, priced }: Quantity): string | undefined {
   const amount = divideDecimals(usage, priced, QUOTIENT_DIGITS);
   const price = amount && divideDecimals(cost, amount, LONGEST_FRACTION);
-  return price && localized(priceText({ amount: significant(price, PRICE_DIGITS), per: priced }, base));
-}
-
-/** With so many digits from the first that is not zero; digits before the point stay. */
-function significant(amount: DecimalText, digits: number): DecimalText {
-  const [integer = '', fraction = ''] = amount.replace('-', '').split('.');
-  const leading = integer === '0' ? fraction.search(/[1-9]/) : -integer.length;
-  return roundDecimal(amount, Math.max(0, leading + digits));
+  return price && localized(priceText({ amount: roundSignificant(price, PRICE_DIGITS), per: priced }, base));
 }
 
 /** The window and the filters in words: `14 Nov 2025 · Resource type: Agent`. */

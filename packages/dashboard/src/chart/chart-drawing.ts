@@ -2,7 +2,7 @@
  * The geometry of the chart, in pixels: stacked bars, the forecast above them, and lines for the period before and the budget. One path
  * for all bars of a series, so that a year of hours is as few nodes as a week.
  */
-import { approximateDecimal, type DecimalText, ZERO } from '@meterline/catalog';
+import { type DecimalText, ZERO } from '@meterline/catalog';
 import type { Quantity } from '../breakdown/texts.js';
 import { axisText } from '../breakdown/texts.js';
 import { tickText } from '../period/period.js';
@@ -44,8 +44,8 @@ const LARGEST_BAR_PX = 56;
 /** @param hidden the keys of series that the person has switched off */
 export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, size: Size): ChartDrawing {
   const { breakdown, buckets, resolution, unit, unfinished } = figures;
-  const unitSize = unit ? approximateDecimal(unit.size) : 1;
-  const numberOf = (amount: DecimalText | undefined) => approximateDecimal(amount ?? ZERO) / unitSize;
+  const unitSize = unit ? Number(unit.size) : 1;
+  const numberOf = (amount: DecimalText | undefined) => Number(amount ?? ZERO) / unitSize;
   // All of these are about all groups together.
   const isWhole = hidden.size === 0;
   const forecast = (isWhole && figures.toCome?.map(numberOf)) || [];

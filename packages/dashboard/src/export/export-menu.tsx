@@ -2,17 +2,16 @@
 import {
   bucketStart,
   counted,
-  csvHeading,
-  csvRow,
   type EpochMs,
   formatTimestamp,
-  groupsCsvColumns,
+  groupKey,
+  groupsCsvLines,
+  groupWithoutUsage,
   isName,
   parseTimestamp,
   seriesCsvLines,
-  ZERO,
 } from '@meterline/catalog';
-import { ALL_ACCOUNTS, type MeterlineClient, type MetricsQuery } from '@meterline/client';
+import { ALL_ACCOUNTS, type MeterlineClient, type MetricsEntry, type MetricsQuery } from '@meterline/client';
 import {
   DEFAULT_PROVIDER,
   exportFocus,
@@ -197,7 +196,8 @@ interface TableSource {
 const TYPE = 'text/csv;charset=utf-8';
 
 /**
- * Reads every page again, so that the file shows one moment, and writes the rows that the table shows.
+ * Reads every page again, so that the file shows one moment, and writes the rows that the table shows; with a comparison also the groups
+ * that only the period before had.
  * @param onRead called with the number of groups so far
  * @param signal ends the reading
  */
@@ -212,25 +212,19 @@ async function tableFile(
   const read = response.data.length;
   const further = { onRead: (groups: number) => onRead(read + groups), signal };
   const before = previousQuery && (await client.allMetrics(account, previousQuery, further));
+  const keyOf = (entry: MetricsEntry) => groupKey(entry, view.groupBy);
   const previousCost = previousCostIn(before && { entries: before.data, isWhole: true }, view.groupBy);
-  const all = response.data
+  const present = new Set(response.data.map(keyOf));
+  const gone = (before?.data ?? []).filter((entry) => !present.has(keyOf(entry))).map(groupWithoutUsage);
+  const all = [...response.data, ...gone]
     .map((entry) => rowOf(entry, view.groupBy))
     .map((row) => ({ ...row, previousCost: previousCost(row.key) }));
-  const rows = searchRows(sortRows(all, view.sort), view.search);
-  const groupBy = query.groupBy ?? [];
-  const columns = groupsCsvColumns(groupBy, before !== undefined);
-  const tableLines = () =>
-    rows.map((row) =>
-      csvRow(columns, { response, entry: row.entry, amounts: row.entry.summary, before: row.previousCost ?? ZERO }),
-    );
+  const groups = searchRows(sortRows(all, view.sort), view.search).map(({ entry }) => entry);
+  const costBefore = before && ((entry: MetricsEntry) => previousCost(keyOf(entry)));
   const lines =
     kind === 'groups'
-      ? [csvHeading(columns), ...tableLines()]
-      : seriesCsvLines(
-          rows.map(({ entry }) => entry),
-          groupBy,
-          response.resolution,
-        );
+      ? groupsCsvLines(response, groups, query.groupBy ?? [], costBefore)
+      : seriesCsvLines(groups, query.groupBy ?? [], response.resolution);
   const [from, to] = [query.startTime, query.endTime].map((time) => String(time).slice(0, 10));
   const parts = [
     account === ALL_ACCOUNTS ? 'all-accounts' : account,

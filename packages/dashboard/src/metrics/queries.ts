@@ -2,11 +2,11 @@
 import {
   ENTRY_FIELD,
   type EpochMs,
-  formatTimestamp,
   GROUP_BY_DIMENSIONS,
   MS_PER_DAY,
   parseTimestamp,
   type Resolution,
+  timesOf,
   upTo,
   type Window,
   ZERO,
@@ -28,7 +28,7 @@ import { periodWindow } from '../period/period.js';
 import { readPageSettings } from '../shell/embedding.js';
 import { type Session, useSession } from '../shell/session.js';
 import type { NameField, View } from '../view/view.js';
-import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './query.js';
+import { metricsQuery, resolutionOf, wholeQuery } from './query.js';
 
 const BREAKDOWN_ATTEMPTS = 3;
 
@@ -245,7 +245,7 @@ function dailyCosts({ data: [whole] }: MetricsResponse): DailyCosts {
 
 /** The start of the last month with any usage; null when there never was any. */
 export function useLastUse(account: string, asOf: EpochMs, enabled: boolean) {
-  const ever = { startTime: formatTimestamp(0), endTime: formatTimestamp(asOf + MS_PER_DAY) };
+  const ever = timesOf({ startTime: 0, endTime: asOf + MS_PER_DAY });
   return useMetrics(account, { ...ever, resolution: 'monthly', groupBy: ['billing_dimension'] }, enabled, {
     select: lastMonth,
     placeholderData: keepPreviousData,

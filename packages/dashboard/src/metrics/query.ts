@@ -7,12 +7,12 @@ import {
   ENTRY_FIELD,
   type EntryField,
   exceededCap,
-  formatTimestamp,
   MAX_FILTER_VALUES,
   type MetricsDimension,
   RESOLUTIONS,
   RESOURCE_TYPES,
   type Resolution,
+  timesOf,
   type Unit,
   type Window,
 } from '@meterline/catalog';
@@ -81,10 +81,6 @@ export interface Requested {
 
 export function metricsQuery(view: View, { window, resolution, filters }: Requested): MetricsQuery {
   return { ...filters, ...timesOf(window), resolution, groupBy: requestedGroupBy(view) };
-}
-
-export function timesOf({ startTime, endTime }: Window) {
-  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
 /** The query without the breakdown. The API returns usage only by billing dimension. */
