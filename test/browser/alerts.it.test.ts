@@ -15,6 +15,7 @@ async function open(account: string, role: 'admin' | 'member', now: Date | 'real
   await tableRows(page);
   return page;
 }
+const focused = (page: Page) => page.locator(':focus').textContent();
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 
 it('an alert is made with its secret shown once, drawn as the budget of what it is about, changed and deleted', async () => {
@@ -25,10 +26,8 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByLabel('Fires at').fill('50-80');
   await page.getByLabel('Sent to').fill('http://example.com/hooks');
   await press(page, 'Create the alert');
-  await page
-    .getByRole('alert')
-    .getByText(/^thresholds.* whole numbers/)
-    .waitFor();
+  await page.getByText(/^Up to ten whole numbers/).waitFor();
+  expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
   await page.getByLabel('Fires at').fill('100 %, 50');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
   // The list is read again, which is not waited for.
@@ -55,11 +54,13 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByLabel('Amount, USD a month').fill('300');
   await press(page, 'Save');
   await page.getByText('$300.00 a month').waitFor();
+  expect(await focused(page)).toBe('Change');
   expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
   await press(page, 'New alert');
   await page.getByText('Resource type: Agent').waitFor();
   await press(page, 'Cancel');
   await press(page, 'Delete');
+  expect(await focused(page)).toBe('Keep');
   await press(page, 'Delete for good');
   await page.getByText('$300.00 a month').waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
@@ -130,6 +131,8 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   await press(page, 'Alerts 1 fired');
   await press(page, 'Send a test');
   await page.getByText('Test', { exact: true }).waitFor();
+  await alerts.fire(alert, period.startTime, { ...fired, threshold: 80 }, payload);
+  await page.getByText(/^80% fired on/).waitFor();
   await press(page, 'Send again');
   await page.getByText('On its way, after 1 attempt: 503').waitFor();
   expect(await graveFindings(page)).toEqual([]);

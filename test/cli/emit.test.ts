@@ -22,7 +22,7 @@ const emit = async (
 
 /** Rejects the event with this id. */
 const receipt =
-  (rejectedId?: string, status?: number): Respond =>
+  (rejectedId = '', status?: number): Respond =>
   (response, body) => {
     const rejection = { reason: 'no_price', message: 'there is none' };
     const usual = collector.receipt(JSON.parse(body), ({ eventId }) => eventId === rejectedId, rejection);
@@ -34,7 +34,7 @@ const result = (code: number, error?: string, message?: string, headers = {}) =>
 it('every line is sent as it is, in requests of at most the batch size', async () => {
   const usages = [3, '03.0', '3', 'é\u2028'].map((usage) => JSON.stringify({ accountId: 'acme', usage }));
   const run = await emit([receipt()], [`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3']);
-  expect(run).toMatchObject({ code: 0, stdout: 'Sent 4 events in 2 jobs, up to line 4.\n' });
+  expect(run).toMatchObject({ code: 0, stdout: 'Sent 4 events in 2 requests, up to line 4.\n' });
   const sent = run.requests.map(({ body }) => JSON.parse(body));
   expect(sent).toMatchObject([[{ usage: 3 }, { usage: '03.0' }, { usage: '3' }], [{ usage: 'é\u2028' }]]);
 });
@@ -88,7 +88,7 @@ it.each([
 ] as const)('a response of %s does not count as sent', async (_what, respond, args, code) => {
   const run = await emit([respond], [line(1)], args);
   expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringContaining('unexpected_response') });
-  if (args.length === 0) expect(run.stderr).toContain('Sent 0 events in 0 jobs');
+  if (args.length === 0) expect(run.stderr).toContain('Sent 0 events in 0 requests');
 });
 
 it('a request whose response is cut off is sent again', async () => {
@@ -97,7 +97,7 @@ it('a request whose response is cut off is sent again', async () => {
     setImmediate(() => response.destroy());
   };
   const run = await emit([cutOff, receipt()], [line(1)]);
-  expect(run).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 job, up to line 1.\n' });
+  expect(run).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 request, up to line 1.\n' });
 });
 
 it('what was sent of one account is said also when the next one is not allowed', async () => {
@@ -105,7 +105,7 @@ it('what was sent of one account is said also when the next one is not allowed',
   const run = await emit(responses, [line(1, 'a'), line(2, 'a'), line(3, 'b')]);
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(
-    /^standard input:2: no_price: there is none\nSent 1 event in 1 job, .*\nmeterline: .*Access denied/,
+    /^standard input:2: no_price: there is none\nSent 1 event in 1 request, .*\nmeterline: .*Access denied/,
   );
 });
 
@@ -114,7 +114,8 @@ it('a body that is too large is halved until it is not, and an event that is too
   const respond: Respond = (response, body) => (body.includes('event-3') ? tooLarge : receipt())(response, body);
   const lines = [1, 2, 3, 4, 5, 6, 7].map((n) => line(n));
   const run = await emit([respond], lines);
-  expect(run).toMatchObject({ code: 5, stdout: expect.stringMatching(/^Sent 6 events in \d jobs, up to line 7\.\n$/) });
+  const stdout = expect.stringMatching(/^Sent 6 events in \d requests, up to line 7\.\n$/);
+  expect(run).toMatchObject({ code: 5, stdout });
   expect(run.stderr).toContain('standard input:3: too large: The body may have 5 bytes.\n');
 });
 

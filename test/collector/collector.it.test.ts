@@ -3,9 +3,6 @@
  * their code. Who may send events, as the authorisation matrix has it for the query service: decision 0016.
  */
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { METADATA_PATH } from '@meterline/api';
@@ -250,36 +247,23 @@ const WARM_UP = 100;
 it('a collector that is stopped drops nothing that it has accepted, and ends with 0', async () => {
   // Most requests wait to be written together with others when the signal comes.
   const collector = await fixture.startCollector({ METERLINE_CONSTANTS: JSON.stringify({ holdMs: 200 }) });
-  const agent = new Agent({ keepAlive: true });
   const accepted: string[] = [];
-  const cut: string[] = [];
+  const cut: unknown[] = [];
   let warm = () => {};
   const isWarm = new Promise<void>((resolve) => {
     warm = resolve;
   });
-
-  /** @returns undefined when nobody answers any more */
-  const post = async (body: string): Promise<IncomingMessage | undefined> => {
-    const sent = request(`${collector.url}/v0/accounts/${account}/events`, {
-      agent,
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    });
-    sent.end(body);
-    try {
-      const [response] = await once(sent, 'response');
-      return response;
-    } catch {
-      return undefined;
-    }
-  };
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const client = async () => {
     for (;;) {
-      const response = await post(JSON.stringify(Array.from({ length: EVENTS }, () => event())));
+      const body = JSON.stringify(Array.from({ length: EVENTS }, () => event()));
+      const request = fetch(`${collector.url}/v0/accounts/${account}/events`, { method: 'POST', headers, body });
+      const response = await request.catch(() => undefined);
+      // Nobody answers any more.
       if (!response) return;
-      const body = await text(response).catch((error: unknown) => String(error));
-      const result = response.complete ? eventsResponse.safeParse(JSON.parse(body)).data : undefined;
-      if (response.statusCode !== 202 || result?.accepted !== EVENTS) cut.push(`${response.statusCode} ${body}`);
+      const content = await response.json().catch(String);
+      const result = eventsResponse.safeParse(content).data;
+      if (response.status !== 202 || result?.accepted !== EVENTS) cut.push(response.status, content);
       for (const { eventId } of result?.results ?? []) if (eventId !== undefined) accepted.push(eventId);
       if (accepted.length >= WARM_UP * EVENTS) warm();
     }
@@ -288,7 +272,6 @@ it('a collector that is stopped drops nothing that it has accepted, and ends wit
   await isWarm;
   expect(await collector.stop()).toBe(0);
   await clients;
-  agent.destroy();
 
   expect(cut).toEqual([]);
   const queued = (await fixture.takeJobs()).flat().map(({ eventId }) => String(eventId));

@@ -1,12 +1,11 @@
 /** What one account or key may send, and that a client that is slow, hostile or gone takes nothing from the others. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
+import { begin, type CollectorFixture, event, inFlight, startCollectorFixture } from '../harness/collector.js';
 import { until } from '../harness/queue.js';
-import { adminUrl, scrape } from '../observability/scrape.js';
 
 const TIMEOUT_MS = 30_000;
 const MiB = 1024 * 1024;
@@ -24,38 +23,15 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
-  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight()) === 0);
+  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight(fixture.service)) === 0);
   await fixture.takeJobs();
 });
 afterAll(() => fixture.close());
 
-async function inFlight(): Promise<number> {
-  return (await scrape(await adminUrl(fixture.service))).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
-}
-
-/** Sends the head of a request, and these bytes of its body. */
-async function begin(
-  account: string,
-  key: string,
-  length: number,
-  body: string | Buffer,
-  headers: readonly string[] = [],
-): Promise<Socket> {
-  const socket = connect(Number(new URL(fixture.service.url).port), '127.0.0.1').on('error', () => undefined);
+/** Announces a body of 5 MiB, and sends these bytes of it. */
+async function announce(account: string, key: string, body: string | Buffer): Promise<Socket> {
+  const socket = await begin(fixture.service, { account, key }, 5 * MiB, body);
   sockets.push(socket);
-  await once(socket, 'connect');
-  socket.write(
-    [
-      `POST /v0/accounts/${account}/events HTTP/1.1`,
-      'Host: collector',
-      `Authorization: Bearer ${key}`,
-      'Content-Type: application/json',
-      `Content-Length: ${length}`,
-      ...headers,
-      '\r\n',
-    ].join('\r\n'),
-  );
-  socket.write(body);
   return socket;
 }
 
@@ -86,9 +62,9 @@ it('requests of a caller are limited to half of what its account may send, and a
 describe('bytes in flight', () => {
   it('bytes in flight of clients that announce much and send little are few, and others are answered meanwhile', async () => {
     const { account, key } = await fixture.account();
-    for (let n = 0; n < 50; n += 1) await begin(account, key, 5 * MiB, '[');
-    await until('all have been read', TIMEOUT_MS, async () => (await inFlight()) >= 50);
-    expect(await inFlight()).toBeLessThanOrEqual(50 * 8 * 1024);
+    for (let n = 0; n < 50; n += 1) await announce(account, key, '[');
+    await until('all have been read', TIMEOUT_MS, async () => (await inFlight(fixture.service)) >= 50);
+    expect(await inFlight(fixture.service)).toBeLessThanOrEqual(50 * 8 * 1024);
     expect(await isTaken()).toBe(true);
     for (const socket of sockets) socket.write(' ');
     expect(await isTaken()).toBe(true);
@@ -96,8 +72,8 @@ describe('bytes in flight', () => {
 
   it('bytes in flight of an account are a quarter of all: what is more is 429, and others are answered meanwhile', async () => {
     const { account, key } = await fixture.account();
-    await begin(account, key, 5 * MiB, Buffer.alloc(4 * MiB, ' '));
-    await until('it has been read', TIMEOUT_MS, async () => (await inFlight()) >= 4 * MiB);
+    await announce(account, key, Buffer.alloc(4 * MiB, ' '));
+    await until('it has been read', TIMEOUT_MS, async () => (await inFlight(fixture.service)) >= 4 * MiB);
     const { status, headers, body } = await fixture.send(account, key, Buffer.alloc(4 * MiB, ' '));
     expect([status, headers.get('retry-after'), errorResponse.parse(body).error]).toEqual([
       429,
@@ -105,25 +81,25 @@ describe('bytes in flight', () => {
       'too_many_bytes_in_flight',
     ]);
     expect(await isTaken()).toBe(true);
-    expect(await inFlight()).toBeLessThanOrEqual(6 * MiB);
+    expect(await inFlight(fixture.service)).toBeLessThanOrEqual(6 * MiB);
   });
 
   it('bytes in flight of an account that has more than others are given up for those, when there is no room left', async () => {
     const slow = await Promise.all(
       [0, 1, 2, 3, 4].map(async () => {
         const { account, key } = await fixture.account();
-        const socket = await begin(account, key, 5 * MiB, Buffer.alloc(4.75 * MiB, ' '));
+        const socket = await announce(account, key, Buffer.alloc(4.75 * MiB, ' '));
         return { socket, response: once(socket.setEncoding('utf8'), 'data').then(([text]) => String(text)) };
       }),
     );
-    await until('they fill the room', TIMEOUT_MS, async () => (await inFlight()) >= 23.75 * MiB);
+    await until('they fill the room', TIMEOUT_MS, async () => (await inFlight(fixture.service)) >= 23.75 * MiB);
     const { account, key } = await fixture.account();
     const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
     for (let n = 0; n < 5; n += 1) expect((await fixture.send(account, key, batch)).status).toBe(202);
     // One of the slow bodies was given up, which has made the room.
     const first = await Promise.race(slow.map(({ response }) => response));
     expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*given up/s);
-    expect(await inFlight()).toBeGreaterThan(18 * MiB);
+    expect(await inFlight(fixture.service)).toBeGreaterThan(18 * MiB);
   });
 
   it('bytes in flight do not grow with what a body becomes: bombs, and depth, are refused at once and beside each other', async () => {

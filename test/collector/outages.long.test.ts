@@ -1,10 +1,10 @@
 /** A 202 is true whatever becomes of Redis: silent, full, read-only, or not durable any more. */
-import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { type RunningServer, type Servers, startServers } from '@meterline/local-stack';
 import { z } from 'zod';
-import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
+import { begin, type CollectorFixture, event, inFlight, startCollectorFixture } from '../harness/collector.js';
 import { whileFrozen } from '../harness/programs.js';
 import { until } from '../harness/queue.js';
 import { fillRedis } from '../harness/redis-servers.js';
@@ -94,22 +94,18 @@ it('a Redis that is slow holds what a client has sent until it is written, also 
     REDIS_URL: `${server.url}?durability=assumed`,
   });
   const admin = await adminUrl(slow);
-  const measured = async (name: string) => (await scrape(admin)).value(`meterline_collector_${name}`) ?? 0;
+  const writes = async () => (await scrape(admin)).value('meterline_collector_job_events_count');
   const body = JSON.stringify([event({ resourceName: 'x'.repeat(200) }), event()]);
-  const socket = connect(Number(new URL(slow.url).port), '127.0.0.1').on('error', () => undefined);
-  socket.write(
-    `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1)}`,
-  );
-  await until('the caller is known', TIMEOUT_MS, async () => (await measured('in_flight_bytes')) > 0);
+  const socket = await begin(slow, { account, key }, body.length, body.slice(0, 1));
+  await until('the caller is known', TIMEOUT_MS, async () => (await inFlight(slow)) > 0);
   await whileFrozen(server.pid, async () => {
     socket.write(body.slice(1));
-    await until('it is being written', TIMEOUT_MS, async () => (await measured('job_events_count')) === 1);
+    await until('it is being written', TIMEOUT_MS, async () => (await writes()) === 1);
     socket.resetAndDestroy();
     await slow.entry(({ path, durationMs }) => path === `/v0/accounts/${account}/events` && durationMs !== undefined);
-    expect(await measured('in_flight_bytes')).toBe(body.length);
+    expect(await inFlight(slow)).toBe(body.length);
   });
-  await until('nothing is under way', TIMEOUT_MS, async () => (await measured('in_flight_bytes')) === 0);
+  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight(slow)) === 0);
   expect(await fixture.takeJobs()).toMatchObject([[{ accountId: account }, { accountId: account }]]);
   expect(await slow.stop()).toBe(0);
 });
@@ -120,29 +116,25 @@ it('a Redis that is slow does not let bodies grow over what an account may hold,
     METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 24 * MiB, writeMs: 25_000 }),
     REDIS_URL: `${server.url}?durability=assumed`,
   });
-  const admin = await adminUrl(slow);
-  const inFlight = async () => (await scrape(admin)).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
   // Each body is 4 MiB when it is decoded: an account has room for one.
   const body = gzipSync(JSON.stringify([event()]).padEnd(4 * MiB));
-  const sockets = Array.from({ length: 4 }, () => connect(Number(new URL(slow.url).port), '127.0.0.1'));
-  const statuses: string[] = [];
-  for (const socket of sockets) {
+  const headers = ['Connection: close', 'Content-Encoding: gzip'];
+  const [sockets, statuses]: [Socket[], string[]] = [[], []];
+  for (let n = 0; n < 4; n += 1) {
+    const socket = await begin(slow, { account, key }, body.length, body.subarray(0, -1), headers);
     socket.on('data', (response) => statuses.push(/^HTTP\/1.1 (\d+)/.exec(String(response))?.[1] ?? ''));
-    socket.write(
-      `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n` +
-        `Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`,
-    );
-    socket.write(body.subarray(0, -1));
+    sockets.push(socket);
   }
-  await until('all but a byte has been read', TIMEOUT_MS, async () => (await inFlight()) >= 4 * (body.length - 1));
+  await until('all but a byte has been read', TIMEOUT_MS, async () => (await inFlight(slow)) >= 4 * (body.length - 1));
   await whileFrozen(server.pid, async () => {
     for (const socket of sockets) socket.write(body.subarray(-1));
-    await until('all are decoded', TIMEOUT_MS, async () => statuses.length === 3 && (await inFlight()) >= 4 * MiB);
-    expect(await inFlight()).toBe(4 * MiB);
+    await until('three are refused', TIMEOUT_MS, async () => statuses.length === 3);
+    await until('the other is decoded', TIMEOUT_MS, async () => (await inFlight(slow)) >= 4 * MiB);
+    expect(await inFlight(slow)).toBe(4 * MiB);
   });
   await until('the other is answered', TIMEOUT_MS, async () => statuses.length === 4);
   expect(statuses).toEqual(['429', '429', '429', '202']);
-  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight()) === 0);
+  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight(slow)) === 0);
   expect(await slow.stop()).toBe(0);
 });
 

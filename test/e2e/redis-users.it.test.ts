@@ -7,31 +7,31 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvents } from '../harness/events.js';
-import { killServices, startIngest, startQuery, withConstants } from '../harness/services.js';
-import { createTestDatabase, databaseVariables, select, type TestDatabase } from '../harness/stack.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { stored, until } from '../harness/queue.js';
+import { withConstants } from '../harness/services.js';
 
 const SECRET = 'the name of a customer';
 const NOT_ALLOWED = /NOPERM|can't run this command|can't access at least one of the keys/;
 
 let servers: Servers;
-let database: TestDatabase;
-let owner: Redis;
+let product: Product;
 let queue: Queue;
 let producer: Redis;
 
 const urlOf = (user: RedisUser) => servers.redis.urls[user];
 
 beforeAll(async () => {
-  [servers, database] = await Promise.all([startServers({ shards: 0 }), createTestDatabase()]);
-  owner = new Redis(servers.redis.url);
+  servers = await startServers({ shards: 0 });
+  product = await startProduct({ redisUrl: servers.redis.url, prefix: 'bull' });
   queue = new Queue(QUEUE_NAME, { connection: { url: urlOf('producer') } });
   producer = new Redis(urlOf('producer'));
 });
 afterAll(async () => {
-  await killServices();
   await queue.close();
-  for (const redis of [owner, producer]) redis.disconnect();
-  await Promise.all([servers.stop(), database.drop()]);
+  producer.disconnect();
+  await product.close();
+  await servers.stop();
 });
 
 it('a producer enqueues, a worker stores, an operator makes a key, and the API takes it', async () => {
@@ -41,19 +41,15 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
   await queue.add('usage', { events: [third] }, { priority: 2, removeOnComplete: true });
   await queue.add('usage', { events: [fourth] }, { delay: 1, jobId: 'mine' });
 
-  const env = databaseVariables(database.options);
-  const ofWorker = { ...env, REDIS_URL: urlOf('worker'), ADMIN_PORT: '0' };
-  const worker = await startIngest(withConstants(ofWorker, { maintenanceEveryMs: 1_000 }));
-  const api = await startQuery({ ...env, REDIS_URL: urlOf('query'), CURSOR_SECRET: 'x'.repeat(32) });
-  const asOperator = { env: { ...env, REDIS_URL: urlOf('operator') } };
+  const { env, warehouse } = product;
+  const worker = await product.startIngest(withConstants({ ADMIN_PORT: '0' }, { maintenanceEveryMs: 1_000 }));
+  const api = await product.startQuery();
   const keyOf = async (role: string) => {
-    const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', role, '--json'], asOperator);
+    const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', role, '--json'], { env });
     return z.object({ key: z.string() }).parse(JSON.parse(created.stdout)).key;
   };
   const keys = [await keyOf('admin'), await keyOf('operator')];
-  const count = async () =>
-    (await select<{ n: string }>(database.warehouse, 'SELECT count() AS n FROM usage_events'))[0]?.n;
-  while ((await count()) !== '4') await new Promise((resolve) => setTimeout(resolve, 50));
+  await until('all are stored', 30_000, async () => (await stored(warehouse)).events === 4);
 
   for (const key of keys) {
     const response = await fetch(`${api.url}/v0/accounts`, {
@@ -61,7 +57,7 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
     });
     expect([response.status, await response.json()]).toMatchObject([200, [{ id: 'acme' }]]);
   }
-  expect((await runCommand(['queue', 'status'], asOperator)).stdout).toMatch(/workers +1/);
+  expect((await runCommand(['queue', 'status'], { env })).stdout).toMatch(/workers +1/);
   for (const service of [worker, api]) expect(service.log()).not.toMatch(NOT_ALLOWED);
   expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
 });
@@ -109,8 +105,8 @@ describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
   });
 
   it(`a ${user} has left the job as it was`, async () => {
-    expect(await owner.hget(`bull:usage-events:${jobId}`, 'data')).toContain(SECRET);
-    expect(await owner.exists('meterline:account:globex')).toBe(0);
+    expect(await product.redis.hget(`bull:usage-events:${jobId}`, 'data')).toContain(SECRET);
+    expect(await product.redis.exists('meterline:account:globex')).toBe(0);
   });
 });
 
@@ -135,7 +131,8 @@ it.each([
   ['producer', OF_PRODUCER],
   ['collector', OF_COLLECTOR],
 ])('a %s is allowed no command of Redis but its own and those of its connection', async (user, own) => {
-  const list = async (...args: readonly string[]) => z.array(z.string()).parse(await owner.call(...(args as [string])));
+  const list = async (...args: readonly string[]) =>
+    z.array(z.string()).parse(await product.redis.call(...(args as [string])));
   // What is an administrator's among those of connections it may not do either.
   const admin = new Set(await list('ACL', 'CAT', 'admin'));
   const ofConnections = new Set((await list('ACL', 'CAT', 'connection')).filter((name) => !admin.has(name)));
@@ -145,7 +142,7 @@ it.each([
     // So many arguments that every command has its number of them at least once.
     for (let count = 0; count < 9; count += 1) {
       const args = Array<string>(count).fill('bull:usage-events:wait');
-      const outcome = await owner.call('ACL', 'DRYRUN', user, ...command.split('|'), ...args).catch(String);
+      const outcome = await product.redis.call('ACL', 'DRYRUN', user, ...command.split('|'), ...args).catch(String);
       if (outcome === 'OK') allowed.add(command);
     }
   }

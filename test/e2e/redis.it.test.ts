@@ -15,11 +15,11 @@ import { Queue } from 'bullmq';
 import { runCommand } from '../cli/run-command.js';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { usageEvent, usageEvents } from '../harness/events.js';
-import { startProduct } from '../harness/product.js';
+import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueue, enqueueData, stored, until } from '../harness/queue.js';
 import { fillRedis, RedisProcess, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
-import { killServices, startCollector, startIngest, withConstants } from '../harness/services.js';
-import { createTestDatabase, databaseVariables, type TestDatabase, uniquePrefix } from '../harness/stack.js';
+import { killServices, startCollector, withConstants } from '../harness/services.js';
+import { uniquePrefix } from '../harness/stack.js';
 import { testFolder } from '../harness/test-folder.js';
 
 jest.setTimeout(600_000);
@@ -185,17 +185,14 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
 
 describe('with a replica', () => {
   let redis: WatchedRedis;
-  let database: TestDatabase;
+  let product: Product;
   beforeAll(async () => {
-    [redis, database] = await Promise.all([startWatchedRedis(), createTestDatabase()]);
+    redis = await startWatchedRedis();
+    product = await startProduct({ redisUrl: `redis://127.0.0.1:${redis.servers[0].port}` });
   });
   afterAll(async () => {
-    await killServices();
-    await Promise.all([redis.close(), database.drop()]);
-  });
-  const env = (url: string) => ({
-    ...databaseVariables(database.options),
-    ...{ REDIS_URL: url, QUEUE_PREFIX: uniquePrefix() },
+    await product.close();
+    await redis.close();
   });
 
   it.each([
@@ -204,8 +201,8 @@ describe('with a replica', () => {
   ])(
     'a collector and a worker with REDIS_URL=redis://…%s warn of %j replicas at their start',
     async (query, warned) => {
-      const own = env(`redis://127.0.0.1:${redis.servers[0].port}${query}`);
-      for (const service of [await startCollector(own), await startIngest(own)]) {
+      const own = { REDIS_URL: `${product.env['REDIS_URL']}${query}` };
+      for (const service of [await product.startCollector(own), await product.startIngest(own)]) {
         const warnings = service.entries().filter(({ event }) => event === 'replicas_not_awaited');
         expect(warnings.map(({ replicas }) => replicas)).toEqual(warned);
         expect(await service.stop()).toBe(0);
@@ -215,10 +212,10 @@ describe('with a replica', () => {
 
   it('a collector answers for what its master and a replica have, and for nothing else', async () => {
     const [master, replica] = redis.servers;
-    const own = env(`${redis.url}?replicas=1`);
+    const own = { REDIS_URL: `${redis.url}?replicas=1` };
     const create = ['keys', 'create', '--account', 'acme', '--role', 'emitter', '--json'];
     const { key } = JSON.parse((await runCommand(create, { env: own })).stdout);
-    const collector = await startCollector({ ...own, METERLINE_CONSTANTS: JSON.stringify({ writeMs: 1_000 }) });
+    const collector = await product.startCollector({ ...own, METERLINE_CONSTANTS: JSON.stringify({ writeMs: 1_000 }) });
     const post = async (n: number) => {
       const { status } = await fetch(`${collector.url}/v0/accounts/acme/events`, {
         method: 'POST',
@@ -242,9 +239,9 @@ describe('with a replica', () => {
     for (const n of [10, 11, 12]) {
       await until('the event is taken', 20_000, async () => (await post(n)) === 202);
     }
-    const worker = await startIngest(withConstants(own, { maintenanceEveryMs: 500 }));
-    await until('all events are stored', 30_000, async () => (await stored(database.warehouse)).events === 13);
-    expect(await stored(database.warehouse)).toEqual({ events: 13, usage: 13 });
+    const worker = await product.startIngest(withConstants(own, { maintenanceEveryMs: 500 }));
+    await until('all events are stored', 30_000, async () => (await stored(product.warehouse)).events === 13);
+    expect(await stored(product.warehouse)).toEqual({ events: 13, usage: 13 });
     expect(await Promise.all([worker.stop(), collector.stop()])).toEqual([0, 0]);
   });
 });

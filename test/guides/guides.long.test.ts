@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { watched } from '@meterline/local-stack';
 import { z } from 'zod';
-import { START } from '../harness/programs.js';
+import { START, said } from '../harness/programs.js';
 
 jest.setTimeout(400_000);
 
@@ -53,16 +53,6 @@ afterAll(async () => {
   }
   await rm(directory, { recursive: true, force: true, maxRetries: 20 });
 });
-
-async function said(child: ChildProcess, text: string): Promise<void> {
-  let output = '';
-  // Were the pipe closed after its first lines, the next one would end the stack: that a server has ended and is started again.
-  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
-    output += String(chunk);
-    if (output.includes(text)) return void child.stdout?.resume();
-  }
-  throw new Error(`npm start ended:\n${output}`);
-}
 
 it.each([
   [

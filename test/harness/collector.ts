@@ -1,7 +1,11 @@
 /** A collector as a process of its own, and how the tests send to it and read what it has put into the queue. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { createOpenApiDocument } from '@meterline/collector';
 import { z } from 'zod';
+import { adminUrl, scrape } from '../observability/scrape.js';
+import { usageEvent } from './events.js';
 import { responseCheck } from './openapi-check.js';
 import { type Intake, openIntake } from './product.js';
 import type { HttpProcess, ServiceEnvironment } from './services.js';
@@ -81,18 +85,33 @@ async function post(url: string, body: BodyInit, headers: Readonly<Record<string
 
 const checkResponse = responseCheck(createOpenApiDocument());
 
+/** Sends the head of a request to a collector, and these bytes of its body. */
+export async function begin(
+  { url }: HttpProcess,
+  { account, key }: { readonly account: string; readonly key: string },
+  length: number,
+  body: string | Buffer,
+  headers: readonly string[] = [],
+): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname).on('error', () => undefined);
+  await once(socket, 'connect');
+  const credential = [`Authorization: Bearer ${key}`, 'Content-Type: application/json', `Content-Length: ${length}`];
+  const head = [`POST /v0/accounts/${account}/events HTTP/1.1`, 'Host: collector', ...credential, ...headers];
+  socket.write([...head, '\r\n'].join('\r\n'));
+  socket.write(body);
+  return socket;
+}
+
+/** @param service a collector with ADMIN_PORT */
+export async function inFlight(service: HttpProcess): Promise<number> {
+  return (await scrape(await adminUrl(service))).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
+}
+
 /** An event that is accepted, without account. */
 export function event(change: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
-  return {
-    eventId: randomUUID(),
-    workspace: 'production',
-    resourceType: 'agent',
-    resourceName: 'support',
-    billingDimension: 'agent_compute_runtime_gbs',
-    usage: 12.5,
-    timestamp: '2025-10-02T09:00:00Z',
-    ...change,
-  };
+  const { accountId: _, ...accepted } = usageEvent(0, { eventId: randomUUID() });
+  return { ...accepted, ...change };
 }
 
 export const eventsResponse = z.object({

@@ -1,4 +1,5 @@
 /** Programs and processes of the tests: what is built where, how they print a table, what Linux says of a process, what tests do to one. */
+import type { ChildProcess } from 'node:child_process';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,6 +27,20 @@ export function markdownTable(titles: readonly string[], rows: readonly (readonl
   return [line(titles), line(titles.map((_, column) => (isNumber(column) ? '---:' : '---'))), ...rows.map(line)].join(
     '\n',
   );
+}
+
+/** Resolves when the process has printed the text, with all that it has printed; rejects if it ends before. */
+export function said(child: ChildProcess, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const read = (chunk: Buffer) => {
+      output += chunk.toString('utf8');
+      if (output.includes(text)) resolve(output);
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.once('exit', () => reject(new Error(`npm start ended before it said ${text}:\n${output}`)));
+  });
 }
 
 /** The memory that the process has resident, or the most that it ever had, in MiB. Source: proc_pid_status(5). */

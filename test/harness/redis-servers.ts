@@ -4,29 +4,13 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort, watched } from '@meterline/local-stack';
 import { Redis, type RedisOptions } from 'ioredis';
-import { TIMEOUT_FACTOR } from './queue.js';
+import { until } from './queue.js';
 
 const HOST = '127.0.0.1';
-const READY_WITHIN_MS = 30_000 * TIMEOUT_FACTOR;
-const POLL_MS = 20;
+const READY_WITHIN_MS = 30_000;
 const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
-
-/** Calls until it gives something. @throws the last error, or that it took too long */
-async function eventually<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
-  const deadline = Date.now() + READY_WITHIN_MS;
-  for (;;) {
-    const value = await attempt().catch((error: unknown) => {
-      if (Date.now() > deadline) throw error;
-      return undefined;
-    });
-    if (value !== undefined) return value;
-    if (Date.now() > deadline) throw new Error(`${what} took longer than ${READY_WITHIN_MS} ms`);
-    await sleep(POLL_MS);
-  }
-}
 
 /** A redis-server; it ends with this process, and keeps its data over `kill` and `start`. */
 export class RedisProcess {
@@ -62,7 +46,8 @@ export class RedisProcess {
     const started = spawn(...watched(this.binary, args));
     for (const output of [started.stdout, started.stderr]) output.on('data', (text) => (this.log += String(text)));
     this.#process = started;
-    await eventually('the start of a redis-server', () => this.command((redis) => redis.ping()));
+    const responds = () => this.command((redis) => redis.ping()).then(Boolean, () => false);
+    await until('a redis-server has started', READY_WITHIN_MS, responds);
   }
 
   /** On a connection of its own, tried once. */
@@ -93,11 +78,9 @@ export class RedisProcess {
 }
 
 /** Resolves when a replica has all that its master has. */
-function isLinked(replica: RedisProcess): Promise<true> {
-  return eventually('replication', () =>
-    replica.command(async (redis) =>
-      (await redis.info('replication')).includes('master_link_status:up') ? true : undefined,
-    ),
+function isLinked(replica: RedisProcess): Promise<void> {
+  return until('the replica has what its master has', READY_WITHIN_MS, async () =>
+    (await replica.command((redis) => redis.info('replication'))).includes('master_link_status:up'),
   );
 }
 
@@ -129,26 +112,25 @@ export async function startWatchedRedis(): Promise<WatchedRedis> {
       'sentinel failover-timeout main 3000',
     ].join('\n'),
   );
-  await eventually('the Sentinel', () =>
-    sentinel.command(async (redis) =>
-      String(await redis.call('SENTINEL', 'CKQUORUM', 'main')).startsWith('OK') &&
-      JSON.stringify(await redis.call('SENTINEL', 'REPLICAS', 'main')).includes(`:${replica.port}`)
-        ? true
-        : undefined,
-    ),
-  );
+  const knowsAll = async (redis: Redis) => {
+    // Rejected until it can agree with itself.
+    const quorum = await redis.call('SENTINEL', 'CKQUORUM', 'main').catch(String);
+    const replicas = JSON.stringify(await redis.call('SENTINEL', 'REPLICAS', 'main'));
+    return String(quorum).startsWith('OK') && replicas.includes(`:${replica.port}`);
+  };
+  await until('the Sentinel knows both servers', READY_WITHIN_MS, () => sentinel.command(knowsAll));
   const servers = [master, replica] as const;
   return {
     url: `redis+sentinel://${HOST}:${sentinel.port}/main`,
     servers,
     promote: async (server) => {
-      await eventually('the failover', () =>
+      await until('the server is the master', READY_WITHIN_MS, () =>
         sentinel.command(async (redis) => {
           const address = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main');
           if (JSON.stringify(address).includes(`"${server.port}"`)) return true;
           // Refused while one is under way, and until the Sentinel has heard of the replica.
           await redis.call('SENTINEL', 'FAILOVER', 'main').catch(() => undefined);
-          return undefined;
+          return false;
         }),
       );
     },

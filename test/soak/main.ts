@@ -25,8 +25,6 @@ const MOST_MIB = 2_048;
 const DRAINED_WITHIN_MS = 600_000;
 const RESPONSE_TIMEOUT_MS = 120_000;
 const INJECT_EVERY_MS = 120_000;
-/** Responses that were seen in no more are dated: beside a kill, most often. */
-const FEW_MINUTES = 5;
 /** For each minute of a shorter run, so that it has nine injections. */
 const INJECT_IN_SHORT_MS = 6_000;
 
@@ -96,7 +94,7 @@ async function soak(): Promise<string[]> {
     say('the queue is empty');
     const wrong = await inexact(traffic);
     const differences = await auditRepaired(warehouse, undefined);
-    report(rows, traffic);
+    report(rows);
     return [...(isDrained ? [] : ['jobs are left']), ...traffic.complaints, ...wrong, ...differences, ...grown(rows)];
   } finally {
     traffic.disconnect();
@@ -135,8 +133,8 @@ function grew(rows: readonly Row[], column: string): string {
   return `${percent.toFixed(1)} ± ${error.toFixed(1)}`;
 }
 
-/** Prints what grows as a Markdown table, and how many responses there were. */
-function report(rows: readonly Row[], { responses }: Traffic): void {
+/** Prints what grows as a Markdown table. */
+function report(rows: readonly Row[]): void {
   const figures = Object.keys(rows[0] ?? {}).slice(1);
   const grows = figures.map((column) => {
     const each = settled(rows).map(({ [column]: figure = 0 }) => figure);
@@ -144,11 +142,6 @@ function report(rows: readonly Row[], { responses }: Traffic): void {
   });
   const titles = ['figure', `after ${WARM_UP_MINUTES} min`, 'at the end', 'most', '% an hour'];
   if (settled(rows).length > 1) console.log(`\n${markdownTable(titles, grows)}`);
-  const counts = [...responses].map(([response, { count, minutes: when }]) => {
-    const seen = when.size <= FEW_MINUTES ? ` (minute ${[...when].join(', ')})` : '';
-    return `${count} × ${response}${seen}`;
-  });
-  console.log(`\n${counts.join('\n')}`);
 }
 
 /** Memory that grows, or is too much in a run of any length. */

@@ -88,9 +88,6 @@ export interface SoakAccount {
 /** `send` and `look` run until `ended`, and throw AbortError when `signal` is aborted. */
 export class Traffic {
   readonly ledger = new Ledger();
-  /** How many of each. */
-  readonly responses = new Map<string, { count: number; readonly minutes: Set<number> }>();
-  readonly #started = Date.now();
   readonly complaints = new Set<string>();
   /** Accepted events, with duplicates and each revision. */
   sent = 0;
@@ -213,10 +210,6 @@ export class Traffic {
     const [, code] = /"error":"(\w+)"/.exec(body ?? '') ?? [];
     const status = body === undefined ? 'none' : response?.status;
     const name = [what, status, code, response?.headers.has('age') && 'from the cache'].filter(Boolean).join(' ');
-    const seen = this.responses.get(name) ?? { count: 0, minutes: new Set() };
-    seen.count += 1;
-    seen.minutes.add(Math.floor((Date.now() - this.#started) / 60_000));
-    this.responses.set(name, seen);
     if (status === wanted) return body;
     if (status !== 503 && status !== 'none' && code !== 'cursor_expired') this.complaints.add(`${name}: ${body}`);
     return undefined;

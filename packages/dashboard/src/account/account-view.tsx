@@ -201,7 +201,11 @@ interface FigureAmountProps {
 function FigureAmount({ amount, unit, isExact }: FigureAmountProps) {
   if (amount === undefined) return '–';
   const exact = exactText(amount, unit);
-  return <span title={exact}>{isExact ? exact : amountText(amount, unit)}</span>;
+  return (
+    <span className={isExact ? 'exact' : undefined} title={exact}>
+      {isExact ? exact : amountText(amount, unit)}
+    </span>
+  );
 }
 
 interface FigureProps {

@@ -1,8 +1,8 @@
 /** The form for a new alert, or for a change of one. What it holds is checked by the API. */
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
-import type { AlertResponse, AlertWithSecretResponse, NewAlertBody } from '@meterline/client';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { ErrorText, Field, Primary, Quiet, Segments } from '../controls/controls.js';
+import { type AlertResponse, type AlertWithSecretResponse, MeterlineError, type NewAlertBody } from '@meterline/client';
+import { type FormEvent, useState } from 'react';
+import { ErrorText, Field, focusOn, Primary, Quiet, Segments } from '../controls/controls.js';
 import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
@@ -17,6 +17,12 @@ interface AlertEditorProps {
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
+/** What the API does not take, in the words of the form; of an address the API says why. */
+const WANTED: Readonly<Record<string, string>> = {
+  name: 'A name of at most 256 characters.',
+  amount: 'An amount above 0, such as 1000 or 0.50.',
+  thresholds: 'Up to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
+};
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
 export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCreated }: AlertEditorProps) {
@@ -28,11 +34,22 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
     url: alert?.url ?? '',
   });
   const { period } = draft;
+  const save = useAlertAction(account, async (client) => {
+    if (alert) await client.alerts.update(account, alert.id, fields);
+    else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
+  });
+  /** By the members of the draft. */
+  const problems = new Map<string | undefined, string | undefined>();
+  for (const { parameter, message } of save.error instanceof MeterlineError ? save.error.details : []) {
+    const [member = ''] = parameter?.split('.') ?? [];
+    problems.set(member, WANTED[member] ?? message);
+  }
   /** A line of text for a member of the draft. */
   const field = (member: Exclude<keyof typeof draft, 'period'>) => ({
     value: draft[member],
     onChange: (text: string) => setDraft({ ...draft, [member]: text }),
     autoComplete: 'off',
+    problem: problems.get(member),
   });
   const fields = {
     name: draft.name.trim(),
@@ -41,28 +58,16 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
     thresholds: percentsIn(draft.thresholds),
     url: draft.url.trim(),
   };
-  const save = useAlertAction(account, async (client) => {
-    if (alert) await client.alerts.update(account, alert.id, fields);
-    else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
-  });
-  const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     save.mutate(undefined, { onSuccess: onSaved });
   };
   const unit = alert && alertUnit(alert);
   return (
-    <form
-      ref={form}
-      className="alert form"
-      aria-label={alert ? `Change ${alert.name}` : 'New alert'}
-      onSubmit={submit}
-      noValidate
-    >
+    <form className="alert form" aria-label={alert ? `Change ${alert.name}` : 'New alert'} onSubmit={submit} noValidate>
       <p className="form-title">{alert ? `Change ${alert.name}` : 'New alert'}</p>
       <p className="hint">{subjectText(alert?.measure ?? 'cost', alert?.filters ?? filters)}</p>
-      <Field label="Name" {...field('name')} placeholder="Monthly spend" />
+      <Field label="Name" ref={focusOn} {...field('name')} placeholder="Monthly spend" />
       <Segments
         legend="Period"
         choices={Object.keys(PERIODS)}
@@ -77,7 +82,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
       />
       <Field label="Fires at, percent of it" {...field('thresholds')} />
       <Field label="Sent to" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
-      <ErrorText>{save.error?.message}</ErrorText>
+      <ErrorText>{problems.size === 0 && save.error?.message}</ErrorText>
       <div className="alert-actions">
         <Primary type="submit" disabled={save.isPending}>
           {alert ? 'Save' : 'Create the alert'}

@@ -2,12 +2,12 @@
 import { counted } from '@meterline/catalog';
 import type { AlertResponse, AlertWithSecretResponse, DeliveryResponse, FilterQuery } from '@meterline/client';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
-import { Control, CopyButton, ErrorText, Primary, Quiet, Sheet } from '../controls/controls.js';
+import { useState } from 'react';
+import { Control, CopyButton, ErrorText, focusOn, Primary, Quiet, Sheet } from '../controls/controls.js';
 import { instantText } from '../period/period.js';
 import { useSession } from '../shell/session.js';
 import { AlertEditor } from './alert-editor.js';
-import { alertFilters, measuredText, subjectText, useAlertAction } from './alerts.js';
+import { alertFilters, measuredText, subjectText, useAlertAction, useAlerts } from './alerts.js';
 
 interface AlertsButtonProps {
   readonly account: string;
@@ -55,10 +55,16 @@ export function AlertsButton(props: AlertsButtonProps) {
 
 const NEW = 'new';
 
-function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, onClose }: AlertsPanelProps) {
+function AlertsPanel({ account, isAdmin, alerts: known, filters, created, onCreated, onClose }: AlertsPanelProps) {
+  const alerts = useAlerts(account, true, true) ?? known;
   /** The id of an alert. */
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
-  const done = () => setEdited(undefined);
+  /** The one that was edited before: what leads to it again has the focus. */
+  const [left, setLeft] = useState<string>();
+  const done = () => {
+    setLeft(edited);
+    setEdited(undefined);
+  };
   const newFilters = alertFilters(filters);
   return (
     <Sheet
@@ -78,7 +84,12 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
               onSaved={done}
             />
           ) : (
-            <AlertItem key={alert.id} {...{ account, isAdmin, alert }} onEdit={() => setEdited(alert.id)} />
+            <AlertItem
+              key={alert.id}
+              {...{ account, isAdmin, alert }}
+              wasEdited={alert.id === left}
+              onEdit={() => setEdited(alert.id)}
+            />
           ),
         )}
         {created && <Secret key={created.id} of={created} />}
@@ -91,7 +102,11 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
         {isAdmin && newFilters && edited === NEW && (
           <AlertEditor {...{ account }} filters={newFilters} onCancel={done} onSaved={done} onCreated={onCreated} />
         )}
-        {isAdmin && newFilters && edited === undefined && <Primary onClick={() => setEdited(NEW)}>New alert</Primary>}
+        {isAdmin && newFilters && edited === undefined && (
+          <Primary ref={left === NEW && !created ? focusOn : undefined} onClick={() => setEdited(NEW)}>
+            New alert
+          </Primary>
+        )}
       </div>
     </Sheet>
   );
@@ -99,10 +114,8 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
 
 /** The only time that it can be seen. */
 function Secret({ of: { name, secret = '' } }: { readonly of: AlertWithSecretResponse }) {
-  const section = useRef<HTMLElement>(null);
-  useEffect(() => section.current?.focus(), []);
   return (
-    <section ref={section} className="notice" aria-label="Secret" role="status" tabIndex={-1}>
+    <section ref={focusOn} className="notice" aria-label="Secret" role="status" tabIndex={-1}>
       <p>The secret of “{name}”, with which your endpoint checks the signature. It is not shown again: keep it now.</p>
       <p className="secret">
         <code>{secret}</code> <CopyButton text={secret} className="control" />
@@ -115,13 +128,15 @@ interface AlertItemProps {
   readonly account: string;
   readonly isAdmin: boolean;
   readonly alert: AlertResponse;
+  readonly wasEdited: boolean;
   readonly onEdit: () => void;
 }
 
-function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
+function AlertItem({ account, isAdmin, alert, wasEdited, onEdit }: AlertItemProps) {
   const { id, name, period, amount, thresholds, fired, url } = alert;
   const [isOpen, setOpen] = useState(false);
-  const [isDeleting, setDeleting] = useState(false);
+  /** False: it was kept after all. */
+  const [isDeleting, setDeleting] = useState<boolean>();
   const test = useAlertAction(account, (client) => client.alerts.test(account, id));
   const remove = useAlertAction(account, (client) => client.alerts.delete(account, id));
   const problem = test.error ?? remove.error;
@@ -161,14 +176,20 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
             >
               Send a test
             </Control>
-            <Control onClick={onEdit}>Change</Control>
-            <Control onClick={() => setDeleting(true)}>Delete</Control>
+            <Control ref={wasEdited ? focusOn : undefined} onClick={onEdit}>
+              Change
+            </Control>
+            <Control ref={isDeleting === false ? focusOn : undefined} onClick={() => setDeleting(true)}>
+              Delete
+            </Control>
           </>
         )}
         {isDeleting && (
           <>
             <Control onClick={() => remove.mutate(undefined)}>Delete for good</Control>
-            <Quiet onClick={() => setDeleting(false)}>Keep</Quiet>
+            <Quiet ref={focusOn} onClick={() => setDeleting(false)}>
+              Keep
+            </Quiet>
           </>
         )}
       </div>
@@ -182,7 +203,7 @@ const SHOWN = 10;
 const LOOK_MS = 2_000;
 
 /** The newest deliveries of an alert: whether they came through, and why not. */
-function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemProps, 'onEdit'>) {
+function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemProps, 'onEdit' | 'wasEdited'>) {
   const { client } = useSession();
   const { data, error } = useQuery({
     queryKey: ['alerts', account, id],

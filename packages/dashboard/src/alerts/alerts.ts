@@ -5,13 +5,19 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { filterTexts, localized } from '../breakdown/texts.js';
 import { useSession } from '../shell/session.js';
 
-/** Undefined where there are none to see: not read yet, or the service is one without alerts. */
-export function useAlerts(account: string, enabled: boolean): readonly AlertResponse[] | undefined {
+const WATCH_MS = 5_000;
+
+/**
+ * Undefined where there are none to see: not read yet, or the service is one without alerts.
+ * @param isWatched they are read anew, and again and again
+ */
+export function useAlerts(account: string, enabled: boolean, isWatched = false): readonly AlertResponse[] | undefined {
   const { client } = useSession();
   return useQuery({
     queryKey: ['alerts', account],
     queryFn: ({ signal }) => client.alerts.list(account, { signal }),
     enabled,
+    ...(isWatched && { staleTime: 0, refetchInterval: WATCH_MS }),
   }).data;
 }
 

@@ -51,20 +51,33 @@ export const Primary = buttonLike('primary');
 export const Quiet = buttonLike('quiet');
 export const Control = buttonLike('control');
 
+/** As the `ref` of what appears in place of the element that had the focus. */
+export const focusOn = (element: HTMLElement | null) => element?.focus();
+
 interface FieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly label: string;
+  /** What is wrong with the text. */
+  readonly problem?: string | undefined;
   readonly onChange?: (text: string) => void;
 }
 
 /** A line of text with its label. */
-export function Field({ label, onChange, ...input }: FieldProps) {
+export function Field({ label, problem, onChange, ...input }: FieldProps) {
   const id = useId();
   return (
     <>
       <label className="option-label" htmlFor={id}>
         {label}
       </label>
-      <input id={id} className="field" onChange={({ target }) => onChange?.(target.value)} {...input} />
+      <input
+        id={id}
+        className="field"
+        onChange={({ target }) => onChange?.(target.value)}
+        aria-describedby={problem && `${id}-problem`}
+        aria-invalid={problem !== undefined}
+        {...input}
+      />
+      <ErrorText id={`${id}-problem`}>{problem}</ErrorText>
     </>
   );
 }

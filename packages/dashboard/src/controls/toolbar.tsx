@@ -13,7 +13,7 @@ import {
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { type FormEvent, useState } from 'react';
 import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';
-import { resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
+import { measureOf, resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
 import {
   dayText,
   monthChoices,
@@ -172,7 +172,7 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
 
 function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
   const changed = [view.compare, view.isCumulative, view.isExact, view.isLive, view.resolution];
-  const count = changed.filter(Boolean).length + (view.measure === 'usage' ? 1 : 0);
+  const count = changed.filter(Boolean).length + (measureOf(view) === 'usage' ? 1 : 0);
   const usage = usageScope(view);
   return (
     <Popover label="Options" shown={count === 0 ? 'Default' : `${count} changed`} active={count > 0}>

@@ -33,7 +33,7 @@ const before = { ...shared.query, startTime: '2026-10-04T00:00:00Z', endTime: '2
 const compared: SharedQuery = { ...shared, previousQuery: before };
 /** What a shell makes of the command: its words. */
 async function words(command: string): Promise<string[]> {
-  const script = `curl() { printf '%s\\n' "$@"; }; meterline() { printf '%s\\n' "$@"; }\n${command}`;
+  const script = `curl() { printf '%s\\n' "$@"; }; npx() { shift 2; printf '%s\\n' "$@"; }\n${command}`;
   const { stdout } = await promisify(execFile)('bash', ['-c', script], { env: { METERLINE_API_KEY: 'mlk_1' } });
   return stdout.trimEnd().split('\n');
 }

@@ -41,7 +41,7 @@ export function cliCommand(shared: SharedQuery): string {
   const { origin, account } = shared;
   const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
   const commands = queriesOf(shared).map((query) =>
-    ['meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flagsOf(query), '--all'].join(' \\\n  '),
+    ['npx --no meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flagsOf(query), '--all'].join(' \\\n  '),
   );
   return commands.join('\n');
 }

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
+import { quantityOf } from '../breakdown/texts.js';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
 import { isOnFirstPage, previousCostIn, type Row, roomOf, searchRows, sortRows } from './rows.js';
 
@@ -25,6 +26,17 @@ it.each([
   ['change', false, ['Alpha', 'box 10', 'box 2']],
 ] as const)('the rows of the table sort by %s, descending: %s', (column, descending, expected) => {
   expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
+});
+
+it('the rows of the table sort by usage within each unit', () => {
+  const month = { ...row('volume', '3', '9000'), unit: quantityOf('volume_storage_gbs') };
+  const [few, many] = ['5', '7000'].map((usage) => ({
+    ...row(usage, '3', usage),
+    unit: quantityOf('agent_async_requests_count'),
+  }));
+  const hours = { ...row('sandbox', '3', '8000'), unit: quantityOf('sandbox_compute_runtime_gbs') };
+  const sorted = sortRows([few, month, many, hours] as Row[], { column: 'usage', descending: true });
+  expect(names(sorted)).toEqual(['volume', 'sandbox', '7000', '5']);
 });
 
 it.each([true, false])('rows that cannot be compared come last by change, descending: %s', (descending) => {

@@ -86,7 +86,7 @@ Meterline is running.
   API        ${apiUrl}
   Collector  ${collectorUrl}
   Account    ${account}
-  Admin key  ${adminKey}
+  Admin key  ${adminKey} (the web page asks for it)
   Data, logs ${dataDir.path}
   Webhooks   may go to ${LOCAL_HOSTS} too, also without TLS
   Metrics    ${metricsUrls.join('\n             ')}

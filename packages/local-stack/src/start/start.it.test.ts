@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { listening } from '../../../../test/harness/listening.js';
-import { START } from '../../../../test/harness/programs.js';
+import { START, said } from '../../../../test/harness/programs.js';
 import { DataDirectory } from '../data-directory.js';
 import { findFreePort, isPortFree } from '../ports.js';
 import { startService } from './services.js';
@@ -67,20 +67,6 @@ function spawnStart(
 function environment(): NodeJS.ProcessEnv {
   const own = { PORT: String(port), METERLINE_DATA_DIR: dataDir, REDIS_URL: '', CLICKHOUSE_URL: '' };
   return { ...process.env, ...own };
-}
-
-/** Resolves when the process has printed the text, with all that it has printed; rejects if it ends before. */
-function said(child: ChildProcess, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let output = '';
-    const read = (chunk: Buffer) => {
-      output += chunk.toString('utf8');
-      if (output.includes(text)) resolve(output);
-    };
-    child.stdout?.on('data', read);
-    child.stderr?.on('data', read);
-    child.once('exit', () => reject(new Error(`npm start ended before it said ${text}:\n${output}`)));
-  });
 }
 
 /** The exit code of a process that cannot start, and what it has said about that. */
@@ -146,7 +132,7 @@ async function groupsSaidBy(said: string): Promise<unknown[]> {
 it('npm start says where everything is, on the loopback address alone', async () => {
   const { apiUrl, collectorUrl, adminKey, memberKey, account } = await readAddresses();
   expect(summary).toContain(`\n  Web page   ${apiUrl}/\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`);
-  expect(summary).toContain(`\n  Admin key  ${adminKey}\n`);
+  expect(summary).toContain(`\n  Admin key  ${adminKey} (`);
   expect(summary).toContain(`\n  export METERLINE_DATA_DIR='${dataDir.replace("'", "'\\''")}'\n`);
   const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
   const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
