@@ -16,7 +16,10 @@ export async function loadPriceBook(path: string | undefined, label = `PRICE_BOO
     return new PriceBook(JSON.parse(await readFile(path, 'utf8')));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new PriceBookError(`${label} cannot be used: ${reason}`, { cause });
+    throw new PriceBookError(
+      `${label} cannot be used: ${reason}; "meterline dimensions --example-book" prints one that can`,
+      { cause },
+    );
   }
 }
 

@@ -261,7 +261,7 @@ function listParameters<const Sorts extends readonly [string, ...string[]]>(what
 
 /** `limit`: decimal digits, at least 1; a larger value means the maximum. Source: the API specification, "Limits". */
 function pageSize(maximum: number) {
-  const rule = `must be a whole number from 1 to ${maximum}, in digits`;
+  const rule = `must be a whole number from 1 on, in digits; above ${maximum} it means ${maximum}`;
   return z
     .string()
     .refine((text) => /^\d+$/.test(text), { error: rule, abort: true })

@@ -7,6 +7,7 @@ import { Command } from 'commander';
 import { watch } from '../commands/metrics.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
 import { displayWidth } from '../output/table.js';
+import { writeWhole } from '../output/whole-output.js';
 import { queryOf, windowOf, withQuery, withWindow } from './query.js';
 import { type Report, type ReportLayout, reportText, sparkline } from './report.js';
 
@@ -206,4 +207,13 @@ it('a watch draws on another screen of a terminal, no more than fits, and leaves
 it('a watch ends with any other error, and gives the terminal back', async () => {
   const refused = new CommandError('not allowed', EXIT_CODES.notAllowed);
   await expect(watched([refused])).rejects.toBe(refused);
+});
+
+it('a result that is written again and again leaves nothing behind on the output', async () => {
+  const stdout = new PassThrough();
+  for (let turn = 0; turn < 12; turn += 1) await writeWhole({ stdout }, undefined, (file) => file.appendFile('{}\n'));
+  expect(stdout.read().toString()).toBe('{}\n'.repeat(12));
+  expect([stdout.listenerCount('error'), stdout.listenerCount('close'), stdout.listenerCount('drain')]).toEqual([
+    0, 0, 0,
+  ]);
 });

@@ -1,9 +1,9 @@
 /** What a command writes for another program to read: it appears whole, or not at all. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { counted } from '@meterline/catalog';
 import { type CommandContext, type CommandStreams, say, sayProgress } from '../command.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
@@ -32,7 +32,10 @@ export async function writeWhole<Result>(
     if (target === undefined) await rm(temp);
     const result = await produce(file);
     if (target === undefined) {
-      await pipeline(file.createReadStream({ start: 0, autoClose: false }), stdout, { end: false });
+      // `pipeline` would leave its listeners on the output, one set for each result of --watch.
+      for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) {
+        if (!stdout.write(chunk)) await once(stdout, 'drain');
+      }
     } else {
       await file.sync();
       await rename(temp, target);

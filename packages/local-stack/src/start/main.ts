@@ -26,7 +26,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
     say('Starting ClickHouse, Redis and the services…');
     const stack = await startStack(session, { ...requested, env, say, stop });
     const dataDir = { name: env.METERLINE_DATA_DIR, path: resolve(env.METERLINE_DATA_DIR) };
-    say(summarize(stack, { dataDir, demo: requested.demo, now: new Date() }));
+    say(summarize(stack, { dataDir, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
     // A request to stop while still starting is not a failure.
@@ -59,14 +59,13 @@ function stopRequest(): AbortSignal {
 interface SummaryOptions {
   /** METERLINE_DATA_DIR as it is set, and as an absolute path. */
   readonly dataDir: { readonly name: string; readonly path: string };
-  readonly demo: boolean;
   readonly now: Date;
 }
 
 /** What `npm start` prints when the stack runs. The commands can be pasted as they are. */
 function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
   const { apiUrl, collectorUrl, account, adminKey, emitterKey } = addresses;
-  const { dataDir, demo, now } = options;
+  const { dataDir, now } = options;
   const day = now.toISOString().slice(0, 10);
   const nextDay = new Date(Date.parse(day) + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
   const event = {
@@ -91,7 +90,7 @@ Meterline is running.
   Webhooks   may go to ${LOCAL_HOSTS} too, also without TLS
   Metrics    ${metricsUrls.join('\n             ')}
 ${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}
-Send an event${demo ? '' : ', for the account is empty'}:
+Send an event:
 
   curl -s -H 'Authorization: Bearer ${emitterKey}' -H 'Content-Type: application/json' \\
     '${collectorUrl}/v0/accounts/${account}/events' \\

@@ -124,8 +124,8 @@ export async function startStack(session: Session, options: StackOptions) {
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  // metricsUrls: where Prometheus may read the metrics of each service.
-  return { addresses, metricsUrls: adminPorts.map((adminPort) => `${urlAt(adminPort)}/metrics`) };
+  // metricsUrls: where Prometheus may read the metrics, with the name of the service.
+  return { addresses, metricsUrls: services.map(({ name, adminPort }) => `${urlAt(adminPort)}/metrics (${name})`) };
 }
 
 /** Starts the servers whose addresses the environment does not give. */

@@ -134,7 +134,7 @@ it('npm start says where everything is, on the loopback address alone', async ()
   expect(summary).toContain(`\n  Web page   ${apiUrl}/\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`);
   expect(summary).toContain(`\n  Admin key  ${adminKey} (`);
   expect(summary).toContain(`\n  export METERLINE_DATA_DIR='${dataDir.replace("'", "'\\''")}'\n`);
-  const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
+  const metrics = /^ +(?:Metrics +)?(http\S+\/metrics) \(\w+\)$/gm;
   const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
   expect(pages.map((page) => /meterline_service_info\{service="(\w+)"\}/.exec(page)?.[1])).toEqual([
     'ingest',
