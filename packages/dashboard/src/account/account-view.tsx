@@ -121,7 +121,7 @@ function Figures({ shown }: FiguresProps) {
   const { isExact } = view;
   const peak = breakdown && peakBucket(breakdown.totals);
   return (
-    <dl className="figures">
+    <dl className={isExact ? 'figures exact' : 'figures'}>
       <Figure title={unit === undefined ? 'Cost' : 'Usage'} note={`${windowText(window)} UTC`} isMain>
         {breakdown && <FigureAmount amount={breakdown.total} {...{ unit, isExact }} />}
       </Figure>
@@ -201,11 +201,7 @@ interface FigureAmountProps {
 function FigureAmount({ amount, unit, isExact }: FigureAmountProps) {
   if (amount === undefined) return '–';
   const exact = exactText(amount, unit);
-  return (
-    <span className={isExact ? 'exact' : undefined} title={exact}>
-      {isExact ? exact : amountText(amount, unit)}
-    </span>
-  );
+  return <span title={exact}>{isExact ? exact : amountText(amount, unit)}</span>;
 }
 
 interface FigureProps {

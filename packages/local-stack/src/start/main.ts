@@ -81,11 +81,11 @@ function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOpt
   return `
 Meterline is running.
 
-  Web page   ${apiUrl}/
+  Web page   ${apiUrl}/ (sign in with the admin key)
   API        ${apiUrl}
   Collector  ${collectorUrl}
   Account    ${account}
-  Admin key  ${adminKey} (the web page asks for it)
+  Admin key  ${adminKey}
   Data, logs ${dataDir.path}
   Webhooks   may go to ${LOCAL_HOSTS} too, also without TLS
   Metrics    ${metricsUrls.join('\n             ')}
