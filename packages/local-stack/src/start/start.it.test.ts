@@ -131,7 +131,9 @@ async function groupsSaidBy(said: string): Promise<unknown[]> {
 
 it('npm start says where everything is, on the loopback address alone', async () => {
   const { apiUrl, collectorUrl, adminKey, memberKey, account } = await readAddresses();
-  expect(summary).toContain(`\n  Web page   ${apiUrl}/ (sign in with the admin key)\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`);
+  expect(summary).toContain(
+    `\n  Web page   ${apiUrl}/ (sign in with the admin key)\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`,
+  );
   expect(summary).toContain(`\n  Admin key  ${adminKey}\n`);
   expect(summary).toContain(`\n  export METERLINE_DATA_DIR='${dataDir.replace("'", "'\\''")}'\n`);
   const metrics = /^ +(?:Metrics +)?(http\S+\/metrics) \(\w+\)$/gm;
