@@ -272,6 +272,17 @@ it('a filter without a value, which would select everything, is refused before a
   expect(queryString({ ...WINDOW, groupBy: [], excludeWorkspace: [] })).not.toContain('orkspace');
 });
 
+it('a page of events is the first that has some, or the last', async () => {
+  const page = (nextCursor: string) => json(200, { data: [], meta: { hasMore: nextCursor !== '', nextCursor } });
+  const { url, requests } = await serve(page('one'), page('two'), page(''));
+  expect((await clientOf(url).events('acme', WINDOW)).meta.hasMore).toBe(false);
+  expect(requests.map((request) => new URL(request.url ?? '', url).searchParams.get('cursor'))).toEqual([
+    null,
+    'one',
+    'two',
+  ]);
+});
+
 it('a client takes another fetch, and asks for the newest version', async () => {
   const calls: [unknown, RequestInit | undefined][] = [];
   const stub: typeof fetch = async (input, init) => {

@@ -161,9 +161,14 @@ export class MeterlineClient {
     return (await this.#transport.read(path, resourceTypesEnumSchema, options)).values;
   }
 
-  /** A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. */
+  /**
+   * A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. The API looks through
+   * a part of what the account has at a time; this goes on until something is found, or there is no more.
+   */
   async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return this.#transport.read(eventsPath(account, query), eventPageSchema, options);
+    const page = await this.#transport.read(eventsPath(account, query), eventPageSchema, options);
+    const { hasMore, nextCursor: cursor } = page.meta;
+    return page.data.length === 0 && hasMore ? this.events(account, { ...query, cursor }, options) : page;
   }
 
   /** The page of {@link events} as the JSON text that the API sent. */

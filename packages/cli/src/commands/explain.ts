@@ -82,11 +82,7 @@ async function explain(
     context.stdout.write(`${await client.eventsText(account, query)}\n`);
     return;
   }
-  let page = await client.events(account, query);
-  // A page looks through so many events; with narrow filters it may have found none yet.
-  while (page.data.length === 0 && page.meta.hasMore) {
-    page = await client.events(account, { ...query, cursor: page.meta.nextCursor });
-  }
+  const page = await client.events(account, query);
   context.stdout.write(`${pageText(context, page)}\n`);
   if (!page.meta.hasMore) return;
   // A cursor is of one window, and one that ends now is another a second later.

@@ -32,8 +32,8 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
   const { client } = useSession();
   const pages = useInfiniteQuery({
     queryKey: ['events', account, query],
-    queryFn: ({ pageParam, signal }) =>
-      readPage((cursor) => client.events(account, { ...query, limit: EVENTS_ON_PAGE, cursor }, { signal }), pageParam),
+    queryFn: ({ pageParam: cursor, signal }) =>
+      client.events(account, { ...query, limit: EVENTS_ON_PAGE, cursor }, { signal }),
     initialPageParam: '',
     getNextPageParam: (last: EventPage) => last.meta.nextCursor || undefined,
   });
@@ -64,13 +64,6 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
       )}
     </Sheet>
   );
-}
-
-/** Goes on over pages without events: each looks through a part of what the account has. */
-async function readPage(ask: (cursor: string) => Promise<EventPage>, from: string): Promise<EventPage> {
-  let page = await ask(from);
-  while (page.data.length === 0 && page.meta.hasMore) page = await ask(page.meta.nextCursor);
-  return page;
 }
 
 function sumText(events: readonly EventResponse[], cost: DecimalText, hasMore: boolean): string {
