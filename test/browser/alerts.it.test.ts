@@ -26,9 +26,9 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByLabel('Fires at').fill('50-80');
   await page.getByLabel('Sent to').fill('http://example.com/hooks');
   await press(page, 'Create the alert');
-  await page.getByText(/^Up to ten whole numbers/).waitFor();
+  await page.getByText(/^One to ten whole numbers/).waitFor();
   expect(await page.locator('[aria-invalid=true]').count()).toBe(1);
-  await page.getByLabel('Fires at').fill('100 %, 50');
+  await page.getByLabel('Fires at').fill('100 %, 50, 100');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
   // The list is read again, which is not waited for.
   const list = /\/alerts(\?|$)/;
@@ -136,6 +136,12 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   await press(page, 'Send again');
   await page.getByText('On its way, after 1 attempt: 503').waitFor();
   expect(await graveFindings(page)).toEqual([]);
+  // Another admin deletes the one that is edited.
+  await press(page, 'Change');
+  await client.alerts.delete('globex', id);
+  await press(page, 'New alert');
+  await press(page, 'Cancel');
+  expect(await focused(page)).toBe('New alert');
 });
 
 it('an API without alerts has none on the page', async () => {

@@ -61,6 +61,13 @@ it('the page at /embed may be embedded by no other page while no origin is liste
   expect([ancestors(headers), headers.get('x-frame-options')]).toEqual(["frame-ancestors 'none'", 'SAMEORIGIN']);
 });
 
+it('a page that has not changed is not sent again', async () => {
+  const { headers } = await get('/');
+  // As a browser does at a reload; without it, fetch would add no-cache, which asks for the whole.
+  const since = { 'if-modified-since': headers.get('last-modified') ?? '', 'cache-control': 'max-age=0' };
+  expect((await fetch(api.url, { headers: since })).status).toBe(304);
+});
+
 it('the page has files that are kept for ever, and compressed', async () => {
   for (const name of [...ofKind('.js'), ...ofKind('.css')]) {
     for (const encoding of ['br', 'gzip']) {

@@ -139,7 +139,9 @@ function headingFaults(columns: readonly string[]): string[] {
   const missing = SPECIFICATION.filter(({ name }) => !columns.includes(name));
   return [
     ...missing.map(({ name, level }) => `${name} (${level}) is missing`),
-    ...custom.filter((name) => !/^x_[A-Z][A-Za-z0-9]*$/.test(name)).map((name) => `${name} is no column of FOCUS`),
+    ...custom
+      .filter((name) => !/^x_[A-Z][A-Za-z0-9]*$/.test(name))
+      .map((name) => `${name} has no rules here; a custom column begins with x_`),
     ...(columns.join() === [...own, ...custom].join() ? [] : ['custom columns stand between those of FOCUS']),
     ...(own.join() === names.filter((name) => own.includes(name)).join() ? [] : ['the columns are in another order']),
     ...(new Set(columns).size === columns.length ? [] : ['a column is there twice']),

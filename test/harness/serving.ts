@@ -11,7 +11,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** Answers each request with the next of the responses, and after those with the last. It is closed after the test, or by `stop`. */
+/** Gives each request the next of the responses, and after those the last. It is closed after the test, or by `stop`. */
 export async function serve(...responses: readonly Respond[]) {
   const requests: (IncomingMessage & { readonly body: string })[] = [];
   const server = createServer(async (request, response) => {

@@ -31,18 +31,22 @@ const LABELS = new Map<string, readonly string[]>([
  */
 function seriesIn(expression: string): string[] {
   const text = expression.replaceAll('$__rate_interval', '5m');
-  const [series, labels]: [string[], string[]] = [[], []];
+  const series: string[] = [];
+  const groupedBy: string[] = [];
   parser.parse(text).iterate({
-    enter: ({ type, from, to }) => {
+    enter: ({ type, from, to, node }) => {
       const name = text.slice(from, to);
       if (type.isError) throw new Error(`not an expression from character ${from}: ${expression}`);
       if (type.name === 'Identifier') series.push(name);
-      if (type.name === 'LabelName') labels.push(name);
+      if (type.name !== 'LabelName') return;
+      // That of a selector, whose metric comes before it, or of a grouping.
+      if (node.parent?.name !== 'UnquotedLabelMatcher') groupedBy.push(name);
+      else if (!LABELS.get(series.at(-1) ?? '')?.includes(name)) throw new Error(`no label ${name}: ${expression}`);
     },
   });
   const unknown = series.filter((name) => !LABELS.has(name));
   if (unknown.length > 0 || series.length === 0) throw new Error(`no metric ${unknown.join(', ')}: ${expression}`);
-  const foreign = labels.filter((label) => !series.some((name) => LABELS.get(name)?.includes(label)));
+  const foreign = groupedBy.filter((label) => !series.some((name) => LABELS.get(name)?.includes(label)));
   if (foreign.length > 0) throw new Error(`no label ${foreign.join(', ')}: ${expression}`);
   return series;
 }
@@ -53,7 +57,7 @@ it.each([
   ['time()', 'no metric'],
   ['max(meterline_insert_duration_seconds)', 'no metric'],
   ['sum by (stat) (meterline_queue_jobs)', 'no label stat'],
-  ['meterline_queue_jobs{stat="failed"}', 'no label stat'],
+  ['meterline_queue_jobs{state="failed"} / meterline_consuming{state="failed"}', 'no label state'],
 ])('an expression with a mistake is rejected: %j', (text, mistake) => {
   expect(() => seriesIn(text)).toThrow(mistake);
 });

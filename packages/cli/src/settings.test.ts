@@ -59,8 +59,8 @@ const FOUND = {
     return [url, key, account];
   },
   collector: async (own: Settings, flags: { url?: string }) => {
-    const { url, key, account = '' } = await own.collector(flags);
-    return [url, key, account];
+    const { url, key } = await own.collector(flags.url);
+    return [url, key];
   },
   redis: async (own: Settings, flags: object) => [await own.redisUrl(flags), own.queuePrefix(flags)],
   clickhouse: async (own: Settings, flags: object) => {
@@ -92,8 +92,7 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
   ['api', 'a stack', KEY, { account: 'b' }, 'http://127.0.0.1:8080 (local stack) k (environment) b (flag)'],
   ['api', 'a stack', { METERLINE_API_KEY: 'k' }, {}, 'http://127.0.0.1:8080 (local stack) k (environment)'],
   ['api', 'a broken stack', { ...VARIABLE, ...KEY }, {}, 'https://x (environment) k (environment) a (environment)'],
-  ['collector', 'a stack', {}, {}, 'http://127.0.0.1:4 (local stack) stack-emitter (local stack) demo'],
-  ['collector', 'a stack', {}, { account: 'b' }, 'http://127.0.0.1:4 (local stack) stack-emitter (local stack) b'],
+  ['collector', 'a stack', {}, {}, 'http://127.0.0.1:4 (local stack) stack-emitter (local stack)'],
   ['collector', 'a stack', { METERLINE_EMITTER_KEY: 'k' }, { url: 'http://y/v0/' }, 'http://y (flag) k (environment)'],
   ['redis', 'no file', {}, {}, 'redis://127.0.0.1:6379 (default) bull'],
   ['redis', 'a stack', {}, {}, 'redis://127.0.0.1:2 (local stack) bull'],

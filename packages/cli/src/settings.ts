@@ -67,9 +67,6 @@ const DEFAULT_URLS = {
 type UrlName = keyof typeof DEFAULT_URLS;
 
 export type ApiFlags = Pick<Flags, 'apiUrl' | 'account'> & { readonly debug?: boolean };
-export interface CollectorFlags extends Pick<Flags, 'account'> {
-  readonly url?: string;
-}
 export type RedisFlags = Pick<Flags, 'redisUrl' | 'queuePrefix'>;
 export type ClickHouseFlags = Pick<
   Flags,
@@ -106,8 +103,6 @@ export interface CollectorSettings {
   /** Without a slash at its end. */
   readonly url: Setting;
   readonly key: Setting;
-  /** The account of events that name none; undefined when nothing names one. */
-  readonly account: string | undefined;
 }
 
 export class Settings {
@@ -154,21 +149,18 @@ export class Settings {
     return stack && canonicalUrl(stack) !== url.value ? stack : undefined;
   }
 
-  /** The account that a flag or a variable names. */
-  accountOf(flags: Pick<Flags, 'account'>): string | undefined {
+  /** The account of events that name none: not that of a file, so that they mean the same wherever they are sent from. */
+  emitAccount(flags: Pick<Flags, 'account'>): string | undefined {
     return this.#named('account', flags)?.value;
   }
 
   /** Where to send events. @throws CommandError when there is no key for it, or the address is none */
-  async collector({ url: collectorUrl, ...flags }: CollectorFlags): Promise<CollectorSettings> {
+  async collector(collectorUrl: string | undefined): Promise<CollectorSettings> {
     const { url, beside } = await this.#address('collectorUrl', { collectorUrl }, canonicalUrl);
-    const named = this.#named('emitterKey', {});
-    // The account of a file is that of its key.
-    const file = named ? undefined : await beside();
-    const key = named ?? settingOf(file, 'emitterKey');
+    const key = this.#named('emitterKey', {}) ?? settingOf(await beside(), 'emitterKey');
     if (key) {
       requireKey(key);
-      return { url, key, account: this.accountOf(flags) ?? file?.values.account };
+      return { url, key };
     }
     throw usageError(
       `there is no key for ${url.value} (from ${url.source}); set METERLINE_EMITTER_KEY to one of the role emitter`,

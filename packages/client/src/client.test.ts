@@ -137,7 +137,7 @@ it('a response that is not the API’s is recognised by calls that give it as it
   const { url } = await serve((response) => response.end('<html>Welcome</html>'));
   const client = clientOf(url);
   for (const call of [
-    client.eventsText('acme', WINDOW),
+    client.eventsWithText('acme', WINDOW),
     client.revokeApiKey('robot', 'k'),
     client.alerts.delete('acme', 'alr_1'),
   ])

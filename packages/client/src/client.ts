@@ -166,16 +166,21 @@ export class MeterlineClient {
    * a part of what the account has at a time; this goes on until something is found, or there is no more.
    */
   async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    const page = await this.#transport.read(eventsPath(account, query), eventPageSchema, options);
-    const { hasMore, nextCursor: cursor } = page.meta;
-    return page.data.length === 0 && hasMore ? this.events(account, { ...query, cursor }, options) : page;
+    return (await this.eventsWithText(account, query, options)).page;
   }
 
-  /** The page of {@link events} as the JSON text that the API sent. */
-  async eventsText(account: string, query: EventsQuery, { signal }: RequestOptions = {}): Promise<string> {
-    const result = await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal });
-    readResponse(result, eventPageSchema);
-    return result.text;
+  /** The page of {@link events}, with the JSON text that the API sent. */
+  async eventsWithText(
+    account: string,
+    query: EventsQuery,
+    { signal }: RequestOptions = {},
+  ): Promise<{ readonly page: EventPage; readonly text: string }> {
+    const path = `${accountPath(account)}/events?${queryString(query)}`;
+    const result = await this.#transport.send({ method: 'GET', path, signal });
+    const page = readResponse(result, eventPageSchema);
+    const { hasMore, nextCursor: cursor } = page.meta;
+    if (page.data.length > 0 || !hasMore) return { page, text: result.text };
+    return this.eventsWithText(account, { ...query, cursor }, { signal });
   }
 
   /**
@@ -268,8 +273,4 @@ export class MeterlineClient {
     if (missing !== undefined) throw unexpectedResponse(sent.response, `${missing} is missing`);
     return { page, text: sent.text };
   }
-}
-
-function eventsPath(account: string, query: EventsQuery): string {
-  return `${accountPath(account)}/events?${queryString(query)}`;
 }

@@ -10,10 +10,15 @@ const ATTEMPTS = 5;
 const MIN_PORT = 10_000;
 const MAX_PORT = 30_000;
 
+/** Those that this process has found, of which some may not be in use yet. */
+const found = new Set<number>();
+
 /** A port that was free a moment ago. It is drawn, so that another process that looks for one at the same time hardly gets the same. */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     const port = randomInt(MIN_PORT, MAX_PORT);
+    if (found.has(port)) continue;
+    found.add(port);
     try {
       await listenBriefly(port, LOOPBACK);
       return port;

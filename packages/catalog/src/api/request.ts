@@ -14,13 +14,13 @@ export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
 export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
 
-/** Ascending; exactly these are valid, previews are not. */
-export const API_VERSIONS = ['2026-04-16', '2026-04-28'] as const;
-export type ApiVersion = (typeof API_VERSIONS)[number];
-
 /** Applies when the caller names none. */
-export const EARLIEST_API_VERSION: ApiVersion = API_VERSIONS[0];
-export const NEWEST_API_VERSION: ApiVersion = '2026-04-28';
+export const EARLIEST_API_VERSION = '2026-04-16';
+/** What our client requests, and the reference describes. */
+export const NEWEST_API_VERSION = '2026-04-28';
+/** Exactly these are valid, previews are not. */
+export const API_VERSIONS = [EARLIEST_API_VERSION, NEWEST_API_VERSION] as const;
+export type ApiVersion = (typeof API_VERSIONS)[number];
 
 /** From this version on, lists are `{ data, meta }`; before it, bare arrays. */
 export const PAGINATED_LISTS_SINCE: ApiVersion = '2026-04-28';

@@ -7,10 +7,12 @@ import { withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
 import { type JsonFlag, nameOf, wholeNumber, withJson } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
-import type { CollectorFlags, CollectorSettings } from '../settings.js';
+import type { CollectorSettings } from '../settings.js';
 
-interface EmitFlags extends JsonFlag, CollectorFlags {
+interface EmitFlags extends JsonFlag {
+  readonly url?: string;
   readonly batch: number;
+  readonly account?: string;
   readonly check?: boolean;
   readonly dryRun?: boolean;
 }
@@ -27,11 +29,7 @@ export function addEmit(command: Command, context: CommandContext): void {
     )
     .argument('<file>', 'a JSON Lines file, or - for standard input')
     .option('--url <url>', 'the collector (else COLLECTOR_URL, a running local stack, http://127.0.0.1:8081)')
-    .option(
-      '--account <account>',
-      'of events that name none (else METERLINE_ACCOUNT, that of a running local stack)',
-      nameOf,
-    )
+    .option('--account <account>', 'the account of events that name none (else METERLINE_ACCOUNT)', nameOf)
     .option('--check', 'check every line here and send nothing')
     .option('--dry-run', 'let the collector check every line, and keep nothing')
     .option('--batch <n>', `events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
@@ -43,11 +41,10 @@ const batchOf = (text: string) => wholeNumber(text, 1, MAX_EVENTS_PER_JOB);
 
 async function runEmit(context: CommandContext, path: string, flags: EmitFlags): Promise<void> {
   const { check = false, dryRun = false, batch: batchSize } = flags;
-  const collector = check ? undefined : await context.settings.collector(flags);
+  const collector = check ? undefined : await context.settings.collector(flags.url);
   const signal = context.interruption();
-  const send = collector
-    ? toCollector(collector, dryRun, signal)
-    : onlyChecked(context.now, context.settings.accountOf(flags));
+  const account = context.settings.emitAccount(flags);
+  const send = collector ? toCollector(collector, account, dryRun, signal) : onlyChecked(context.now, account);
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
   const tally = new Tally();
@@ -177,11 +174,17 @@ function completed(object: object, account: string | undefined): object {
 
 /**
  * Sends the events of each account in a request of its own, or in several if one would be too large.
+ * @param own the account of events that name none
  * @param isTrial events are checked, and none is kept
  * @throws CommandError when the collector does not take them; some may be in the queue then
  * @throws the signal's reason once it is aborted
  */
-function toCollector({ url, key, account: own }: CollectorSettings, isTrial: boolean, signal: AbortSignal): Send {
+function toCollector(
+  { url, key }: CollectorSettings,
+  own: string | undefined,
+  isTrial: boolean,
+  signal: AbortSignal,
+): Send {
   const client = new MeterlineClient({ baseUrl: url.value, credential: key.value });
 
   async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {

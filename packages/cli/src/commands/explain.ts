@@ -78,11 +78,11 @@ async function explain(
   requireWindowOf(cursor, window);
   const { sent } = window;
   const query = { ...sent, ...flags.filter, includeVoided, limit, cursor };
+  const { page, text } = await client.eventsWithText(account, query);
   if (flags.json) {
-    context.stdout.write(`${await client.eventsText(account, query)}\n`);
+    context.stdout.write(`${text}\n`);
     return;
   }
-  const page = await client.events(account, query);
   context.stdout.write(`${pageText(context, page)}\n`);
   if (!page.meta.hasMore) return;
   // A cursor is of one window, and one that ends now is another a second later.

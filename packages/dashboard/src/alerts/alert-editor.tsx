@@ -17,11 +17,12 @@ interface AlertEditorProps {
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-/** What the API does not take, in the words of the form; of an address the API says why. */
-const WANTED: Readonly<Record<string, string>> = {
+/** What the API does not take, in the words of the form; of an address (undefined) the API says why. */
+const WANTED: Readonly<Record<string, string | undefined>> = {
   name: 'A name of at most 256 characters.',
-  amount: 'An amount above 0, such as 1000 or 0.50.',
-  thresholds: 'Up to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
+  amount: 'An amount above 0, such as 1000 or 0.50, with at most 15 digits before the point and 12 after it.',
+  thresholds: 'One to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
+  url: undefined,
 };
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
@@ -39,7 +40,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
     else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
   });
   /** By the members of the draft. */
-  const problems = new Map<string | undefined, string | undefined>();
+  const problems = new Map<string, string | undefined>();
   for (const { parameter, message } of save.error instanceof MeterlineError ? save.error.details : []) {
     const [member = ''] = parameter?.split('.') ?? [];
     problems.set(member, WANTED[member] ?? message);
@@ -82,7 +83,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
       />
       <Field label="Fires at, percent of it" {...field('thresholds')} />
       <Field label="Sent to" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
-      <ErrorText>{problems.size === 0 && save.error?.message}</ErrorText>
+      <ErrorText>{![...problems.keys()].some((member) => member in WANTED) && save.error?.message}</ErrorText>
       <div className="alert-actions">
         <Primary type="submit" disabled={save.isPending}>
           {alert ? 'Save' : 'Create the alert'}
@@ -98,5 +99,5 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
 /** What stands in `50%, 80`, ascending; the API refuses what is no number. */
 function percentsIn(text: string): number[] {
   const parts = text.split(/[\s,;%]+/).filter((part) => part !== '');
-  return parts.map(Number).sort((a, b) => a - b);
+  return [...new Set(parts.map(Number))].sort((a, b) => a - b);
 }

@@ -35,7 +35,7 @@ export function AlertsButton(props: AlertsButtonProps) {
     setOpen(false);
     setCreated(undefined);
   };
-  if (alerts.length === 0 && !isAdmin) return null;
+  if (alerts.length === 0 && !isAdmin && !isOpen) return null;
   const fired = alerts.filter((alert) => alert.fired.length > 0).length;
   return (
     <>
@@ -55,8 +55,8 @@ export function AlertsButton(props: AlertsButtonProps) {
 
 const NEW = 'new';
 
-function AlertsPanel({ account, isAdmin, alerts: known, filters, created, onCreated, onClose }: AlertsPanelProps) {
-  const alerts = useAlerts(account, true, true) ?? known;
+function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, onClose }: AlertsPanelProps) {
+  useAlerts(account, true, true);
   /** The id of an alert. */
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
   /** The one that was edited before: what leads to it again has the focus. */
@@ -65,6 +65,8 @@ function AlertsPanel({ account, isAdmin, alerts: known, filters, created, onCrea
     setLeft(edited);
     setEdited(undefined);
   };
+  // Somebody else may have deleted the one that is edited.
+  const isEditing = edited === NEW || alerts.some(({ id }) => id === edited);
   const newFilters = alertFilters(filters);
   return (
     <Sheet
@@ -100,10 +102,16 @@ function AlertsPanel({ account, isAdmin, alerts: known, filters, created, onCrea
           </p>
         )}
         {isAdmin && newFilters && edited === NEW && (
-          <AlertEditor {...{ account }} filters={newFilters} onCancel={done} onSaved={done} onCreated={onCreated} />
+          <AlertEditor
+            {...{ account }}
+            filters={newFilters}
+            onCancel={done}
+            onSaved={() => setEdited(undefined)}
+            onCreated={onCreated}
+          />
         )}
-        {isAdmin && newFilters && edited === undefined && (
-          <Primary ref={left === NEW && !created ? focusOn : undefined} onClick={() => setEdited(NEW)}>
+        {isAdmin && newFilters && !isEditing && (
+          <Primary ref={left === NEW ? focusOn : undefined} onClick={() => setEdited(NEW)}>
             New alert
           </Primary>
         )}

@@ -29,14 +29,15 @@ it.each([
 });
 
 it('the rows of the table sort by usage within each unit', () => {
-  const month = { ...row('volume', '3', '9000'), unit: quantityOf('volume_storage_gbs') };
-  const [few, many] = ['5', '7000'].map((usage) => ({
-    ...row(usage, '3', usage),
-    unit: quantityOf('agent_async_requests_count'),
-  }));
-  const hours = { ...row('sandbox', '3', '8000'), unit: quantityOf('sandbox_compute_runtime_gbs') };
-  const sorted = sortRows([few, month, many, hours] as Row[], { column: 'usage', descending: true });
-  expect(names(sorted)).toEqual(['volume', 'sandbox', '7000', '5']);
+  const amounts = [
+    ['volume', '5', 'volume_storage_gbs'],
+    ['few', '6', 'agent_async_requests_count'],
+    ['many', '7000000', 'agent_async_requests_count'],
+    ['sandbox', '9000', 'sandbox_compute_runtime_gbs'],
+  ] as const;
+  const mixed = amounts.map(([name, usage, dimension]) => ({ ...row(name, '3', usage), unit: quantityOf(dimension) }));
+  const sorted = sortRows(mixed, { column: 'usage', descending: true });
+  expect(names(sorted)).toEqual(['sandbox', 'volume', 'many', 'few']);
 });
 
 it.each([true, false])('rows that cannot be compared come last by change, descending: %s', (descending) => {

@@ -89,9 +89,9 @@ const names = new Intl.Collator('en', { numeric: true });
 const COMPARE = {
   cost: (a, b) => compareDecimals(a.cost, b.cost),
   name: (a, b) => names.compare(a.labels.join('\0'), b.labels.join('\0')),
-  // Amounts compare within their unit only.
+  // Amounts compare within their unit only; GB-h and GB-month are one.
   usage: (a, b) =>
-    names.compare(a.unit?.name ?? '', b.unit?.name ?? '') || compareDecimals(a.usage ?? ZERO, b.usage ?? ZERO),
+    names.compare(a.unit?.base ?? '', b.unit?.base ?? '') || compareDecimals(a.usage ?? ZERO, b.usage ?? ZERO),
   change: (a, b) => compareDecimals(growth(a), growth(b)),
 } as const satisfies Record<Sort['column'], (a: Row, b: Row) => number>;
 
