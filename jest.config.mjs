@@ -43,5 +43,5 @@ export default {
   // More than the cores of a small machine: many tests wait for servers, and for processes to end.
   maxWorkers: 4,
   // A test that hangs fails in the end; one on a machine that other work slows down does not.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
 };

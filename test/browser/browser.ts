@@ -17,7 +17,7 @@ import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { ACME } from './acme.js';
 
 /** For one thing to appear; generous, because the machine may be busy with other tests. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
 export interface Explorer {

@@ -240,6 +240,6 @@ it('a new account shows commands that make a key and send the first event, and w
   // 120 GB-seconds of a sandbox, in the example price book.
   const cost = page.getByRole('row', { name: 'Total of all groups $0.0014' });
   // Nobody has to ask for it.
-  await cost.waitFor({ timeout: 30_000 });
+  await cost.waitFor();
   expect(await tableRows(page)).toEqual([['Sandbox', '$0.0014', '100.0%']]);
 });
