@@ -57,7 +57,7 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   expect(await focused(page)).toBe('Change');
   expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
   await press(page, 'New alert');
-  await page.getByText('Resource type: Agent').waitFor();
+  await page.getByText('Cost · Resource type: Agent').waitFor();
   await press(page, 'Cancel');
   await press(page, 'Delete');
   expect(await focused(page)).toBe('Keep');

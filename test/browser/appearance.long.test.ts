@@ -58,7 +58,7 @@ it.each(['light', 'dark'] as const)(
       () => press(/^Options/),
       async () => {
         await press(/^Filters/);
-        await page.getByRole('combobox', { name: 'Type', exact: true }).click();
+        await page.getByRole('combobox', { name: 'Resource type', exact: true }).click();
       },
       () => press(/^Table$/),
     ]) {
@@ -106,7 +106,7 @@ it('a narrow screen shows everything without scrolling sideways', async () => {
   const chart = await page.getByTestId('chart').boundingBox();
   // Above the fold.
   expect((chart?.y ?? Number.NaN) + (chart?.height ?? Number.NaN)).toBeLessThan(PHONE.height);
-  await setFilter(page, 'Type', { values: ['Sandbox'] });
+  await setFilter(page, 'Resource type', { values: ['Sandbox'] });
   await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
 });
 

@@ -222,7 +222,7 @@ export async function setFilter(
   { search, values, mode = 'Only' }: { search?: string; values: readonly string[]; mode?: 'Only' | 'All but' },
 ): Promise<void> {
   await unfoldFilters(page);
-  await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: filter }).click();
+  await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: filter, exact: true }).click();
   if (search !== undefined) await page.keyboard.type(search);
   for (const value of values) await page.getByRole('option', { name: value }).first().click();
   await page.getByRole('button', { name: mode, exact: true }).click();

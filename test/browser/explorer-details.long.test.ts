@@ -109,8 +109,8 @@ it('a choice while another breakdown is on its way changes that one', async () =
   page.on('request', (request) => void requested.push(request.url()));
   await choose(page, 'Group by', 'Workspace');
   await page.getByRole('button', { name: 'Table', exact: true }).click();
-  await setFilter(page, 'Type', { values: ['Agent'] });
-  await page.getByText('Type: Agent').waitFor();
+  await setFilter(page, 'Resource type', { values: ['Agent'] });
+  await page.getByText('Resource type: Agent').waitFor();
   // The month and its forecast are of what is on the screen: the one before.
   expect(requested.filter((url) => url.includes('resourceType=agent') && !url.includes('groupBy'))).toEqual([]);
   release();

@@ -113,7 +113,7 @@ it('the figures are read again each minute, but not where that would store all g
   expect(ages).toEqual(['max-age=15', 'max-age=0']);
   // The values of a list that was left open are not read again either.
   await unfoldFilters(page);
-  await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: 'Resource' }).click();
+  await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: 'Resource', exact: true }).click();
   await page.getByRole('option', { name: 'nightly' }).waitFor();
   requested.length = 0;
   await page.evaluate(() => {
@@ -201,7 +201,7 @@ it.each([
 it('a filter is applied by a click outside its list and by Enter, not by Escape, and only when it is another', async () => {
   const page = await explorer().open('group=resource_name&page=2');
   await tableRows(page);
-  const opened = () => page.getByRole('combobox', { name: 'Type', exact: true }).click();
+  const opened = () => page.getByRole('combobox', { name: 'Resource type', exact: true }).click();
   const closed = () => page.locator('.panel:visible').waitFor({ state: 'detached' });
   const job = page.getByRole('option', { name: 'Job' });
   const outside = () => page.getByRole('heading', { name: 'Groups' }).click();
@@ -218,7 +218,7 @@ it('a filter is applied by a click outside its list and by Enter, not by Escape,
   await opened();
   await job.click();
   await outside();
-  await page.getByText('Type: Job').waitFor();
+  await page.getByText('Resource type: Job').waitFor();
   expect(viewOf(page)).toMatchObject({ type: 'job' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByRole('combobox', { name: 'Resource', exact: true }).click();
@@ -270,7 +270,7 @@ it('all accounts are one choice, by account; a row leads into the account, and t
     ['globex', '$100.00', '57.1%'],
     ['acme', '$75.02', '42.9%'],
   ]);
-  await setFilter(page, 'Type', { values: ['Agent'] });
+  await setFilter(page, 'Resource type', { values: ['Agent'] });
   await choose(page, 'and by', 'Billing dimension');
   await page.getByRole('columnheader', { name: 'Account' }).waitFor();
   expect((await tableRows(page)).map((cells) => cells.slice(0, 3))).toEqual([

@@ -203,7 +203,7 @@ it('a failure of the network keeps what is shown, and ends by itself', async () 
   await page.context().setOffline(true);
   await page.getByText('You are offline.').waitFor();
   await page.getByRole('link', { name: 'Job' }).click();
-  await page.getByText('Type: Job').waitFor();
+  await page.getByText('Resource type: Job').waitFor();
   await expect(page.getByRole('row', { name: /^Agent/ }).isVisible()).resolves.toBe(true);
   await page.context().setOffline(false);
   await page.getByRole('link', { name: 'nightly' }).waitFor();

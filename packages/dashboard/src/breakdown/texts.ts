@@ -41,7 +41,7 @@ export const DIMENSION_LABEL = {
 /** The labels of fields as the names of filters. */
 export const FIELD_LABEL = {
   workspace: DIMENSION_LABEL.workspace,
-  resourceType: 'Type',
+  resourceType: DIMENSION_LABEL.resource_type,
   resourceName: DIMENSION_LABEL.resource_name,
   resourceUuid: DIMENSION_LABEL.resource_uuid,
   billingDimension: DIMENSION_LABEL.billing_dimension,
