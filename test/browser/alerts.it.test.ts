@@ -142,6 +142,13 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   await press(page, 'New alert');
   await press(page, 'Cancel');
   expect(await focused(page)).toBe('New alert');
+  await press(page, 'New alert');
+  await page.getByLabel('Name').fill('Next');
+  await page.getByLabel('Amount, USD a month').fill('90');
+  await page.getByLabel('Sent to').fill('https://example.com/hooks');
+  await press(page, 'Create the alert');
+  await page.getByText('$90.00 a month').waitFor();
+  expect(await focused(page)).toContain('The secret of “Next”');
 });
 
 it('an API without alerts has none on the page', async () => {

@@ -5,6 +5,8 @@ import { LocalStackError } from './errors.js';
 
 export const LOOPBACK = '127.0.0.1';
 const ATTEMPTS = 5;
+/** Of drawn ports, some of which other processes may have. */
+const FREE_ATTEMPTS = 50;
 
 /** Below the ports that a system gives to outgoing connections (Linux: from 32,768), which would take a port before its server listens. */
 const MIN_PORT = 10_000;
@@ -17,13 +19,13 @@ const found = new Set<number>();
 export async function findFreePort(): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     const port = randomInt(MIN_PORT, MAX_PORT);
-    if (found.has(port)) continue;
-    found.add(port);
     try {
+      if (found.has(port)) throw new Error(`port ${port} is promised already`);
+      found.add(port);
       await listenBriefly(port, LOOPBACK);
       return port;
     } catch (error) {
-      if (attempt === ATTEMPTS) throw error;
+      if (attempt === FREE_ATTEMPTS) throw error;
     }
   }
 }

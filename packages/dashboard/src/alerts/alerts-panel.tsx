@@ -61,10 +61,11 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
   /** The one that was edited before: what leads to it again has the focus. */
   const [left, setLeft] = useState<string>();
-  const done = () => {
-    setLeft(edited);
-    setEdited(undefined);
+  const edit = (id: string | undefined, before?: string) => {
+    setLeft(before);
+    setEdited(id);
   };
+  const done = () => edit(undefined, edited);
   // Somebody else may have deleted the one that is edited.
   const isEditing = edited === NEW || alerts.some(({ id }) => id === edited);
   const newFilters = alertFilters(filters);
@@ -90,7 +91,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
               key={alert.id}
               {...{ account, isAdmin, alert }}
               wasEdited={alert.id === left}
-              onEdit={() => setEdited(alert.id)}
+              onEdit={() => edit(alert.id)}
             />
           ),
         )}
@@ -106,12 +107,12 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
             {...{ account }}
             filters={newFilters}
             onCancel={done}
-            onSaved={() => setEdited(undefined)}
+            onSaved={() => edit(undefined)}
             onCreated={onCreated}
           />
         )}
         {isAdmin && newFilters && !isEditing && (
-          <Primary ref={left === NEW ? focusOn : undefined} onClick={() => setEdited(NEW)}>
+          <Primary ref={left === NEW ? focusOn : undefined} onClick={() => edit(NEW)}>
             New alert
           </Primary>
         )}
