@@ -27,6 +27,13 @@ it('emit sends what is in the file, and names the lines that the collector rejec
   expect((await fixture.takeJobs()).flat()).toHaveLength(3);
 });
 
+it('emit goes on after a request of which the collector rejects every line', async () => {
+  const run = await emit(['--account', account, '--batch', '1'], EVENTS.split('\n').toReversed().join('\n'));
+  expect(run).toMatchObject({ code: 5, stdout: 'Sent 2 events in 2 requests, up to line 3.\n' });
+  expect(run.stderr).toMatch(/^standard input:1: invalid_usage: .*\nmeterline: 1 line rejected\n$/);
+  expect((await fixture.takeJobs()).flat()).toHaveLength(2);
+});
+
 it('emit --dry-run asks the collector, which keeps nothing', async () => {
   const run = await emit(['--account', account, '--dry-run', '--json'], EVENTS);
   expect([run.code, JSON.parse(run.stdout)]).toMatchObject([5, { validEvents: 2, badLines: 1 }]);

@@ -135,10 +135,9 @@ export interface EventsReceipt {
 export function readReceipt({ response, text }: RawResponse, events: number, isTrial: boolean): EventsReceipt {
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
   const body = parseJson(text);
+  const rejected = expected.includes(response.status) ? rejectedIn(body, events) : undefined;
+  // A receipt for events that were all rejected is an error, too.
+  if (rejected) return { accepted: events - rejected.length, rejected };
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
-  const rejected = rejectedIn(body, events);
-  if (!rejected) {
-    throw unexpectedResponse(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
-  }
-  return { accepted: events - rejected.length, rejected };
+  throw unexpectedResponse(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
 }
