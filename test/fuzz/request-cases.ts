@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import type { RawRequest } from '../contract/raw-http.js';
-import { hostileText, mostly, oddInstant } from './arbitraries.js';
+import { hostileText, mostly, oddInstant } from '../harness/event-arbitraries.js';
 
 const parameterSchema = z.object({
   name: z.string(),

@@ -1,8 +1,9 @@
 /** Random requests about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
+import { nth, spell, spelling } from '../harness/event-arbitraries.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './event-rules.js';
-import { distance, type History, nameNumber, nth, spell, spelling } from './histories.js';
+import { distance, type History } from './histories.js';
 import type { OracleQuery, OracleRole } from './response.js';
 
 const HOUR = 3_600_000;
@@ -40,7 +41,11 @@ const edge = fc.oneof(
 type Edge = typeof edge extends fc.Arbitrary<infer Value> ? Value : never;
 
 function startOf(edge: Edge, length: number, { anchor, sendings }: History): number {
-  const instantOfEvent = (n: number) => instantOf(String(sendings[n % sendings.length]?.event.timestamp)) ?? anchor;
+  const instantOfEvent = (n: number) => {
+    const instant = instantOf(String(sendings[n % sendings.length]?.event.timestamp)) ?? anchor;
+    // The window of an event with an odd year could not be written.
+    return instant >= FIRST && instant <= LAST ? instant : anchor;
+  };
   if ('toEvent' in edge) return instantOfEvent(edge.toEvent) - length;
   if ('fromEvent' in edge) return instantOfEvent(edge.fromEvent);
   return anchor + edge.from - ('back' in edge ? edge.back : 0);
@@ -54,7 +59,7 @@ const accountFilters = fc.oneof(
 );
 const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '3', '5', '100', '1000000') }));
 
-const someName = fc.oneof({ weight: 9, arbitrary: nameNumber }, fc.constant('nobody'));
+const someName = fc.oneof({ weight: 9, arbitrary: fc.nat(4) }, fc.constant('nobody'));
 const oneOrMore = <Value>(value: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: 3, arbitrary: value.map((one) => [one]) }, fc.array(value, { minLength: 2, maxLength: 3 }));
 const names = oneOrMore(someName);
