@@ -38,7 +38,7 @@ const long = [
   // These two run at the same time: they wait more than they work.
   [
     { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--parallel', '4'] },
-    { name: 'five minutes of steady traffic', args: ['dist/soak/main.js', '--minutes', '5'] },
+    { name: 'five minutes of steady traffic', args: ['dist/faults/main.js', '--minutes', '5'] },
   ],
   { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
 ];

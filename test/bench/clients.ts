@@ -6,10 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MS_PER_DAY } from '@meterline/catalog';
 import type { Product } from '../harness/product.js';
 import { select } from '../harness/stack.js';
-import { CORPUS_END, fillUsage, metricsPath, QUERIES, SANDBOX } from './corpus.js';
+import { accountName, CORPUS_END, fillUsage, SANDBOX } from './corpus.js';
 import { largeCorpus } from './dashboard.js';
 import { atMost, type Figure, figure, median, percentile } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
+import { metricsPath, QUERIES } from './queries.js';
 import { HttpClient } from './traffic.js';
 
 const CLIENTS = 64;
@@ -65,7 +66,7 @@ export const load: Bench = {
 async function roundOf({ signal }: BenchContext, product: Product, http: HttpClient, url: string) {
   const clients = await Promise.all(
     Array.from({ length: CLIENTS }, async (_, index) => {
-      const account = `account-${String(index < CLIENTS * LARGE_CLIENTS ? 0 : index).padStart(2, '0')}`;
+      const account = accountName(index < CLIENTS * LARGE_CLIENTS ? 0 : index);
       const key = await product.key(account, 'admin', `client ${index}`);
       return { authorization: `Bearer ${key}`, path: queryMix(account, index) };
     }),

@@ -1,21 +1,18 @@
 /**
- * Events that ClickHouse makes itself, faster than a client could send them; and of such the large data set: ninety days of usage of a hundred
- * accounts, sealed as the product seals. Every hour has the same number of events. The groups do not depend on that number, from a million
- * events on, so that data sets of different size differ in nothing else. Then a dashboard's queries about the large account.
+ * Events that ClickHouse generates, faster than a client could send them; and the large data set, made of such events: ninety days of usage of
+ * a hundred accounts, sealed as the product seals. Every hour has the same number of events. From a million events on, the groups do not
+ * depend on that number, so data sets of different size differ in nothing else.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   BILLING_DIMENSIONS,
+  type BillingDimension,
   costOf,
   DEFAULT_PRICE_BOOK,
   DIMENSIONS,
   type EpochMs,
-  formatTimestamp,
-  type GroupByDimension,
   MS_PER_DAY,
   MS_PER_HOUR,
-  type Resolution,
-  type Window,
 } from '@meterline/catalog';
 import { raiseWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
 import { execute, select } from '../harness/stack.js';
@@ -28,14 +25,19 @@ const HOURS = DAYS * 24;
 const CHUNK_ROWS = 1_000_000;
 const MIN_STEPS = 20;
 
+/** `account-07` */
+export function accountName(number: number): string {
+  return `account-${String(number).padStart(2, '0')}`;
+}
+
 /** Has 40 % of all events; the measured requests are about this account. */
-export const LARGE_ACCOUNT = 'account-00';
+export const LARGE_ACCOUNT = accountName(0);
 
 /** The data ends yesterday at 18:00, so that every run includes a partial day. */
 export const CORPUS_END = Math.floor(Date.now() / MS_PER_DAY) * MS_PER_DAY - 6 * MS_PER_HOUR;
 const CORPUS_START = CORPUS_END - DAYS * MS_PER_DAY;
 const UNSEALED_HOURS = 2;
-const SEALED_UNTIL = CORPUS_END - UNSEALED_HOURS * MS_PER_HOUR;
+export const SEALED_UNTIL = CORPUS_END - UNSEALED_HOURS * MS_PER_HOUR;
 
 /** Events a second, over the first tenth of the events and over the last. */
 interface Pace {
@@ -96,18 +98,21 @@ async function settle(warehouse: Warehouse): Promise<void> {
   }
 }
 
-const dimensions = BILLING_DIMENSIONS.map((dimension) => `'${dimension}'`).join(', ');
-const types = BILLING_DIMENSIONS.map((dimension) => `'${DIMENSIONS[dimension].resourceType}'`).join(', ');
-const counted = BILLING_DIMENSIONS.map((dimension) => (DIMENSIONS[dimension].unit === 'count' ? 1 : 0)).join(', ');
-/** Scaled by 10^9, as usage is. */
-const A_BILLION = 10n ** 18n;
+/** SQL for what a billing dimension has, by its number. */
+function ofDimension(value: (dimension: BillingDimension) => string | number): string {
+  const values = BILLING_DIMENSIONS.map(value).map((each) => (typeof each === 'string' ? `'${each}'` : each));
+  return `[${values.join(', ')}][dimension]`;
+}
 
+const resourceType = ofDimension((dimension) => DIMENSIONS[dimension].resourceType);
+const isCount = ofDimension((dimension) => (DIMENSIONS[dimension].unit === 'count' ? 1 : 0));
 /** USD for one unit, as doubles: exact costs do not matter here, only how many digits they have. */
-const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
+const unitPrice = ofDimension((dimension) => {
   const price = DEFAULT_PRICE_BOOK.priceAt(LARGE_ACCOUNT, dimension, CORPUS_START);
   if (!price) throw new Error(`the example book has no price for ${dimension}`);
-  return String(Number(costOf(A_BILLION, price)) / 1e21);
-}).join(', ');
+  // Of a billion units, scaled by 10^9, because the cost of one unit, scaled by 10^12, has too few digits.
+  return Number(costOf(10n ** 18n, price)) / 1e21;
+});
 
 /**
  * Event `number` of its hour, in the order of time. The large account uses the same 150 resources in every hour; they are
@@ -126,18 +131,18 @@ const USAGE: UsageSql = {
     'sipHash64(hour, in_hour) AS lot',
     '1 + intDiv(resource, 5) % 12 AS dimension',
     '[3, 12, 24, 96][1 + resource % 4] AS lifetime',
-    `toDecimal64(if([${counted}][dimension] = 1, 1 + lot % 1000, (lot % 3600000) / 1000), 4) AS amount`,
+    `toDecimal64(if(${isCount} = 1, 1 + lot % 1000, (lot % 3600000) / 1000), 4) AS amount`,
   ],
   at: '{start: Int64} + hour * 3600000 + intDiv(in_hour * 3600000, {per_hour: UInt32})',
   columns: {
     account_id: "concat('account-', leftPad(toString(account), 2, '0'))",
     workspace: "['production', 'staging', 'research', 'sandbox', 'internal'][1 + resource % 5]",
-    resource_type: `[${types}][dimension]`,
-    resource_name: `concat([${types}][dimension], '-', toString(resource + 200 * intDiv(hour, 1080)))`,
+    resource_type: resourceType,
+    resource_name: `concat(${resourceType}, '-', toString(resource + 200 * intDiv(hour, 1080)))`,
     resource_uuid: 'toString(reinterpretAsUUID(sipHash128(account, resource, intDiv(hour, lifetime))))',
-    billing_dimension: `[${dimensions}][dimension]`,
+    billing_dimension: ofDimension((dimension) => dimension),
     usage: 'amount',
-    cost: `toDecimal128(round(toFloat64(amount) * [${unitPrices}][dimension], 12), 12)`,
+    cost: `toDecimal128(round(toFloat64(amount) * ${unitPrice}, 12), 12)`,
   },
 };
 
@@ -191,118 +196,4 @@ export async function sealFrom(warehouse: Warehouse, start: EpochMs, end: EpochM
     await raiseWatermarks([warehouse], grain, { sealingUntil: start, sealedUntil: start });
   }
   while (await sealNext([warehouse], end)) signal.throwIfAborted();
-}
-
-export interface Query {
-  readonly title: string;
-  readonly window: Window;
-  readonly resolution: Resolution;
-  readonly groupBy: readonly GroupByDimension[];
-  /** Whether the response has more groups than a page. */
-  readonly hasPages?: boolean;
-}
-
-const TODAY = Math.floor(CORPUS_END / MS_PER_DAY) * MS_PER_DAY;
-const daysUntil = (days: number, endTime = TODAY): Window => ({ startTime: endTime - days * MS_PER_DAY, endTime });
-
-const BY_NAME = { window: daysUntil(89), resolution: 'daily', groupBy: ['resource_name'], hasPages: true } as const;
-const BY_UUID = { window: daysUntil(7), resolution: 'hourly', groupBy: ['resource_uuid'], hasPages: true } as const;
-const BY_TWO: readonly GroupByDimension[] = ['workspace', 'billing_dimension'];
-
-/**
- * About the large account, as requests; {@link askByHand} asks the same in SQL that an engineer who knows the tables writes by hand: from
- * rollup rows, with FINAL, only the columns needed, and nothing that an API adds.
- */
-export const QUERIES: readonly Query[] = [
-  { title: 'total, daily, 30 d', window: daysUntil(30), resolution: 'daily', groupBy: [] },
-  { title: 'by type, daily, 30 d', window: daysUntil(30), resolution: 'daily', groupBy: ['resource_type'] },
-  { title: 'by workspace × dimension, daily, 30 d', window: daysUntil(30), resolution: 'daily', groupBy: BY_TWO },
-  { title: 'by name, daily, 90 d, first page', ...BY_NAME },
-  { title: 'by uuid, hourly, 7 d, first page', ...BY_UUID },
-  {
-    ...{ title: 'current day, hourly, 2 h unsealed', resolution: 'hourly', groupBy: [] },
-    window: daysUntil(1, TODAY + MS_PER_DAY),
-  },
-];
-
-/** The request's path for the API. */
-export function metricsPath(
-  accountId: string,
-  { window, resolution, groupBy }: Pick<Query, 'window' | 'resolution' | 'groupBy'>,
-): string {
-  const [startTime, endTime] = [formatTimestamp(window.startTime), formatTimestamp(window.endTime)];
-  const grouping = groupBy.length > 0 && { groupBy: groupBy.join(',') };
-  return `/v0/accounts/${accountId}/metrics?${new URLSearchParams({ startTime, endTime, resolution, ...grouping })}`;
-}
-
-const PAGE = 100;
-
-/** @returns milliseconds */
-export async function askByHand(
-  warehouse: Warehouse,
-  { window, groupBy, hasPages, resolution }: Query,
-): Promise<number> {
-  const parameters = {
-    account: LARGE_ACCOUNT,
-    from: window.startTime / 1000,
-    to: window.endTime / 1000,
-    sealed: SEALED_UNTIL / 1000,
-  };
-  const [dimension = ''] = groupBy;
-  const summary = resolution === 'hourly' ? CURRENT_DAY : summaries(groupBy);
-  const started = performance.now();
-  await select(warehouse, hasPages ? firstPage(dimension, resolution) : summary, parameters);
-  return performance.now() - started;
-}
-
-const SETTINGS = 'SETTINGS do_not_merge_across_partitions_select_final = 1';
-const OF_WINDOW = 'account_id = {account: String} AND bucket >= {from: UInt32} AND bucket < {to: UInt32}';
-
-/** Rows of group, day, cost and usage, which the caller can add up as needed. */
-function summaries(groupBy: readonly string[]): string {
-  if (groupBy.length === 0) {
-    return `
-SELECT bucket, sum(arraySum(summary.cost)), sum(arraySum(summary.usage))
-FROM usage_daily FINAL WHERE ${OF_WINDOW} GROUP BY bucket ORDER BY bucket ${SETTINGS}`;
-  }
-  const dimensions = groupBy.join(', ');
-  const joined = groupBy.map((dimension) => `summary.${dimension} AS ${dimension}`).join(', ');
-  return `
-SELECT ${dimensions}, bucket, sum(cost), sum(usage)
-FROM usage_daily FINAL ARRAY JOIN ${joined}, summary.cost AS cost, summary.usage AS usage
-WHERE ${OF_WINDOW} GROUP BY ${dimensions}, bucket ORDER BY ${dimensions}, bucket ${SETTINGS}`;
-}
-
-/** Sealed hours from rollup rows, the last two from events. */
-const CURRENT_DAY = `
-SELECT hour, sum(cost), sum(usage) FROM
-(
-  SELECT bucket AS hour, arraySum(summary.cost) AS cost, arraySum(summary.usage) AS usage
-  FROM usage_hourly FINAL WHERE ${OF_WINDOW} AND bucket < {sealed: UInt32}
-  UNION ALL
-  SELECT event_hour AS hour, cost, usage
-  FROM usage_events FINAL
-  WHERE account_id = {account: String} AND event_hour >= {sealed: UInt32} AND event_hour < {to: UInt32} AND NOT voided
-)
-GROUP BY hour ORDER BY hour ${SETTINGS}`;
-
-/** The most expensive groups with their series, the type, workspace and name that all of a group has, and the totals of all. */
-function firstPage(dimension: string, resolution: string): string {
-  const table = resolution === 'hourly' ? 'usage_hourly' : 'usage_daily';
-  const shown = ['workspace', 'resource_type', 'resource_name'].filter((name) => name !== dimension);
-  const enriched = dimension === 'resource_name' ? shown.slice(0, 2) : shown;
-  const common = enriched.map((name) => `if(min(${name}) = max(${name}), min(${name}), '')`);
-  const step = resolution === 'hourly' ? 3600 : 86400;
-  return `
-SELECT [${[dimension, ...common].join(', ')}], sum(of_entry) AS cost, sum(used) AS usage,
-       sumMap([toInt32((toUInt32(${table}.bucket) - {from: UInt32}) / ${step})], [of_entry], [used]),
-       sum(cost) OVER (), sum(usage) OVER (), count() OVER ()
-FROM ${table} FINAL
-ARRAY JOIN ${[dimension, ...enriched].map((name) => `detail.${name} AS ${name}`).join(', ')},
-           detail.cost AS of_entry, detail.usage AS used
-WHERE ${OF_WINDOW}
-GROUP BY ${dimension}
-ORDER BY cost DESC, ${dimension}
-LIMIT ${PAGE}
-${SETTINGS}`;
 }

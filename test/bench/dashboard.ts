@@ -5,19 +5,10 @@
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Resolution } from '@meterline/catalog';
 import type { KeyRole } from '@meterline/service/access';
 import type { Product } from '../harness/product.js';
-import {
-  askByHand,
-  fillUsage,
-  LARGE_ACCOUNT,
-  loadCorpus,
-  metricsPath,
-  QUERIES,
-  type Query,
-  SANDBOX,
-  sealFrom,
-} from './corpus.js';
+import { fillUsage, LARGE_ACCOUNT, loadCorpus, SANDBOX, sealFrom } from './corpus.js';
 import { below, count, type Figure, figure, measure, measureInTurn, median, WARM_UP_MS } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
+import { askByHand, metricsPath, QUERIES, type Query } from './queries.js';
 import { HttpClient } from './traffic.js';
 
 export const CORPUS = 'corpus';

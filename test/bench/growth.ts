@@ -4,10 +4,11 @@
  */
 import { residentMiB } from '../harness/programs.js';
 import { select } from '../harness/stack.js';
-import { type Corpus, LARGE_ACCOUNT, loadCorpus, metricsPath, QUERIES } from './corpus.js';
+import { type Corpus, LARGE_ACCOUNT, loadCorpus } from './corpus.js';
 import { CORPUS, RUNS, withApi } from './dashboard.js';
 import { atLeast, atMost, type Figure, figure, measure, median, type Unit, WARM_UP_MS } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
+import { metricsPath, QUERIES } from './queries.js';
 import { drainRate } from './traffic.js';
 
 /** The numbers of events that are measured, besides `--events`, if that is more. */

@@ -18,10 +18,11 @@ import {
 import { pricedEvent } from '../harness/events.js';
 import { processorMs } from '../harness/programs.js';
 import { recomputeAll, select } from '../harness/stack.js';
-import { fillUsage, metricsPath, SANDBOX } from './corpus.js';
+import { fillUsage, SANDBOX } from './corpus.js';
 import { withApi } from './dashboard.js';
 import { atMost, count, type Figure, figure, measureInTurn, median } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
+import { metricsPath } from './queries.js';
 
 /** An hour of a share of `--events`, ten million at most. An event in three is of a group of its own, as measured of large accounts. */
 const LARGE_HOUR = { database: 'sealing', share: 1 / 2, most: 10_000_000, perAccount: 1_000, groups: 370 };

@@ -8,36 +8,24 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { UsageEventInput } from '@meterline/catalog';
 import type { Queue } from 'bullmq';
+import { SeededRandom } from '../harness/seeded-random.js';
+import { randomEvent } from '../harness/stream.js';
+import { accountName } from './corpus.js';
 
 const BULK = 500;
 const POLL_MS = 10;
 
-let serial = 0;
+/** Another seed for each process, because the ids of events must be unique. */
+const random = new SeededRandom(`${process.pid} ${Date.now()}`);
 
 /** An event of one of a hundred accounts within the last half hour, with a unique id. */
-export function liveEvent(now = Date.now()): UsageEventInput {
-  serial += 1;
-  const timestamp = now - ((serial * 37) % 1_800_000);
-  return {
-    eventId: uuidV7(timestamp),
-    accountId: `account-${String(serial % 5 < 2 ? 0 : serial % 100).padStart(2, '0')}`,
-    workspace: `workspace-${serial % 7}`,
-    resourceType: 'agent',
-    resourceName: `agent-${serial % 500}`,
-    billingDimension: 'agent_compute_runtime_gbs',
-    usage: ((serial * 1.37) % 5000).toFixed(4),
-    timestamp: new Date(timestamp).toISOString(),
-  };
+export function liveEvent(): UsageEventInput {
+  const account = random.chance(0.4) ? 0 : random.integer(1, 99);
+  return randomEvent(random, accountName(account), Date.now() - random.integer(0, 1_800_000));
 }
 
 export function liveEvents(count: number): UsageEventInput[] {
   return Array.from({ length: count }, () => liveEvent());
-}
-
-function uuidV7(milliseconds: number): string {
-  const time = milliseconds.toString(16).padStart(12, '0');
-  const random = crypto.randomUUID();
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
 }
 
 export function jobOf(events: number): { name: string; data: unknown } {

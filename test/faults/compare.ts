@@ -1,11 +1,13 @@
 /** Compares what is stored and answered with what was sent, and names the events that differ. */
 import type { UsageEventInput } from '@meterline/catalog';
+import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
 import { pause } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
+import type { Rejection } from '../harness/stream.js';
 import { maskedPages, Oracle, type OracleQuery } from '../oracle/model.js';
-import type { UsageStream } from './stream.js';
+import type { MonthStream } from './stream.js';
 
 const RETRY_MS = 250;
 const RESPONSE_WITHIN_MS = 600_000;
@@ -15,7 +17,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 type UnfilteredQuery = Pick<OracleQuery, 'startTime' | 'endTime' | 'resolution' | 'groupBy'>;
 
 /** One group for each event; usage is shown because the billing dimension is a group field. */
-export function eventByEvent(window: UsageStream['window']): UnfilteredQuery {
+export function eventByEvent(window: MonthStream['window']): UnfilteredQuery {
   return { ...window, resolution: 'monthly', groupBy: 'resource_uuid,billing_dimension' };
 }
 
@@ -28,10 +30,11 @@ export interface Asker {
 /** @returns what differs from the oracle's responses */
 export async function compareAccepted(
   asker: Asker,
-  { accountId, window, good }: UsageStream,
+  { accountId, window, events }: MonthStream,
   signal: AbortSignal,
 ): Promise<string[]> {
   const oracle = new Oracle();
+  const good = events.flat();
   for (const event of good) {
     if (oracle.accept(event) !== 'accepted') throw new Error(`the oracle rejects ${JSON.stringify(event)}`);
   }
@@ -65,6 +68,11 @@ export async function read({ url, key }: Asker, path: string, signal: AbortSigna
   }
 }
 
+/** Whether a call of the client failed because a server or a service is away. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof MeterlineError ? error.status === 503 : error instanceof MeterlineConnectionError;
+}
+
 const GROUP = /"resourceUuid":"([^"]+)","billingDimension":"([a-z_]+)","summary":\{"cost":([\d.]+),"usage":([\d.]+)\}/g;
 
 /** @param pages bodies by {@link eventByEvent} @returns the events whose groups differ in number or in any digit */
@@ -89,23 +97,28 @@ function groupsOf(pages: readonly string[]): ReadonlyMap<string, string> {
   return groups;
 }
 
-const keptRows = z.array(z.object({ reason: z.string(), payload: z.string() }));
+const keptRows = z.array(z.object({ reason: z.string(), mark: z.string() }));
 
 /**
  * Every bad event must be in rejected_events, with the right reason, and no more often than it was sent.
- * @param attempts how often a job may have been added to the queue
+ * @param name the beginning of every mark
+ * @param rejected with the number of times that the job of each may have been added to the queue
  * @returns what differs
  */
 export async function compareRejected(
   warehouse: Warehouse,
-  { accountId, rejected }: UsageStream,
-  attempts: (job: number) => number,
+  name: string,
+  rejected: readonly (Rejection & { readonly attempts: number })[],
 ): Promise<string[]> {
-  const query = 'SELECT reason, payload FROM rejected_events FINAL WHERE position(payload, {marks: String}) > 0';
-  const kept = keptRows.parse(await select(warehouse, query, { marks: `${accountId}/rejected-` }));
-  return rejected.flatMap(({ mark, reason, job }) => {
-    const reasons = kept.filter(({ payload }) => payload.includes(mark)).map((row) => row.reason);
-    const isRight = reasons.length > 0 && reasons.length <= attempts(job) && reasons.every((found) => found === reason);
+  const query = `SELECT reason, extract(payload, '[a-z0-9-]+/rejected-[a-z0-9-]+') AS mark
+                 FROM rejected_events FINAL WHERE startsWith(mark, {beginning: String})`;
+  const kept = new Map<string, string[]>();
+  for (const { mark, reason } of keptRows.parse(await select(warehouse, query, { beginning: `${name}/` }))) {
+    kept.set(mark, [...(kept.get(mark) ?? []), reason]);
+  }
+  return rejected.flatMap(({ mark, reason, attempts }) => {
+    const reasons = kept.get(mark) ?? [];
+    const isRight = reasons.length > 0 && reasons.length <= attempts && reasons.every((found) => found === reason);
     return isRight ? [] : [`${mark}: kept as ${reasons.join(', ') || 'nothing'} instead of ${reason}`];
   });
 }

@@ -1,18 +1,13 @@
 /** What befalls servers and services while a stream of events passes through them. An injection is over when everything that it stopped runs again. */
 import { fileURLToPath } from 'node:url';
-import {
-  amount,
-  MeterlineClient,
-  MeterlineConnectionError,
-  MeterlineError,
-  type MetricsResponseBy,
-} from '@meterline/client';
+import { amount, MeterlineClient, MeterlineError, type MetricsResponseBy } from '@meterline/client';
 import { FREE_SPACE } from '@meterline/local-stack';
 import { sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { whileFrozen } from '../harness/programs.js';
 import { holdsWithin, pause } from '../harness/queue.js';
 import type { ServiceEnvironment, ServiceProcess } from '../harness/services.js';
+import { isOutage } from './compare.js';
 import { type Fixture, fillDisk, freeDisk, type RestartableServer } from './fixture.js';
 import { type Injection, LOCK_MS, type StreamRun } from './stream-run.js';
 import type { Run } from './suite.js';
@@ -193,7 +188,7 @@ export const diskFull: Injection = async ({ fixture, random, brief, signal, comp
   if (!isUp) complain('the servers did not come back when there was space again');
 };
 
-const SKEWED_CLOCK = fileURLToPath(new URL('../../test/faults/skewed-clock.mjs', import.meta.url));
+export const SKEWED_CLOCK = fileURLToPath(new URL('../../test/faults/skewed-clock.mjs', import.meta.url));
 
 /** The clocks of workers and API are off; those of ClickHouse and Redis are right. */
 export const clocksOff: Injection = async ({ fixture, workers, random, brief, signal, complain }) => {
@@ -279,9 +274,8 @@ async function readPage(run: StreamRun, cursor: string, limit: number, mayExpire
     try {
       return await client.metrics(stream.accountId, { ...stream.window, ...BY_EVENT, limit, cursor }, { signal });
     } catch (error) {
-      const isResponse = error instanceof MeterlineError;
-      if (mayExpire && isResponse && error.code === 'cursor_expired') return undefined;
-      if (isResponse ? error.status !== 503 : !(error instanceof MeterlineConnectionError)) throw error;
+      if (mayExpire && error instanceof MeterlineError && error.code === 'cursor_expired') return undefined;
+      if (!isOutage(error)) throw error;
     }
     await pause(PAGE_RETRY_MS, signal);
   }

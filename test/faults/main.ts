@@ -1,5 +1,6 @@
 /**
- * Injects faults again and again: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--parallel 4]`.
+ * Injects faults again and again: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--parallel 4]`, or for a time
+ * during steady traffic: `npm run test:faults -- --minutes 60 [--rate 5000] [--seed S]`, where the rate is in events a second.
  *
  * Exits with 0 only if nothing differs and no job is stuck. Ctrl-C ends all processes of the run and removes its files.
  * --brief is the short form that `npm test` uses; --list prints the table of all faults.
@@ -7,6 +8,7 @@
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../harness/programs.js';
 import { canMountSmallDisk } from './fixture.js';
+import { steadyTraffic } from './steady.js';
 import { hasPassed, playAll, type RunResult } from './suite.js';
 import { FAULTS, TABLE } from './table.js';
 
@@ -21,6 +23,8 @@ const { values: options } = parseArgs({
     parallel: { type: 'string', default: '4' },
     brief: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
+    minutes: { type: 'string' },
+    rate: { type: 'string', default: '5000' },
   },
 });
 if (options.list) {
@@ -29,16 +33,19 @@ if (options.list) {
   process.exit();
 }
 const only = options.only?.split(',');
-const chosen = FAULTS.filter(({ name }) => only === undefined || only.includes(name));
-const [rounds, seed, parallel] = [Number(options.rounds), Number(options.seed), Number(options.parallel)];
+const [seed, parallel, rate] = [Number(options.seed), Number(options.parallel), Number(options.rate)];
+const [minutes, rounds] = [Number(options.minutes ?? 0), options.minutes ? 1 : Number(options.rounds)];
+const steady = steadyTraffic({ minutes, rate, log: (line) => console.log(`${elapsedMinutes()} min: ${line}`) });
+const chosen = options.minutes ? [steady] : FAULTS.filter(({ name }) => only === undefined || only.includes(name));
 if (
   chosen.length === 0 ||
-  (only && chosen.length < only.length) ||
+  (only && chosen.length !== only.length) ||
   ![rounds, seed, parallel].every(Number.isSafeInteger) ||
-  parallel < 1
+  !(parallel >= 1 && minutes >= 0 && rate > 0)
 ) {
   const names = FAULTS.map(({ name }) => name).join('|');
-  console.error(`usage: npm run test:faults -- [--rounds N] [--seed S] [--parallel N] [--only ${names}]`);
+  console.error(`usage: npm run test:faults -- [--rounds N] [--seed S] [--parallel N] [--only ${names}]
+       npm run test:faults -- --minutes N [--rate EVENTS_PER_SECOND] [--seed S]`);
   process.exit(2);
 }
 
@@ -83,12 +90,17 @@ process.exit();
 /** One line for a run, followed by what went wrong. */
 function formatResult(result: RunResult): string {
   const { fault, seed: own, events, stuck, recoveryMs, differences } = result;
+  const repeating = options.minutes ? `--minutes ${minutes} --rate ${rate}` : `--only ${fault} --rounds 1`;
   if (hasPassed(result)) return `✓ ${fault}, seed ${own}: ${events} events, recovered in ${seconds(recoveryMs)}`;
   return [
     `✗ ${fault}, seed ${own}: ${events} events, ${differences.length} differences, ${stuck} stuck`,
     ...differences.slice(0, SHOWN_DIFFERENCES).map((difference) => `  ${difference}`),
-    `  to repeat: npm run test:faults -- --only ${fault} --rounds 1 --seed ${own}${options.brief ? ' --brief' : ''}`,
+    `  to repeat: npm run test:faults -- ${repeating} --seed ${own}${options.brief ? ' --brief' : ''}`,
   ].join('\n');
+}
+
+function elapsedMinutes(): string {
+  return (performance.now() / 60_000).toFixed(1);
 }
 
 function seconds(ms: number): string {

@@ -1,17 +1,17 @@
 /** One run of a stream: sends it, injects a fault meanwhile, waits for recovery, compares. */
-import { END_OF_TIME, MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
+import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
-import { createRedisClient, type RedisClient } from '@meterline/service/access';
 import { oneServer, type Warehouse } from '@meterline/warehouse';
-import { Queue } from 'bullmq';
 import { holdsWithin, openJobs, pause } from '../harness/queue.js';
+import type { SeededRandom } from '../harness/seeded-random.js';
 import { type ServiceEnvironment, type ServiceProcess, withConstants } from '../harness/services.js';
 import { recomputeAll } from '../harness/stack.js';
+import type { StreamJob } from '../harness/stream.js';
 import type { Asker } from './compare.js';
 import { compareAccepted, compareRejected } from './compare.js';
 import type { Proxied } from './fixture.js';
-import type { SeededRandom } from './stream.js';
-import { buildStream, firstHour, STREAM_HOURS, type UsageStream } from './stream.js';
+import { QueueProducer } from './queue-producer.js';
+import { firstHour, type MonthStream, monthStream, STREAM_HOURS } from './stream.js';
 import type { Found, Run } from './suite.js';
 
 /** How long a process of a run keeps the locks of its jobs after its death; others look for such locks three times as often. */
@@ -24,7 +24,7 @@ const CHECKED_WITHIN_MS = 600_000;
 /** What an injection may break, while events are sent and workers process them. */
 export interface StreamRun extends Run {
   readonly workers: WorkerPool;
-  readonly stream: UsageStream;
+  readonly stream: MonthStream;
   /** The query API as it is now, with a key of the stream's account. */
   readonly asker: () => Asker;
 }
@@ -47,7 +47,7 @@ export async function playStream(
   const { fixture, name, random, brief, signal, complain } = run;
   const { product, clickhouseLink, redisLink } = fixture;
   const newMonth = fixture.nextMonth();
-  const stream = buildStream(random, name, brief ? 200 : random.integer(800, 2_000), newMonth);
+  const stream = monthStream(random, name, brief ? 200 : random.integer(800, 2_000), newMonth);
   const env = fixture.environment(proxied);
   const sizes = {
     batchRows: random.pick([50, 200, 1_000]),
@@ -58,20 +58,28 @@ export async function playStream(
   const workers = new WorkerPool(product.startIngest, () =>
     withConstants(env, { ...sizes, ...sealing(random, newMonth) }),
   );
-  const producer = new Producer(env.REDIS_URL, product.env.QUEUE_PREFIX ?? '', stream.jobs);
+  const producer = new QueueProducer({ ...product.env, ...env });
+  /** How often a job that is in the queue may have been added. */
+  const attempts = new Map<StreamJob, number>();
+  const rejected = stream.jobs.flatMap((job) =>
+    [...job.rejections.values()].map((rejection) => ({ ...rejection, job })),
+  );
 
   try {
     const key = await product.key(name);
     await workers.start(wanted);
     const moment = { share: random.integer(5, 60) / 100, ms: random.integer(0, 200) };
     const injected = async (stopped: AbortSignal) => {
-      await holdsWithin(STARTED_WITHIN_MS, stopped, () => producer.sentShare >= moment.share);
+      await holdsWithin(STARTED_WITHIN_MS, stopped, () => attempts.size >= moment.share * stream.jobs.length);
       await pause(moment.ms, stopped);
       await inject({ ...run, workers, stream, asker: () => ({ url: fixture.query.url, key }), signal: stopped });
       return Date.now();
     };
     const spreadMs = random.integer(1_000, brief ? 2_000 : 4_000);
-    const [, overAt] = await together(signal, [(stopped) => producer.send(spreadMs, stopped), injected]);
+    const sending = spread(stream.jobs, spreadMs, async (job, stopped) => {
+      attempts.set(job, await producer.add(job.data, stopped));
+    });
+    const [, overAt] = await together(signal, [sending, injected]);
     await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(product.queue)) === 0);
     const recoveryMs = Date.now() - overAt;
     const stuck = await openJobs(product.queue);
@@ -79,10 +87,14 @@ export async function playStream(
 
     const compare = async () => [
       ...(await compareAccepted({ url: fixture.query.url, key }, stream, AbortSignal.timeout(CHECKED_WITHIN_MS))),
-      ...(await compareRejected(product.warehouse, stream, (job) => producer.attempts(job))),
+      ...(await compareRejected(
+        product.warehouse,
+        name,
+        rejected.map(({ job, ...rejection }) => ({ ...rejection, attempts: attempts.get(job) ?? 0 })),
+      )),
     ];
     const differences = [...(await compare()), ...(await auditRepaired(product.warehouse, name))];
-    const events = stream.identities + stream.rejected.length;
+    const events = stream.events.length + rejected.length;
     return { events, stuck, recoveryMs, differences, compare };
   } finally {
     clickhouseLink.treat({ kind: 'pass' });
@@ -110,6 +122,28 @@ export async function auditRepaired(warehouse: Warehouse, accountId: string | un
   return differences.map((difference) => `a rollup row differs from its events: ${JSON.stringify(difference)}`);
 }
 
+const JOBS_AT_ONCE = 4;
+
+/** Handles every item, a few at the same time, evenly over some time. @throws AbortError */
+export function spread<T>(
+  items: readonly T[],
+  spreadMs: number,
+  handle: (item: T, signal: AbortSignal) => Promise<void>,
+) {
+  return async (signal: AbortSignal): Promise<void> => {
+    const begun = Date.now();
+    const left = items.entries();
+    const handleRest = async () => {
+      for (const [index, item] of left) {
+        const due = begun + (index / items.length) * spreadMs;
+        if (due > Date.now()) await pause(due - Date.now(), signal);
+        await handle(item, signal);
+      }
+    };
+    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, handleRest));
+  };
+}
+
 /** Each worker that starts seals up to another hour of the stream, while events are still being sent. */
 function sealing(random: SeededRandom, newMonth: number) {
   const until = firstHour(newMonth) + random.integer(0, STREAM_HOURS) * MS_PER_HOUR;
@@ -134,99 +168,6 @@ async function together<A, B>(
   const [first, second] = await Promise.allSettled([guarded(a), guarded(b)]);
   if (first.status === 'fulfilled' && second.status === 'fulfilled') return [first.value, second.value];
   throw either.reason;
-}
-
-const RETRY_MS = 150;
-const RESPONSE_TIMEOUT_MS = 2_000;
-const JOBS_AT_ONCE = 4;
-
-/** Each attempt sends at most one command, so that the number of times a job may have been added is known. */
-export const CAREFUL = {
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 0,
-  enableOfflineQueue: false,
-  commandTimeout: RESPONSE_TIMEOUT_MS,
-  connectTimeout: RESPONSE_TIMEOUT_MS,
-  retryStrategy: () => RETRY_MS,
-};
-
-/** A careful producer: a job whose `add` failed, or whose outcome is unknown, is sent again until one `add` succeeds. */
-class Producer {
-  readonly #prefix: string;
-  readonly #redis: RedisClient;
-  readonly #jobs: readonly unknown[];
-  readonly #attempts: number[];
-  #sent = 0;
-
-  constructor(redisUrl: string, prefix: string, jobs: readonly unknown[]) {
-    this.#jobs = jobs;
-    this.#attempts = jobs.map(() => 0);
-    this.#prefix = prefix;
-    this.#redis = createRedisClient(redisUrl, CAREFUL);
-    // The same errors reject the running `add`.
-    this.#redis.on('error', () => undefined);
-  }
-
-  /** The share of all jobs whose `add` has succeeded, from 0 to 1. */
-  get sentShare(): number {
-    return this.#sent / this.#jobs.length;
-  }
-
-  /** How often the job may have been added. */
-  attempts(job: number): number {
-    return this.#attempts[job] ?? 0;
-  }
-
-  /**
-   * Sends every job, spread over some time. While Redis is down, jobs wait; they are sent when it is back.
-   *
-   * @throws AbortError
-   */
-  async send(spreadMs: number, signal: AbortSignal): Promise<void> {
-    const queue = await this.#open(signal);
-    const begun = Date.now();
-    let next = 0;
-    const sender = async () => {
-      for (let job = next++; job < this.#jobs.length; job = next++) {
-        const due = begun + (job / this.#jobs.length) * spreadMs;
-        if (due > Date.now()) await pause(due - Date.now(), signal);
-        await this.#send(job, queue, signal);
-      }
-    };
-    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, sender));
-  }
-
-  /** BullMQ's queue asks Redis for its version first, and is of no use when that has failed. */
-  async #open(signal: AbortSignal): Promise<Queue> {
-    for (;;) {
-      const queue = new Queue(QUEUE_NAME, { connection: this.#redis, prefix: this.#prefix });
-      queue.on('error', () => undefined);
-      try {
-        await queue.waitUntilReady();
-        return queue;
-      } catch {
-        await pause(RETRY_MS, signal);
-      }
-    }
-  }
-
-  async #send(job: number, queue: Queue, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      this.#attempts[job] = this.attempts(job) + 1;
-      try {
-        await queue.add('usage', this.#jobs[job]);
-        this.#sent += 1;
-        return;
-      } catch {
-        await pause(RETRY_MS, signal);
-      }
-    }
-  }
-
-  /** Closes the connection at once, whether or not Redis answers. */
-  disconnect(): void {
-    this.#redis.disconnect();
-  }
 }
 
 const RESTART_MS = 500;

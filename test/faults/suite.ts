@@ -1,7 +1,7 @@
 /** Plays faults of the table: several at a time, each part on servers of its own. */
 import { inspect } from 'node:util';
+import { SeededRandom } from '../harness/seeded-random.js';
 import { Fixture } from './fixture.js';
-import { SeededRandom } from './stream.js';
 
 export const RUN_WITHIN_MS = 20 * 60_000;
 
@@ -37,6 +37,8 @@ export interface Fault {
   readonly what: string;
   /** Whether the servers' data must lie on a small disk of their own, which can be filled. */
   readonly onSmallDisk: boolean;
+  /** The time limit of a run. Default: 20 minutes. */
+  readonly withinMs?: number;
   readonly play: (run: Run) => Promise<Found>;
 }
 
@@ -124,7 +126,7 @@ async function play(
   const complaints: string[] = [];
   const complain = (what: string) => void complaints.push(what);
   const name = `${fault.name}-${seed}`;
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(RUN_WITHIN_MS)]);
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(fault.withinMs ?? RUN_WITHIN_MS)]);
   try {
     const run: Run = { fixture, name, random: new SeededRandom(name), brief, signal, complain };
     const { compare, differences, ...found } = await fault.play(run);

@@ -4,17 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { DEFAULT_PRICE_BOOK_FILE, type UsageEventInput } from '@meterline/catalog';
 import type { PricedEvent } from '@meterline/warehouse';
 
-/** As producers write it, with its decimals as text. */
-export const SANDBOX_EVENT = {
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  billingDimension: 'sandbox_compute_runtime_gbs',
-  usage: '12.5',
-  timestamp: '2026-01-01T00:00:00.123Z',
-};
+const SANDBOX = 'sandbox_compute_runtime_gbs';
 
 /** Event number n, always the same: one GB-second of a sandbox, one second later than event n - 1. */
 export function usageEvent(n: number, changes: Partial<UsageEventInput> = {}): UsageEventInput {
@@ -24,12 +14,15 @@ export function usageEvent(n: number, changes: Partial<UsageEventInput> = {}): U
     workspace: 'prod',
     resourceType: 'sandbox',
     resourceName: 'builder',
-    billingDimension: 'sandbox_compute_runtime_gbs',
+    billingDimension: SANDBOX,
     usage: 1,
     timestamp: new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString(),
     ...changes,
   };
 }
+
+/** As producers write it, with its decimals as text. */
+export const SANDBOX_EVENT = usageEvent(0x123456789ab, { usage: '12.5', timestamp: '2026-01-01T00:00:00.123Z' });
 
 export function usageEvents(first: number, count: number): UsageEventInput[] {
   return Array.from({ length: count }, (_, index) => usageEvent(first + index));
@@ -44,7 +37,7 @@ export function pricedEvent(changes: Partial<PricedEvent> = {}): PricedEvent {
     resourceType: 'sandbox',
     resourceName: 'builder',
     resourceUuid: '',
-    billingDimension: 'sandbox_compute_runtime_gbs',
+    billingDimension: SANDBOX,
     usage: 10n ** 9n,
     timestamp: Date.UTC(2025, 9, 1),
     revision: 0,
@@ -85,8 +78,6 @@ export function event({ at = '2025-10-01T10:30:00Z', usage = '1', cost = '1', ..
     ...fields,
   });
 }
-
-const SANDBOX = 'sandbox_compute_runtime_gbs';
 
 /** Writes the built-in price book with another price of a sandbox's compute. @param amount in USD per GB-second, as decimal text; 0.0000115 is built in */
 export async function writePriceBook(
