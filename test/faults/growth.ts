@@ -13,32 +13,31 @@ const JUDGED_FROM_MINUTES = 30;
 const MAX_GROWTH_PERCENT = 2;
 /** The limit of each process, in a run of any length. */
 const MAX_MIB = 2_048;
-/** Processes that live for the rest of the run once both servers were killed. */
-const LASTING = ['ingest 1', 'collector 1', 'query 1', 'ClickHouse', 'Redis'];
 const PARTS = 'SELECT count() AS parts FROM system.parts WHERE active AND database = currentDatabase()';
 
 /** Figures by their names, among them `minute`. */
 export type Row = Readonly<Record<string, number>>;
 
 /**
- * Reports a row each minute. Memory is the least of the minute's samples: without what is about to be collected.
+ * Reports a row each minute, with the memory of each process: the least of the samples, without what is about to be collected.
  * @throws AbortError
  */
 export async function watch(
   pids: () => ReadonlyMap<string, number>,
   { product: { queue, redis, warehouse }, directory }: Fixture,
   onRow: (row: Row) => void,
+  endsAt: number,
   signal: AbortSignal,
 ): Promise<void> {
   const started = Date.now();
-  for (;;) {
+  while (Date.now() + MINUTE_MS / 2 < endsAt) {
     const least: Record<string, number> = {};
     for (const until = Date.now() + MINUTE_MS; Date.now() < until; ) {
       await pause(1_000, signal);
       for (const [name, pid] of pids()) {
         // A process may have ended.
-        const mib = residentMiB(pid, 'VmRSS') ?? Number.POSITIVE_INFINITY;
-        least[`${name}, MiB`] = Math.min(Math.round(10 * mib) / 10, least[`${name}, MiB`] ?? mib);
+        const mib = Math.round(10 * (residentMiB(pid, 'VmRSS') ?? Number.POSITIVE_INFINITY)) / 10;
+        least[`${name}, MiB`] = Math.min(mib, least[`${name}, MiB`] ?? mib);
       }
     }
     const [keys = Number.NaN, jobs = Number.NaN, [parts] = []] = await Promise.all([
@@ -75,17 +74,22 @@ export function growthTable(rows: readonly Row[]): string {
   return markdownTable(['figure', `after ${WARM_UP_MINUTES} min`, 'at the end', 'most', '% an hour'], cells.slice(1));
 }
 
-/** @returns the processes with too much memory and, in a run that is long enough, those whose memory grows */
-export function problemsOf(rows: readonly Row[], minutes: number): string[] {
-  return LASTING.map((name) => `${name}, MiB`).flatMap((column) => {
-    const most = Math.max(...rows.map(({ [column]: figure = 0 }) => figure));
-    const { least, text } = growth(rows.filter(isSettled), column);
-    const grows = minutes >= JUDGED_FROM_MINUTES && least > MAX_GROWTH_PERCENT;
-    return [
-      ...(most > MAX_MIB ? [`${column}: ${most}`] : []),
-      ...(grows ? [`${column}: grows by ${text} % in an hour`] : []),
-    ];
-  });
+/**
+ * @param lasting processes that are never replaced, and killed only at the beginning of a run
+ * @returns those with too much memory and, in a run that is long enough, those whose memory grows
+ */
+export function problemsOf(rows: readonly Row[], minutes: number, lasting: readonly string[]): string[] {
+  return lasting
+    .map((name) => `${name}, MiB`)
+    .flatMap((column) => {
+      const most = Math.max(...rows.map(({ [column]: figure = Number.POSITIVE_INFINITY }) => figure));
+      const { least, text } = growth(rows.filter(isSettled), column);
+      const grows = minutes >= JUDGED_FROM_MINUTES && least > MAX_GROWTH_PERCENT;
+      return [
+        ...(most > MAX_MIB ? [`${column}: ${most}`] : []),
+        ...(grows ? [`${column}: grows by ${text} % in an hour`] : []),
+      ];
+    });
 }
 
 function isSettled({ minute = 0 }: Row): boolean {

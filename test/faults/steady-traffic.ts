@@ -34,7 +34,7 @@ interface Account {
   readonly key: string;
 }
 
-/** `send` and `look` run until `ended`, and throw AbortError when the run is aborted. */
+/** `send` and `look` run until the time `endsAt`, and throw AbortError when the signal is aborted. */
 export class Traffic {
   readonly ledger = new Ledger();
   /** What workers must have kept as rejected. */
@@ -57,11 +57,11 @@ export class Traffic {
   }
 
   /** Every sender sends one stream after the other. @param rate events a second */
-  async send(rate: number, ended: AbortSignal): Promise<void> {
-    const { random, name, signal } = this.run;
+  async send(rate: number, endsAt: number, signal: AbortSignal): Promise<void> {
+    const { random, name } = this.run;
     let streams = 0;
     const sender = async () => {
-      while (!ended.aborted) {
+      while (Date.now() < endsAt) {
         streams += 1;
         const account = random.pick(this.accounts);
         const { jobs, events } = buildStream(random, {
@@ -74,7 +74,7 @@ export class Traffic {
           mark: `${name}/rejected-${streams}`,
         });
         const size = jobs.reduce((sum, job) => sum + (job.events?.length ?? 1), 0);
-        await spread(jobs, (1000 * SENDERS * size) / rate, (job) => this.#deliver(job, account))(signal);
+        await spread(jobs, (1000 * SENDERS * size) / rate, (job) => this.#deliver(job, account, signal))(signal);
         for (const payloads of events) this.ledger.add(payloads.at(-1));
         this.sent += size;
       }
@@ -82,19 +82,19 @@ export class Traffic {
     await Promise.all(Array.from({ length: SENDERS }, sender));
   }
 
-  async look(ended: AbortSignal): Promise<void> {
-    const { random, signal } = this.run;
+  async look(endsAt: number, signal: AbortSignal): Promise<void> {
+    const { random } = this.run;
     const dashboard = async () => {
-      while (!ended.aborted) {
+      while (Date.now() < endsAt) {
         const { id, key } = random.pick(this.accounts);
         const endTime = Math.ceil(this.now() / MS_PER_HOUR) * MS_PER_HOUR;
         const window = { startTime: new Date(endTime - RECENT_MS), endTime: new Date(endTime) };
         const query = { ...window, ...random.pick(LOOKS) };
         const maxAgeSeconds = random.chance(0.5) ? 60 : undefined;
         const client = this.#client('query', key);
-        const first = await this.#attempt(() => client.metrics(id, query, { signal, maxAgeSeconds }));
+        const first = await this.#attempt(signal, () => client.metrics(id, query, { signal, maxAgeSeconds }));
         const cursor = first?.meta.nextCursor;
-        if (cursor) await this.#attempt(() => client.metrics(id, { ...query, cursor }, { signal }));
+        if (cursor) await this.#attempt(signal, () => client.metrics(id, { ...query, cursor }, { signal }));
         await pause(LOOK_EVERY_MS, signal);
       }
     };
@@ -106,16 +106,20 @@ export class Traffic {
   }
 
   /** Half of the jobs go to the queue; the events of the others are posted until there is a receipt, which must reject exactly the bad ones. */
-  async #deliver({ data, events, rejections }: StreamJob, { id, emitterKey }: Account): Promise<void> {
-    const { random, complain, signal } = this.run;
+  async #deliver(
+    { data, events, rejections }: StreamJob,
+    { id, emitterKey }: Account,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { random, complain } = this.run;
     if (!events || random.chance(0.5)) {
       const attempts = await this.#producer.add(data, signal);
       for (const rejection of rejections.values()) this.rejected.push({ ...rejection, attempts });
       return;
     }
     const post = () => this.#client('collector', emitterKey).sendEvents(id, events, { signal });
-    let receipt = await this.#attempt(post);
-    for (; !receipt; receipt = await this.#attempt(post)) await pause(RETRY_MS, signal);
+    let receipt = await this.#attempt(signal, post);
+    for (; !receipt; receipt = await this.#attempt(signal, post)) await pause(RETRY_MS, signal);
     const found = receipt.rejected.map(({ index, reason }) => `${index} ${reason}`).join(', ');
     const due = [...rejections].map(([position, { reason }]) => `${position} ${reason}`).join(', ');
     if (found !== due) complain(`the collector rejected ${found || 'nothing'} instead of ${due || 'nothing'}`);
@@ -126,11 +130,11 @@ export class Traffic {
   }
 
   /** Complains about an error, unless a process is away or a page is no longer kept. @returns undefined after any error */
-  async #attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
+  async #attempt<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
     try {
       return await call();
     } catch (error) {
-      this.run.signal.throwIfAborted();
+      signal.throwIfAborted();
       const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
       if (!isExpired && !isOutage(error)) this.run.complain(String(error));
       return undefined;

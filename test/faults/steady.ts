@@ -2,7 +2,6 @@
  * Steady traffic for minutes or hours, while servers and services are killed and frozen. Every accepted event must count once, every
  * rejected event must be kept, the rollups must equal the events, and no process may grow.
  */
-import { setMaxListeners } from 'node:events';
 import { NODE_OPTIONS } from '@meterline/local-stack';
 import { whileFrozen } from '../harness/programs.js';
 import { holdsWithin, openJobs, pause } from '../harness/queue.js';
@@ -11,7 +10,7 @@ import { compareRejected, read } from './compare.js';
 import { growthTable, problemsOf, type Row, watch } from './growth.js';
 import { killed, SKEWED_CLOCK } from './injections.js';
 import { Traffic } from './steady-traffic.js';
-import { auditRepaired } from './stream-run.js';
+import { auditRepaired, together } from './stream-run.js';
 import type { Fault, Found, Run } from './suite.js';
 
 const ACCOUNTS = 40;
@@ -64,17 +63,14 @@ async function play(run: Run, { minutes, rate, log }: SteadyOptions): Promise<Fo
     log(JSON.stringify({ ...row, events: traffic.sent }));
   };
   const pids = () => new Map([...victims].map(([name, { running }]) => [name, running.pid]));
-  const ended = new AbortController();
-  const over = AbortSignal.any([ended.signal, signal]);
-  setMaxListeners(0, over, signal);
-  const untilOver = (work: Promise<void>) => work.catch((error) => (over.aborted ? undefined : Promise.reject(error)));
+  const injectEveryMs = Math.min(INJECT_EVERY_MS, minutes * INJECT_IN_SHORT_MS);
+  const endsAt = Date.now() + minutes * MINUTE_MS;
   try {
-    await Promise.all([
-      pause(minutes * MINUTE_MS, signal).then(() => ended.abort()),
-      traffic.send(rate, over),
-      traffic.look(over),
-      untilOver(watch(pids, fixture, onRow, over)),
-      untilOver(inject(run, victims, Math.min(INJECT_EVERY_MS, minutes * INJECT_IN_SHORT_MS), over, log)),
+    await together(signal, [
+      (stopped) => traffic.send(rate, endsAt, stopped),
+      (stopped) => traffic.look(endsAt, stopped),
+      (stopped) => watch(pids, fixture, onRow, endsAt, stopped),
+      (stopped) => inject({ ...run, brief: true, signal: stopped }, victims, injectEveryMs, endsAt, log),
     ]);
     const overAt = Date.now();
     log(`${traffic.sent} events were sent, ${Math.round(traffic.sent / minutes / 60)} a second`);
@@ -89,7 +85,7 @@ async function play(run: Run, { minutes, rate, log }: SteadyOptions): Promise<Fo
     differences.push(...(await compareRejected(warehouse, name, traffic.rejected)));
     differences.push(...(await auditRepaired(warehouse, undefined)));
     log(`\n${growthTable(rows)}`);
-    for (const problem of problemsOf(rows, minutes)) complain(problem);
+    for (const problem of problemsOf(rows, minutes, [...victims.keys()].filter(isLasting))) complain(problem);
     const events = traffic.ledger.events + traffic.rejected.length;
     return { events, stuck, recoveryMs, differences, compare: async () => [] };
   } finally {
@@ -111,48 +107,52 @@ async function startVictims({ product, clickhouse, redis }: Run['fixture'], righ
     METERLINE_TEST_CLOCK_RATE: String(CLOCK_RATE),
     METERLINE_TEST_CLOCK_RIGHT_AT: String(rightAt),
   };
-  const starts: Record<string, () => Promise<ServiceProcess & { readonly url?: string }>> = {
-    ingest: () => product.startIngest(withConstants(clock, { maintenanceEveryMs: 2_000 * CLOCK_RATE })),
-    collector: () => product.startCollector(),
-    query: () => product.startQuery(),
-  };
   const victims = new Map<string, Victim>(Object.entries({ ClickHouse: clickhouse, Redis: redis }));
-  for (const [service, start] of Object.entries(starts)) {
+  const add = async (name: string, start: () => Promise<ServiceProcess & { readonly url?: string }>) => {
     for (const n of [1, 2]) {
-      const process = {
+      const victim = {
         running: await start(),
-        kill: () => process.running.kill(),
+        kill: () => victim.running.kill(),
         start: async () => {
-          process.running = await start();
+          victim.running = await start();
         },
       };
-      victims.set(`${service} ${n}`, process);
+      victims.set(`${name} ${n}`, victim);
     }
-  }
+  };
+  await add('ingest', () => product.startIngest(withConstants(clock, { maintenanceEveryMs: 2_000 * CLOCK_RATE })));
+  await add('collector', product.startCollector);
+  await add('query', product.startQuery);
   return victims;
 }
 
+/** The second process of each service may be killed at any time. */
+function isLasting(name: string): boolean {
+  return !name.endsWith(' 2');
+}
+
 /**
- * Kills each server once, at the beginning, so that both live for the rest of the run. Then kills or freezes one process of a service at a
- * time; the first process of each service is only frozen, because its memory is judged.
+ * Kills each server once, at the beginning. Then kills or freezes one process of a service at a time; those that last are only frozen,
+ * because their memory is judged.
  * @throws AbortError
  */
 async function inject(
   run: Run,
   victims: ReadonlyMap<string, Victim>,
   everyMs: number,
-  over: AbortSignal,
+  endsAt: number,
   log: SteadyOptions['log'],
 ): Promise<void> {
+  const { random, signal } = run;
   const [clickhouse, redis, ...services] = victims;
   const servers = [clickhouse, redis];
-  for (;;) {
-    await pause(everyMs, over);
+  while (Date.now() + everyMs < endsAt) {
+    await pause(everyMs, signal);
     const server = servers.shift();
-    const isFrozen = !server && run.random.chance(0.3);
-    const [name, victim] = server ?? run.random.pick(services.filter(([name]) => isFrozen || name.endsWith(' 2')));
+    const isFrozen = !server && random.chance(0.3);
+    const [name, victim] = server ?? random.pick(services.filter(([service]) => isFrozen || !isLasting(service)));
     log(isFrozen ? `${name} is frozen for ${FROZEN_MS / 1000} s` : `${name} is killed`);
-    if (isFrozen) await whileFrozen(victim.running.pid, () => pause(FROZEN_MS, run.signal));
-    else await killed(() => victim)({ ...run, brief: true });
+    if (isFrozen) await whileFrozen(victim.running.pid, () => pause(FROZEN_MS, signal));
+    else await killed(() => victim)(run);
   }
 }

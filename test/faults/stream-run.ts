@@ -1,4 +1,5 @@
 /** One run of a stream: sends it, injects a fault meanwhile, waits for recovery, compares. */
+import { setMaxListeners } from 'node:events';
 import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
 import { oneServer, type Warehouse } from '@meterline/warehouse';
@@ -69,17 +70,18 @@ export async function playStream(
     const key = await product.key(name);
     await workers.start(wanted);
     const moment = { share: random.integer(5, 60) / 100, ms: random.integer(0, 200) };
+    let overAt = 0;
     const injected = async (stopped: AbortSignal) => {
       await holdsWithin(STARTED_WITHIN_MS, stopped, () => attempts.size >= moment.share * stream.jobs.length);
       await pause(moment.ms, stopped);
       await inject({ ...run, workers, stream, asker: () => ({ url: fixture.query.url, key }), signal: stopped });
-      return Date.now();
+      overAt = Date.now();
     };
     const spreadMs = random.integer(1_000, brief ? 2_000 : 4_000);
     const sending = spread(stream.jobs, spreadMs, async (job, stopped) => {
       attempts.set(job, await producer.add(job.data, stopped));
     });
-    const [, overAt] = await together(signal, [sending, injected]);
+    await together(signal, [sending, injected]);
     await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(product.queue)) === 0);
     const recoveryMs = Date.now() - overAt;
     const stuck = await openJobs(product.queue);
@@ -150,24 +152,17 @@ function sealing(random: SeededRandom, newMonth: number) {
   return { maintenanceEveryMs: 300, sealDelayMs: Date.now() - until };
 }
 
-/** Runs both. When one fails, stops the other, waits for it, and then rejects with the failure. */
-async function together<A, B>(
+/** Runs all tasks at the same time. When one fails, stops the others, waits for them, and then rejects with the failure. */
+export async function together(
   signal: AbortSignal,
-  [a, b]: readonly [(signal: AbortSignal) => Promise<A>, (signal: AbortSignal) => Promise<B>],
-): Promise<[A, B]> {
+  tasks: readonly ((signal: AbortSignal) => Promise<void>)[],
+): Promise<void> {
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  const guarded = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    try {
-      return await work(either);
-    } catch (error) {
-      failed.abort(error);
-      throw error;
-    }
-  };
-  const [first, second] = await Promise.allSettled([guarded(a), guarded(b)]);
-  if (first.status === 'fulfilled' && second.status === 'fulfilled') return [first.value, second.value];
-  throw either.reason;
+  setMaxListeners(0, either);
+  const guarded = tasks.map(async (task) => task(either).catch((error) => failed.abort(error)));
+  await Promise.all(guarded);
+  either.throwIfAborted();
 }
 
 const RESTART_MS = 500;
