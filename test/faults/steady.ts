@@ -132,8 +132,8 @@ function isLasting(name: string): boolean {
 }
 
 /**
- * Kills each server once, at the beginning. Then kills or freezes one process of a service at a time; those that last are only frozen,
- * because their memory is judged.
+ * Kills each server once, at the beginning. Then, again and again in random order, kills the second process of each service and freezes a
+ * process of any: those that last are only frozen, because their memory is judged.
  * @throws AbortError
  */
 async function inject(
@@ -144,15 +144,22 @@ async function inject(
   log: SteadyOptions['log'],
 ): Promise<void> {
   const { random, signal } = run;
-  const [clickhouse, redis, ...services] = victims;
-  const servers = [clickhouse, redis];
-  while (Date.now() + everyMs < endsAt) {
-    await pause(everyMs, signal);
-    const server = servers.shift();
-    const isFrozen = !server && random.chance(0.3);
-    const [name, victim] = server ?? random.pick(services.filter(([service]) => isFrozen || !isLasting(service)));
-    log(isFrozen ? `${name} is frozen for ${FROZEN_MS / 1000} s` : `${name} is killed`);
-    if (isFrozen) await whileFrozen(victim.running.pid, () => pause(FROZEN_MS, signal));
-    else await killed(() => victim)(run);
+  const kill = ([name, victim]: readonly [string, Victim]) => ({
+    what: `${name} is killed`,
+    inject: () => killed(() => victim)(run),
+  });
+  const freeze = ([name, victim]: readonly [string, Victim]) => ({
+    what: `${name} is frozen for ${FROZEN_MS / 1000} s`,
+    inject: () => whileFrozen(victim.running.pid, () => pause(FROZEN_MS, signal)),
+  });
+  const [servers, services] = [[...victims].slice(0, 2), [...victims].slice(2)];
+  const mortal = services.filter(([name]) => !isLasting(name));
+  for (let round = servers.map(kill); ; round = random.shuffled([...mortal.map(kill), freeze(random.pick(services))])) {
+    for (const { what, inject } of round) {
+      if (Date.now() + everyMs > endsAt) return;
+      await pause(everyMs, signal);
+      log(what);
+      await inject();
+    }
   }
 }
