@@ -29,14 +29,11 @@ const withServers = {
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
 };
 
-// Files of both kinds have a short form, which runs with `it`; `long` is their long form.
-const long = process.env.LONG === '1' ? '*.long' : '!(*.it).long';
-
 export default {
   projects: [
     { ...every, displayName: 'unit', testMatch: ['**/!(*.it|*.long).test.ts'] },
-    { ...withServers, displayName: 'it', testMatch: ['**/*.it.test.ts', '**/*.it.long.test.ts'] },
-    { ...withServers, displayName: 'long', testMatch: [`**/${long}.test.ts`] },
+    { ...withServers, displayName: 'it', testMatch: ['**/*.it.test.ts'] },
+    { ...withServers, displayName: 'long', testMatch: ['**/*.long.test.ts'] },
   ],
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],

@@ -12,11 +12,10 @@ import { recomputeDirtyHours, sealNext } from '../../packages/warehouse/src/roll
 import { readWatermarks, type SealedUntil } from '../../packages/warehouse/src/rollups/watermarks.js';
 import { pricedEvent } from './events.js';
 import { pausing, playOrders, SteppedTask } from './interleaving.js';
-import { LONG } from './long.js';
 import { recomputeAll, storeEvents, type TestDatabase } from './stack.js';
 
 /** Orders of two tasks with more changes from one to the other are left out; 20 would play all of them. */
-export const CHANGES_OF_TWO = LONG ? 4 : 2;
+export const CHANGES_OF_TWO = 4;
 const CHANGES_OF_THREE = 3;
 
 /** All orders take minutes. */

@@ -6,7 +6,6 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { pausing, playOrders, SteppedTask } from '../../../../test/harness/interleaving.js';
-import { LONG } from '../../../../test/harness/long.js';
 import { CHANGES_OF_TWO, RollupFixture, TIMEOUT_MS } from '../../../../test/harness/rollup-interleaving.js';
 import { execute, select, storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
@@ -138,11 +137,11 @@ function metricsQuery(day: number): SteppedTask {
 const FIRST_DAY = Date.UTC(2022, 0, 1);
 /** With how many orders. With no hour there is no day to compute. */
 const ROLLUPS = [
-  ['an hour', 'recompute_usage_hourly', LONG ? 54 : 9],
+  ['an hour', 'recompute_usage_hourly', 54],
   ['a day', 'recompute_usage_daily', 70],
 ] as const;
 
-it.each(LONG ? ROLLUPS : ROLLUPS.slice(0, 1))(
+it.each(ROLLUPS)(
   'a response holds what is acknowledged beside a sealer for whom the rollup row of %s is too large',
   async (_what, cannot, orders) => {
     const fixture = new RollupFixture(database);

@@ -6,7 +6,6 @@ import { expect, it, jest } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { pausing, SteppedTask } from '../../../../test/harness/interleaving.js';
-import { itLong, LONG } from '../../../../test/harness/long.js';
 import {
   allowed,
   ask,
@@ -30,9 +29,7 @@ jest.setTimeout(TIMEOUT_MS);
  * How many orders each test plays. A recomputer that reads the days' watermark too early shows with two changes: it reads, the sealer
  * seals the day, it writes.
  */
-const ORDERS = LONG
-  ? { sealerWriter: 48, sealerRecomputer: 35, writers: 18 }
-  : { sealerWriter: 8, sealerRecomputer: 7, writers: 6 };
+const ORDERS = { sealerWriter: 48, sealerRecomputer: 35, writers: 18 };
 const ORDERS_OF_THREE = { sealerWriterRecomputer: 43, writerRecomputerQuery: 48, recomputersWriter: 58 };
 
 const fixture = new RollupFixture(testDatabase());
@@ -63,21 +60,18 @@ it('a sealer of a day and a recomputer of one of its hours agree in every order 
   expect(stopsOf(pausePoints, 1)).toEqual(distinct([SEALER.slice(3)]));
 });
 
-itLong(
-  'a sealer, a writer and a recomputer of an hour that is just being sealed agree in orders of their statements',
-  async () => {
-    const firstDay = Date.UTC(2005, 0, 1);
-    await fixture.storeOnEachDay(firstDay);
-    const { played, pausePoints } = await fixture.play(firstDay, 3, async (day) => ({
-      ...{ tasks: [fixture.writer(lateEvent(day)), fixture.recomputer(), fixture.sealer(day + MS_PER_DAY)] },
-      ...{ usage: 1, effects: [1, 0, 0] },
-    }));
-    expect(played).toBe(ORDERS_OF_THREE.sealerWriterRecomputer);
-    expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(WRITER)));
-    expect(stopsOf(pausePoints, 1)).toEqual(distinct(Object.values(RECOMPUTER)));
-    expect(stopsOf(pausePoints, 2)).toEqual(distinct([SEALER]));
-  },
-);
+it('a sealer, a writer and a recomputer of an hour that is just being sealed agree in orders of their statements', async () => {
+  const firstDay = Date.UTC(2005, 0, 1);
+  await fixture.storeOnEachDay(firstDay);
+  const { played, pausePoints } = await fixture.play(firstDay, 3, async (day) => ({
+    ...{ tasks: [fixture.writer(lateEvent(day)), fixture.recomputer(), fixture.sealer(day + MS_PER_DAY)] },
+    ...{ usage: 1, effects: [1, 0, 0] },
+  }));
+  expect(played).toBe(ORDERS_OF_THREE.sealerWriterRecomputer);
+  expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(WRITER)));
+  expect(stopsOf(pausePoints, 1)).toEqual(distinct(Object.values(RECOMPUTER)));
+  expect(stopsOf(pausePoints, 2)).toEqual(distinct([SEALER]));
+});
 
 it('two writers of one sealed hour, one of them with a void, agree in every order of their statements', async () => {
   const firstDay = Date.UTC(2010, 0, 1);
@@ -94,7 +88,7 @@ it('two writers of one sealed hour, one of them with a void, agree in every orde
   expect(distinct(pausePoints.flat())).toEqual(distinct([WRITER['the hour is']]));
 });
 
-itLong('a writer and a recomputer of one sealed hour, and a query, agree in orders of their statements', async () => {
+it('a writer and a recomputer of one sealed hour, and a query, agree in orders of their statements', async () => {
   const firstDay = Date.UTC(2015, 0, 1);
   await fixture.storeOnEachDay(firstDay);
   await fixture.sealAll(firstDay);
@@ -121,7 +115,7 @@ itLong('a writer and a recomputer of one sealed hour, and a query, agree in orde
   expect(stopsOf(pausePoints, 2)).toEqual(distinct([['read_dirty_hours', 'read_metrics']]));
 });
 
-itLong('two recomputers of one sealed hour and a writer agree in orders of their statements', async () => {
+it('two recomputers of one sealed hour and a writer agree in orders of their statements', async () => {
   const firstDay = Date.UTC(2020, 0, 1);
   await fixture.storeOnEachDay(firstDay);
   await fixture.sealAll(firstDay);
