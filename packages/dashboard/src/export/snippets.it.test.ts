@@ -15,7 +15,7 @@ import {
 
 const query: MetricsQuery = {
   ...{ startTime: '2026-11-01T00:00:00Z', endTime: '2026-11-22T06:28:07Z', resolution: 'daily' },
-  ...{ groupBy: ['workspace', 'resource_name'], resourceName: ["it's $HOME", 'b'], withoutResourceUuid: true },
+  ...{ groupBy: ['workspace', 'resource_name'], resourceName: ["it's $HOME", '$HOME b'], withoutResourceUuid: true },
   ...{ excludeResourceName: ['!!', "it's $HOME=1"], excludeResourceType: 'job', excludeWithoutResourceUuid: true },
 };
 const previousQuery = { ...query, startTime: '2026-10-04T00:00:00Z', endTime: '2026-10-25T06:28:07Z' };
@@ -49,7 +49,14 @@ it.each([
   const expected = queries.flatMap(({ startTime, endTime }) => [
     ...['metrics', '--api-url', 'https://billing.example.com', ...account],
     ...['--from', startTime, '--to', endTime, '--resolution', 'daily'],
-    ...['--filter', "resourceName=it's $HOME", '--filter', 'resourceName=b', '--filter', 'withoutResourceUuid=true'],
+    ...[
+      '--filter',
+      "resourceName=it's $HOME",
+      '--filter',
+      'resourceName=$HOME b',
+      '--filter',
+      'withoutResourceUuid=true',
+    ],
     ...['--filter', 'resourceName!=!!', '--filter', "resourceName!=it's $HOME=1", '--filter', 'resourceType!=job'],
     ...['--filter', 'withoutResourceUuid!=true', '--group-by', 'workspace,resource_name', '--all'],
   ]);
@@ -66,9 +73,9 @@ it('the TypeScript program asks for the view and its comparison', () => {
 it.each(['https://c.example.com', undefined])(
   'the first event is sent as it is, to the collector %s',
   async (collector) => {
-    const event = firstEvent("o'hara & co", new Date('2026-11-21T16:49:12.345Z'));
+    const event = firstEvent("o'hara & $HOME", new Date('2026-11-21T16:49:12.345Z'));
     const sent = await words(sendCommand(event, collector));
-    expect(sent[1]).toBe(`${collector ?? 'https://collector.example.com'}/v0/accounts/o%27hara%20%26%20co/events`);
+    expect(sent[1]).toBe(`${collector ?? 'https://collector.example.com'}/v0/accounts/o%27hara%20%26%20%24HOME/events`);
     expect(sent).toContain('Authorization: Bearer mlk_2');
     expect(JSON.parse(sent.at(-1) ?? '')).toEqual(event);
     expect(producerCode(event, collector)).toContain(
