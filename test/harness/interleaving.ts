@@ -3,30 +3,30 @@
  * statements. Most race conditions need few switches: each actor stops at the wrong moment once or twice. (Musuvathi and Qadeer,
  * "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
  */
-import type { Warehouse } from '../../packages/warehouse/src/clickhouse/connection.js';
+import type { Statement, Warehouse } from '../../packages/warehouse/src/clickhouse/connection.js';
 
 type StatementKind = 'read' | 'run';
 export type Pause = (name: string, kind: StatementKind) => Promise<void>;
 
-/** A connection that pauses before each statement of these kinds. */
-export function pausing(
+/** A connection that calls `around` in place of each statement; `run` sends it. */
+export function intercepted(
   warehouse: Warehouse,
-  pause: Pause,
-  kinds: readonly StatementKind[] = ['read', 'run'],
+  around: <T>(statement: Statement, kind: StatementKind, run: (changed?: Statement) => Promise<T>) => Promise<T>,
 ): Warehouse {
   return {
-    read: async (statement, row) => {
-      if (kinds.includes('read')) await pause(statement.name, 'read');
-      return warehouse.read(statement, row);
-    },
-    run: async (statement, body) => {
-      if (kinds.includes('run')) await pause(statement.name, 'run');
-      return warehouse.run(statement, body);
-    },
-    within: (scope) => pausing(warehouse.within(scope), pause, kinds),
-    ping: () => warehouse.ping(),
-    close: () => warehouse.close(),
+    ...warehouse,
+    read: (statement, row) => around(statement, 'read', (changed = statement) => warehouse.read(changed, row)),
+    run: (statement, body) => around(statement, 'run', (changed = statement) => warehouse.run(changed, body)),
+    within: (scope) => intercepted(warehouse.within(scope), around),
   };
+}
+
+/** A connection that pauses before each statement of these kinds. */
+export function pausing(warehouse: Warehouse, pause: Pause, kinds: readonly StatementKind[] = ['read', 'run']) {
+  return intercepted(warehouse, async ({ name }, kind, run) => {
+    if (kinds.includes(kind)) await pause(name, kind);
+    return run();
+  });
 }
 
 /** A task that runs one statement for each call of `step`. */

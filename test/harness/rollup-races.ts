@@ -16,7 +16,7 @@ import { rollupStateReader } from '../../packages/warehouse/src/rollups/readable
 import { readWatermarks, type SealedUntil } from '../../packages/warehouse/src/rollups/watermarks.js';
 import { openEventStore } from './event-store.js';
 import { pricedEvent } from './events.js';
-import { Actor, type Pause, pausing, type Race } from './interleaving.js';
+import { Actor, intercepted, type Pause, pausing, type Race } from './interleaving.js';
 import { recomputeAll, storeEvents } from './stack.js';
 
 /** The day and the account that a race is about. It has one event, `first`, and nothing of it is sealed. */
@@ -85,10 +85,14 @@ function query(day: RaceDay, race: () => RollupRace, ask: (warehouse: Warehouse)
 }
 
 /** A query beside a sealer that has no memory for this statement: it marks the rollup row as too large. */
-function besideTooLarge(day: RaceDay, statement: string): RollupRace {
+function besideTooLarge(day: RaceDay, name: string): RollupRace {
   const limits = { stepRows: 1_000, statementRows: 1_000, largeRows: 1 };
+  const settings = { max_memory_usage: '1', max_untracked_memory: '1' };
+  const starving = intercepted(day.warehouse, (statement, _kind, run) =>
+    run(statement.name === name ? { ...statement, settings } : statement),
+  );
   const starved = new Actor(async (pause) => {
-    const shard = pausing(starving(day.warehouse, statement), pause, ['run']);
+    const shard = pausing(starving, pause, ['run']);
     const tooLarge: number[] = [];
     for (let step = await sealNext([shard], day.end, limits); step; step = await sealNext([shard], day.end, limits)) {
       tooLarge.push(step.tooLarge.length);
@@ -103,15 +107,6 @@ function besideTooLarge(day: RaceDay, statement: string): RollupRace {
   };
   const race: RollupRace = { actors: [starved, query(day, () => race, ask)], usage: 1, effects: [0, 0], dirty: 1 };
   return race;
-}
-
-function starving(warehouse: Warehouse, statement: string): Warehouse {
-  const settings = { max_memory_usage: '1', max_untracked_memory: '1' };
-  return {
-    ...warehouse,
-    run: (each, body) => warehouse.run(each.name === statement ? { ...each, settings } : each, body),
-    within: (scope) => starving(warehouse.within(scope), statement),
-  };
 }
 
 export const RACES = {
@@ -169,12 +164,12 @@ export async function rollupRace(warehouse: Warehouse, name: keyof typeof RACES,
   await insertUsageEvents(warehouse, [first]);
   const race: RollupRace = await RACES[name](day);
   let sealed = await sealedUntil(warehouse);
-  const known = new Map<string, SealedUntil>();
+  const known: SealedUntil[] = [];
   return {
     actors: race.actors,
     afterStep: async ({ order, actor, kind, isNew }) => {
       if (kind === 'run') sealed = await sealedUntil(warehouse);
-      known.set(JSON.stringify(sealed), sealed);
+      known.push(sealed);
       // A read changes no response; it can only end its actor.
       if (!isNew || (kind === 'read' && !actor.hasEnded)) return;
       const allowed = allowedUsage(race);
@@ -185,9 +180,9 @@ export async function rollupRace(warehouse: Warehouse, name: keyof typeof RACES,
     },
     atEnd: async (order) => {
       const usage = race.effects.reduce((sum, effect) => sum + effect, race.usage);
-      if ((await dirtyHoursAfterComparison(day, order, usage, [...known.values()])) === 0) return;
+      if ((await dirtyHoursAfterComparison(day, order, usage, known)) === 0) return;
       await recomputeAll(warehouse);
-      const dirty = await dirtyHoursAfterComparison(day, order, usage, [...known.values()]);
+      const dirty = await dirtyHoursAfterComparison(day, order, usage, known);
       expect({ order, dirty }).toEqual({ order, dirty: race.dirty ?? 0 });
     },
   };
@@ -206,24 +201,21 @@ async function dirtyHoursAfterComparison(
   usage: number,
   known: readonly SealedUntil[],
 ): Promise<number> {
-  const { warehouse } = day;
   const about = aboutDay(day);
-  const dirtyHours = await readDirtyHours(warehouse, about.accounts, about.window);
+  const dirtyHours = await readDirtyHours(day.warehouse, about.accounts, about.window);
   const comparisons = QUERIES.map(async (each) => {
-    const metrics = { ...about, ...each };
-    const truth = await readMetrics(warehouse, metrics);
+    const query = { ...about, ...each };
+    const truth = await readMetrics(day.warehouse, query);
     expect({ order, usage: truth.totals.usage }).toEqual({ order, usage: String(usage) });
     // Rollup rows do not tell which blocks their events came from.
     const expected = { ...truth, mark: { ...truth.mark, newest_block: expect.any(String) } };
+    const trusting = known.map((sealed) => ({ ...query, rollups: { ...sealed, dirtyHours } }));
     // Watermarks that lead to the same statement have the same response.
-    const requested = new Set([JSON.stringify(metricsStatement(metrics))]);
-    for (const sealed of known) {
-      const trusting = { ...metrics, rollups: { ...sealed, dirtyHours } };
-      const statement = JSON.stringify(metricsStatement(trusting));
-      if (requested.has(statement)) continue;
-      requested.add(statement);
-      const response = await readMetrics(warehouse, trusting);
-      expect({ order, sealed, response }).toEqual({ order, sealed, response: expected });
+    const distinct = new Map(trusting.map((asked) => [JSON.stringify(metricsStatement(asked)), asked]));
+    for (const asked of distinct.values()) {
+      const response = await readMetrics(day.warehouse, asked);
+      const { rollups } = asked;
+      expect({ order, rollups, response }).toEqual({ order, rollups, response: expected });
     }
   });
   await Promise.all(comparisons);
