@@ -201,6 +201,14 @@ export async function tableTotal(page: Page): Promise<string[]> {
   return cells.evaluateAll((found) => found.map((cell) => cell.textContent?.trim() ?? ''));
 }
 
+/** Waits for the column of the table of groups. */
+export const columnAppears = (page: Page, name: string) =>
+  page.getByRole('columnheader', { name, exact: true }).waitFor();
+
+/** Waits for the total of the table of groups. */
+export const totalBecomes = (page: Page, amount: string) =>
+  page.getByRole('row', { name: `Total of all groups ${amount}` }).waitFor();
+
 /** Chooses in one of the lists of the options. */
 export async function chooseOption(page: Page, list: string, option: string): Promise<void> {
   await page.getByRole('button', { name: /^Options/ }).click();

@@ -2,12 +2,11 @@
 import { expect, it } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
 import { NOW } from '../harness/api.js';
-import { BOXES, FORMULA } from './acme.js';
 import {
   barAt,
   choose,
   chooseOption,
-  exported,
+  columnAppears,
   figure,
   NOV_14,
   setFilter,
@@ -19,35 +18,21 @@ import {
 } from './browser.js';
 
 const explorer = useExplorer();
-const header = (page: Page, name: string) => page.getByRole('columnheader', { name, exact: true }).waitFor();
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
 
 it('the breakdown is by any dimension or pair, and goes back with the browser', async () => {
   const page = await explorer().open();
   await choose(page, 'Group by', 'Workspace');
   await choose(page, 'and by', 'Billing dimension');
-  await header(page, 'Billing dimension');
+  await columnAppears(page, 'Billing dimension');
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
   expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
   await page.goBack();
   await page.goBack();
-  await header(page, 'Resource type');
+  await columnAppears(page, 'Resource type');
   expect(viewOf(page)).toEqual({ account: 'acme' });
   await page.goForward();
-  await header(page, 'Workspace');
-});
-
-it('the breakdown of a row goes one step finer, and back by its trail', async () => {
-  const page = await explorer().open();
-  await page.getByRole('link', { name: 'Agent', exact: true }).click();
-  await page.getByRole('link', { name: 'support' }).click();
-  await header(page, 'Billing dimension');
-  expect(viewOf(page)).toMatchObject({ group: 'billing_dimension', type: 'agent', name: 'support' });
-  const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('listitem');
-  expect(await crumbs.allTextContents()).toEqual(['All usage', 'Agent', 'support']);
-  await page.getByRole('link', { name: 'All usage' }).click();
-  await header(page, 'Resource type');
-  expect(viewOf(page)).toEqual({ account: 'acme' });
+  await columnAppears(page, 'Workspace');
 });
 
 // 14 November is the 29th of thirty days, and the agent the lowest part of its bar.
@@ -93,7 +78,7 @@ it('the breakdown has its lines again when another one is shown than the one tha
   await legend.getByRole('button').first().click();
   await line.waitFor({ state: 'detached' });
   await choose(page, 'Group by', 'Billing dimension');
-  await header(page, 'Billing dimension');
+  await columnAppears(page, 'Billing dimension');
   await line.waitFor();
 });
 
@@ -114,7 +99,7 @@ it('a choice while another breakdown is on its way changes that one', async () =
   // The month and its forecast are of what is on the screen: the one before.
   expect(requested.filter((url) => url.includes('resourceType=agent') && !url.includes('groupBy'))).toEqual([]);
   release();
-  await header(page, 'Workspace');
+  await columnAppears(page, 'Workspace');
   expect(viewOf(page)).toMatchObject({ group: 'workspace', show: 'table', type: 'agent' });
 });
 
@@ -136,7 +121,7 @@ it('the breakdown can be read by keyboard, and is announced', async () => {
   for (const key of ['End', 'ArrowLeft', 'ArrowDown']) await page.keyboard.press(key);
   expect(await chart.getAttribute('aria-valuetext')).toBe('Fri, 14 Nov 2025: Agent $40.00 of $66.50');
   await page.keyboard.press('Enter');
-  await header(page, 'Resource');
+  await columnAppears(page, 'Resource');
   expect(viewOf(page)).toMatchObject({ type: 'agent', ...NOV_14 });
 });
 
@@ -244,22 +229,4 @@ it('the period is a preset, a month or a custom range, and explains which resolu
   await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
   expect(viewOf(page)).toMatchObject(NOV_14);
   await page.getByRole('row', { name: 'Total of all groups $66.500002000001' }).waitFor();
-});
-
-it('the CSV has all groups of all pages, exact, and runs no formula; that of the series has a line for each bar', async () => {
-  const page = await explorer().open('group=resource_name');
-  await tableRows(page);
-  const { name, lines } = await exported(page, 'The table');
-  expect(name).toBe('meterline-acme-2025-10-17-to-2025-11-15-resource_name.csv');
-  expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,startTime,endTime,costUsd,sharePercent');
-  expect(lines).toHaveLength(1 + BOXES + 4);
-  const times = '2025-10-17T00:00:00Z,2025-11-15T12:00:00Z';
-  expect(lines).toContain(`main,job,nightly,${times},20.000000000001,26.661334`);
-  expect(lines).toContain(`main,volume,"'${FORMULA.replaceAll('"', '""')}",${times},5,6.665333`);
-  expect(lines.at(-1)).toMatch(/^main,sandbox,box-001,.*,0\.001,/);
-  await page.getByLabel('Search in the table').fill('nightly');
-  await page.getByText('1–1 of 1 group').waitFor();
-  const series = await exported(page, 'The series');
-  expect(series.lines).toHaveLength(1 + 30);
-  expect(series.lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
 });

@@ -4,7 +4,7 @@ import TestSequencer from '@jest/test-sequencer';
 const LONGEST = [
   'retention/interleavings',
   'rollups/interleavings',
-  'faults/faults.it',
+  'faults/faults',
   'guides/guides',
   'cli/operators',
   'oracle/oracle',

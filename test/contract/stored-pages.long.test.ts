@@ -19,13 +19,12 @@ import {
   type TestApi,
 } from '../harness/api.js';
 import { event } from '../harness/events.js';
-import { LONG } from '../harness/long.js';
 import { createTestDatabase, execute, testRedisUrl, uniquePrefix } from '../harness/stack.js';
 
-/** `npm run test:full` takes more than a block of ClickHouse has rows (8,192). */
-const GROUPS = LONG ? 12_000 : 1_000;
+/** More rows than a block of ClickHouse (8,192). */
+const GROUPS = 12_000;
 /** How often all pages are read with events at random. */
-const RUNS = LONG ? 40 : 3;
+const RUNS = 40;
 const BY_UUID = { ...DAY, groupBy: 'resource_uuid', limit: '100' };
 /** Whole dollars, so that sums of JSON's doubles are exact; the ranking is that of the numbers. */
 const BOXES = Array.from({ length: GROUPS }, (_, index) =>

@@ -9,7 +9,6 @@ import { type Servers, startServers } from '@meterline/local-stack';
 import type { Warehouse } from '@meterline/warehouse';
 import { type MeterlineOptions, runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
-import { itLong } from '../harness/long.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { whileFrozen } from '../harness/programs.js';
 import { drained, enqueueData, until } from '../harness/queue.js';
@@ -143,7 +142,7 @@ afterAll(() => two.close());
 const event = (account: string, n: number, changes: object = {}) =>
   usageEvent(n, { accountId: account, resourceName: `r${n}`, ...changes });
 
-itLong('two shards keep the figures of a month whose events are dropped from both', async () => {
+it('two shards keep the figures of a month whose events are dropped from both', async () => {
   const accounts = two.newAccounts();
   const at = { timestamp: '2025-11-05T10:10:00Z' };
   await two.product.send(...accounts.flatMap((account) => [event(account, 1, at), event(account, 2, at)]));
@@ -266,7 +265,7 @@ it('two shards ask the shard of an account alone', async () => {
   expect(other).toBe(0);
 });
 
-itLong('two shards lose nobody but the accounts of a shard that hangs', async () => {
+it('two shards lose nobody but the accounts of a shard that hangs', async () => {
   const [first] = two.newAccounts();
   await two.product.send(event(first, 1), event(first, 2));
   const [api, key] = [await two.startQuery(), await two.product.key(first)];

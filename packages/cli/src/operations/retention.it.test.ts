@@ -1,126 +1,44 @@
-/** Closing months and dropping their events, on a real ClickHouse, also where the process dies on the way. */
+/** Closing months and dropping their events, on a real ClickHouse. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { MS_PER_HOUR } from '@meterline/catalog';
 import {
   insertUsageEvents,
   oneServer,
   type PricedEvent,
-  readEventMonths,
-  readMetrics,
   readRetentionBounds,
-  readWatermarks,
-  type Statement,
   sealNext,
   setRetentionBound,
   type Warehouse,
 } from '@meterline/warehouse';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { LONG } from '../../../../test/harness/long.js';
 import { execute, recomputeAll, select, storeEvents } from '../../../../test/harness/stack.js';
-import { testDatabase } from '../../../../test/harness/test-database.js';
+import {
+  ALL_MONTHS,
+  DECEMBER,
+  NOVEMBER,
+  OCTOBER,
+  SEALED_UNTIL,
+  sealedMonths,
+  WINDOW,
+} from '../../../../test/retention/sealed-months.js';
 import { auditRollups } from './audit.js';
-import { closeMonths, compareClosedMonths, type DropOptions, dropClosedMonths, reopenMonths } from './retention.js';
+import { closeMonths, compareClosedMonths, reopenMonths } from './retention.js';
 
-const [OCTOBER, NOVEMBER, DECEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10), Date.UTC(2025, 11)];
-const ALL_MONTHS = [OCTOBER, NOVEMBER, DECEMBER];
-const SEALED_UNTIL = Date.UTC(2026, 0);
-const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
-const ACCOUNTS = ['acme', 'globex'];
-
-/** Whether the statement at which a call dies has run. Each takes a drop for each statement; `npm test` dies at every eighth alone. */
-const LAST_RUNS = LONG ? [false, true] : [true];
-const DEATHS = LONG ? { apart: 1, atLeast: 20 } : { apart: 8, atLeast: 2 };
-
-const database = testDatabase('each test');
+const fixture = sealedMonths();
+const { options, drop, dropOrDie, bounds, months, responses } = fixture;
 let warehouse: Warehouse;
-beforeEach(async () => {
-  warehouse = database.warehouse;
-  const [first, ...others] = ACCOUNTS.flatMap((accountId) =>
-    ALL_MONTHS.flatMap((month) =>
-      [0, 1, 5, 23, 24, 31 * 24 - 25].map((hour) =>
-        pricedEvent({ accountId, timestamp: month + hour * MS_PER_HOUR + 1, workspace: `w${hour % 3}` }),
-      ),
-    ),
-  );
-  if (!first) throw new Error('there are no events');
-  await insertUsageEvents(warehouse, [first, ...others, { ...first, revision: 1, usage: 7n }]);
-  await insertUsageEvents(warehouse, [pricedEvent({ accountId: 'acme', timestamp: OCTOBER, voided: true })]);
-  while (await sealNext([warehouse], SEALED_UNTIL));
+beforeEach(() => {
+  warehouse = fixture.warehouse;
 });
 
-function options(changes: Partial<DropOptions> = {}): DropOptions {
-  const { signal } = new AbortController();
-  const [onProgress, onDropped] = [() => undefined, () => undefined];
-  return {
-    shards: oneServer(warehouse),
-    before: SEALED_UNTIL,
-    signal,
-    onProgress,
-    onDropped,
-    recheckMs: 1,
-    ...changes,
-  };
-}
-
 const close = (before: number) => closeMonths(oneServer(warehouse), before);
-const drop = (changes?: Partial<DropOptions>) => dropClosedMonths(options(changes));
-/** Before which months are closed, about to be dropped, and dropped. */
-const bounds = async () => {
-  const { closedBefore, droppingBefore, droppedBefore } = await readRetentionBounds(warehouse);
-  return [closedBefore, droppingBefore, droppedBefore];
-};
 
-/** What every account gets for whole hours and days, from rollup rows. */
-async function responses() {
-  const { hourly, daily } = await readWatermarks(warehouse);
-  const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] };
-  const queries = ACCOUNTS.flatMap((accountId) => [
-    { accounts: [accountId], resolution: 'hourly' as const, groupBy: ['workspace'] as const },
-    { accounts: [accountId], resolution: 'monthly' as const, groupBy: ['resource_name', 'resource_uuid'] as const },
-  ]);
-  const found = queries.map((metricsQuery) =>
-    readMetrics(warehouse, { ...metricsQuery, window: WINDOW, filters: {}, limit: 100, rollups }),
-  );
-  return Promise.all(found);
-}
-
-async function months(): Promise<number[]> {
-  return (await readEventMonths(warehouse)).map(({ startTime }) => startTime);
-}
-
-/**
- * As a worker that has checked the events against a bound of long ago, and decides after its insert. @returns those that it
- * accepts
- */
+/** Stores events as a worker does that read the retention bounds after its insert. @returns the accepted events */
 async function storeLate(events: readonly PricedEvent[]): Promise<readonly PricedEvent[]> {
   await insertUsageEvents(warehouse, events);
   const { droppingBefore } = await readRetentionBounds(warehouse);
   const accepted = events.filter(({ timestamp }) => timestamp >= droppingBefore);
   await storeEvents(warehouse, accepted);
   return accepted;
-}
-
-/** The connection of a process that dies before its statement number `at`, or with it: it may have run or not. */
-function dyingAt(at: number, runs: boolean): Warehouse {
-  let statements = 0;
-  const died = new Error('died');
-  const before = async (statement: Statement, run: () => Promise<unknown>) => {
-    statements += 1;
-    if (statements < at) return;
-    if (runs && statements === at && !statement.name.startsWith('read_')) await run();
-    throw died;
-  };
-  return {
-    ...{ ping: () => warehouse.ping(), close: () => warehouse.close(), within: () => dyingAt(at, runs) },
-    read: async (statement, row) => {
-      await before(statement, async () => undefined);
-      return warehouse.read(statement, row);
-    },
-    run: async (statement, body) => {
-      await before(statement, () => warehouse.run(statement, body));
-      return warehouse.run(statement, body);
-    },
-  };
 }
 
 describe('closing months', () => {
@@ -192,28 +110,16 @@ describe('dropping the events of closed months', () => {
     expect(first?.groups.map(({ values }) => values.workspace)).toContain('late');
   });
 
-  it.each(LAST_RUNS)(
-    'dropping is finished by the next call, wherever it dies (its last statement runs: %s)',
-    async (runs) => {
-      const before = await responses();
-      await close(DECEMBER);
-      let died = 0;
-      for (let at = 1; ; at += DEATHS.apart) {
-        const isDone = await drop({ shards: oneServer(dyingAt(at, runs)) }).then(
-          () => true,
-          (error: Error) => {
-            if (error.message !== 'died') throw error;
-            return false;
-          },
-        );
-        expect(await responses()).toEqual(before);
-        if (isDone) break;
-        died += 1;
-      }
-      expect(died).toBeGreaterThan(DEATHS.atLeast);
-      expect(await months()).toEqual([DECEMBER]);
-    },
-  );
+  // test/retention/deaths.long.test.ts: at every statement.
+  it('dropping is finished by the next call when it died between the final hours and their days', async () => {
+    const before = await responses();
+    await close(DECEMBER);
+    expect(await dropOrDie(({ name }) => name === 'make_hours_final', 'after')).toBe(false);
+    expect(await responses()).toEqual(before);
+    await drop();
+    expect(await responses()).toEqual(before);
+    expect(await months()).toEqual([DECEMBER]);
+  });
 
   it('dropping leaves months that were closed after it was confirmed', async () => {
     await close(DECEMBER);

@@ -1,9 +1,8 @@
 /**
  * Sends the product what no honest client would. `npm run test:fuzz` sends more: FUZZ_REQUESTS, FUZZ_EVENTS; FUZZ_SEED repeats a run.
- * What users of the servers may do is in test/e2e/redis-users.it.test.ts and clickhouse-users.it.long.test.ts.
+ * The rights of each server user are tested in test/e2e/redis-users and clickhouse-users.
  */
 import { afterAll, beforeAll, describe, it, jest } from '@jest/globals';
-import { LONG } from '../harness/long.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { fuzzEvents } from './events.js';
 import { fuzzJobs } from './jobs.js';
@@ -12,8 +11,8 @@ import { SEED } from './run.js';
 
 jest.setTimeout(2 * 3_600_000);
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (LONG ? 6_000 : 150));
-const EVENTS = Number(process.env.FUZZ_EVENTS ?? (LONG ? 6_000 : 400));
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 6_000);
+const EVENTS = Number(process.env.FUZZ_EVENTS ?? 6_000);
 
 describe(`the product under fuzz, seed ${SEED}`, () => {
   let product: Product;

@@ -14,7 +14,6 @@ import {
 import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { failureOf } from '../harness/failure.js';
-import { itLong } from '../harness/long.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { until } from '../harness/queue.js';
 import { launchService, NO_LIMITS, startIngest, startQuery, withConstants } from '../harness/services.js';
@@ -77,57 +76,54 @@ describe('with the schema that migrate has made', () => {
     expect(await run(['migrate'], 'migrate')).toMatchObject({ code: 0 });
   });
 
-  itLong(
-    'ingest stores, rejects and seals; query answers and pages; operator corrects, drops a month and erases',
-    async () => {
-      const worker = await startIngest(withConstants(envOf('ingest'), { maintenanceEveryMs: 200 }));
-      const api = await startQuery({ ...envOf('query'), ...NO_LIMITS });
-      const add = async (...events: object[]) => {
-        await product.send(...events);
-      };
+  it('ingest stores, rejects and seals; query answers and pages; operator corrects, drops a month and erases', async () => {
+    const worker = await startIngest(withConstants(envOf('ingest'), { maintenanceEveryMs: 200 }));
+    const api = await startQuery({ ...envOf('query'), ...NO_LIMITS });
+    const add = async (...events: object[]) => {
+      await product.send(...events);
+    };
 
-      await add(event(1, 'a'), event(2, 'b'), event(3, 'c'), { ...event(4, 'd'), usage: -1 });
-      await worker.entry(({ event: name, grain }) => name === 'sealed' && grain === 'daily');
-      await add(event(5, 'late'));
-      expect(await run(['audit'])).toMatchObject({ code: 0 });
+    await add(event(1, 'a'), event(2, 'b'), event(3, 'c'), { ...event(4, 'd'), usage: -1 });
+    await worker.entry(({ event: name, grain }) => name === 'sealed' && grain === 'daily');
+    await add(event(5, 'late'));
+    expect(await run(['audit'])).toMatchObject({ code: 0 });
 
-      const client = new MeterlineClient({ baseUrl: api.url, credential: await product.key(account) });
-      const day = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-02T00:00:00Z' };
-      const names: string[] = [];
-      const groups = client.metricsEntries(account, { ...day, groupBy: ['resource_name'], limit: 1 });
-      for await (const { resourceName } of groups) names.push(resourceName);
-      expect(names).toEqual(['a', 'b', 'c', 'late']);
-      const { data: listed } = await client.events(account, day);
-      expect([listed.length, listed[0]?.price]).toEqual([4, expect.anything()]);
+    const client = new MeterlineClient({ baseUrl: api.url, credential: await product.key(account) });
+    const day = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-02T00:00:00Z' };
+    const names: string[] = [];
+    const groups = client.metricsEntries(account, { ...day, groupBy: ['resource_name'], limit: 1 });
+    for await (const { resourceName } of groups) names.push(resourceName);
+    expect(names).toEqual(['a', 'b', 'c', 'late']);
+    const { data: listed } = await client.events(account, day);
+    expect([listed.length, listed[0]?.price]).toEqual([4, expect.anything()]);
 
-      const book = servers.directory.file('twice.json');
-      const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
-      await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
-      const window = ['--from', day.startTime, '--to', day.endTime];
-      const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
-      expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
-      expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
-      await until('the maintainer has recomputed what was re-priced', 20_000, async () => {
-        const marks = 'SELECT toString(sum(sign)) AS left FROM dirty_hours';
-        return (await select<{ left: string }>(product.warehouse, marks))[0]?.left === '0';
-      });
-      await execute(product.warehouse, 'TRUNCATE TABLE usage_hourly');
-      expect(await run(['audit', '--repair'])).toMatchObject({
-        stdout: expect.stringContaining('of which 0 are left'),
-      });
-      await add(event(6, 'old', '2025-12-05T00:00:00Z'));
-      expect(await run(['retention', 'close', '--before', '2026-01', '--yes'])).toMatchObject({ code: 0 });
-      expect(await run(['retention', 'drop', '--yes'])).toMatchObject({
-        stdout: 'Dropped the events of 2025-12.\n',
-      });
-      expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
-        code: 0,
-        stdout: 'Erased 8 stored events, 0 rejected events, 1 API key, 0 alerts.\n',
-      });
-      for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
-      expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
-    },
-  );
+    const book = servers.directory.file('twice.json');
+    const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
+    await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
+    const window = ['--from', day.startTime, '--to', day.endTime];
+    const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
+    expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
+    expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
+    await until('the maintainer has recomputed what was re-priced', 20_000, async () => {
+      const marks = 'SELECT toString(sum(sign)) AS left FROM dirty_hours';
+      return (await select<{ left: string }>(product.warehouse, marks))[0]?.left === '0';
+    });
+    await execute(product.warehouse, 'TRUNCATE TABLE usage_hourly');
+    expect(await run(['audit', '--repair'])).toMatchObject({
+      stdout: expect.stringContaining('of which 0 are left'),
+    });
+    await add(event(6, 'old', '2025-12-05T00:00:00Z'));
+    expect(await run(['retention', 'close', '--before', '2026-01', '--yes'])).toMatchObject({ code: 0 });
+    expect(await run(['retention', 'drop', '--yes'])).toMatchObject({
+      stdout: 'Dropped the events of 2025-12.\n',
+    });
+    expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
+      code: 0,
+      stdout: 'Erased 8 stored events, 0 rejected events, 1 API key, 0 alerts.\n',
+    });
+    for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
+    expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+  });
 
   it('query reads the events behind a figure, and their prices', async () => {
     const query = connect('query');

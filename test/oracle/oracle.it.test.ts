@@ -10,7 +10,6 @@ import { DIRTY_LIMITS, recomputeDirtyHours, sealNext, type Warehouse } from '@me
 import fc from 'fast-check';
 import { holds } from '../fuzz/run.js';
 import { pausing } from '../harness/interleaving.js';
-import { LONG } from '../harness/long.js';
 import { recomputeAll, uniquePrefix } from '../harness/stack.js';
 import { type Deployment, deploy } from './deployment.js';
 import { trickyBook } from './event-rules.js';
@@ -18,7 +17,7 @@ import { ANCHORS, distance, type History, history, roundsOf, type Sketch } from 
 import { Oracle, type OraclePriceBook, type OracleQuery } from './model.js';
 import { drawnRequest, type Request, toRequest } from './requests.js';
 
-const CASES = Number(process.env.ORACLE_CASES ?? (LONG ? 100 : 10));
+const CASES = Number(process.env.ORACLE_CASES ?? 5);
 const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
 /** The position of a failing case in the sequence of its seed, as fast-check prints it. */
 const PATH = process.env.ORACLE_PATH;
