@@ -118,12 +118,14 @@ export interface EventOptions {
   readonly ids: number;
   /** Milliseconds from an instant. */
   readonly distance: fc.Arbitrary<number>;
-  /** One event in so many has an odd field. */
+  /** One event in this many has an odd field. */
   readonly oddOneIn: number;
+  /** One event in this many says whether it is a void. */
+  readonly voidOneIn: number;
 }
 
 /** The parts of an event without its account, of which {@link toEvent} makes the event. */
-export function drawnEvent({ ids, distance, oddOneIn }: EventOptions) {
+export function drawnEvent({ ids, distance, oddOneIn, voidOneIn }: EventOptions) {
   return fc.record({
     // An id in upper case is the same id.
     eventId: fc.tuple(fc.nat(ids - 1), fc.boolean()),
@@ -134,7 +136,7 @@ export function drawnEvent({ ids, distance, oddOneIn }: EventOptions) {
     usage,
     time: fc.tuple(distance, spelling),
     revision: fc.oneof(fc.constant({}), fc.record({ revision: fc.constantFrom(0, 1, 2, 3, 65_535) })),
-    voiding: mostly<object>(7, fc.constant({}), fc.record({ void: fc.boolean() })),
+    voiding: mostly<object>(voidOneIn, fc.constant({}), fc.record({ void: fc.boolean() })),
     oddity: mostly<Event>(oddOneIn, fc.constant({}), oddField),
   });
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parseUsageEvent, type UsageEvent, type UsageEventInput } from '@meterline/catalog';
 import { eventsOfJob } from '@meterline/service';
 import { differentEvents, eventByEvent } from '../faults/compare.js';
+import { problemsOf } from '../faults/growth.js';
 import { monthStream, streamWindow } from '../faults/stream.js';
 import { Oracle } from '../oracle/model.js';
 import { usageEvent } from './events.js';
@@ -118,6 +119,16 @@ describe('the runs with faults', () => {
   ])('the comparison of a run finds %s', (_what, shown, sent, differences) => {
     const found = differentEvents(pages(shown), pages(sent), sent);
     expect(found).toEqual(differences.map((difference) => expect.stringMatching(difference)));
+  });
+
+  it.each([
+    ['memory that grows by 5 % in an hour', 500, 0.05, [/^ingest 1, MiB: grows by \d\.\d ± \d\.\d % in an hour$/]],
+    ['a process that is too large', 3_000, 0, [/^ingest 1, MiB: \d+/]],
+    ['nothing where memory only varies', 500, 0, []],
+  ])('the judgement of an hour of traffic finds %s', (_what, mib, growth, problems) => {
+    const memory = (minute: number) => mib * (1 + (growth * minute) / 60) + (minute % 7);
+    const rows = Array.from({ length: 60 }, (_, minute) => ({ minute, 'ingest 1, MiB': memory(minute) }));
+    expect(problemsOf(rows, 60, ['ingest 1'])).toEqual(problems.map((problem) => expect.stringMatching(problem)));
   });
 
   it('a seed gives the same stream each time, and another seed another', () => {

@@ -76,7 +76,7 @@ export function roundsOf(
   return { early: sent(jobs.slice(0, JOBS_PER_ROUND)), late: sent(jobs.slice(JOBS_PER_ROUND)) };
 }
 
-const drawn = drawnEvent({ ids: 6, distance, oddOneIn: 14 });
+const drawn = drawnEvent({ ids: 6, distance, oddOneIn: 14, voidOneIn: 7 });
 const account = fc.constantFrom(0, 0, 0, 1);
 const jobs = fc.array(fc.nat(LAST_JOB), { minLength: 1, maxLength: 3 });
 
