@@ -125,7 +125,7 @@ describe('the runs with faults', () => {
     ['memory that grows by 5 % in an hour', 500, 0.05, [/^ingest 1, MiB: grows by \d\.\d ± \d\.\d % in an hour$/]],
     ['a process that is too large', 3_000, 0, [/^ingest 1, MiB: \d+/]],
     ['nothing where memory only varies', 500, 0, []],
-  ])('the judgement of an hour of traffic finds %s', (_what, mib, growth, problems) => {
+  ])('the check of an hour of traffic finds %s', (_what, mib, growth, problems) => {
     const memory = (minute: number) => mib * (1 + (growth * minute) / 60) + (minute % 7);
     const rows = Array.from({ length: 60 }, (_, minute) => ({ minute, 'ingest 1, MiB': memory(minute) }));
     expect(problemsOf(rows, 60, ['ingest 1'])).toEqual(problems.map((problem) => expect.stringMatching(problem)));
