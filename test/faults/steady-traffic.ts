@@ -14,6 +14,8 @@ const SENDERS = 8;
 /** Some seconds of a sender, so that a revision or a copy may come that much later than its event. */
 const EVENTS_PER_STREAM = 5_000;
 const SHARES = { revised: 0.04, copied: 0.03, bad: 0.003 };
+/** After an outage, a sender catches up on at most this much. */
+const ARREARS_MS = 10_000;
 const DASHBOARDS = 4;
 const LOOK_EVERY_MS = 400;
 const RETRY_MS = 200;
@@ -61,6 +63,7 @@ export class Traffic {
     const { random, name } = this.run;
     let streams = 0;
     const sender = async () => {
+      let from = Date.now();
       while (Date.now() < endsAt) {
         streams += 1;
         const account = random.pick(this.accounts);
@@ -74,7 +77,9 @@ export class Traffic {
           mark: `${name}/rejected-${streams}`,
         });
         const size = jobs.reduce((sum, job) => sum + (job.events?.length ?? 1), 0);
-        await spread(jobs, (1000 * SENDERS * size) / rate, (job) => this.#deliver(job, account, signal))(signal);
+        const ms = (1000 * SENDERS * size) / rate;
+        await spread(jobs, { from, ms }, signal, (job) => this.#deliver(job, account, signal));
+        from = Math.max(from + ms, Date.now() - ARREARS_MS);
         for (const payloads of events) this.ledger.add(payloads.at(-1));
         this.sent += size;
       }

@@ -78,9 +78,10 @@ export async function playStream(
       overAt = Date.now();
     };
     const spreadMs = random.integer(1_000, brief ? 2_000 : 4_000);
-    const sending = spread(stream.jobs, spreadMs, async (job, stopped) => {
-      attempts.set(job, await producer.add(job.data, stopped));
-    });
+    const sending = (stopped: AbortSignal) =>
+      spread(stream.jobs, { from: Date.now(), ms: spreadMs }, stopped, async (job) => {
+        attempts.set(job, await producer.add(job.data, stopped));
+      });
     await together(signal, [sending, injected]);
     await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(product.queue)) === 0);
     const recoveryMs = Date.now() - overAt;
@@ -126,24 +127,22 @@ export async function auditRepaired(warehouse: Warehouse, accountId: string | un
 
 const JOBS_AT_ONCE = 4;
 
-/** Handles every item, a few at the same time, evenly over some time. @throws AbortError */
-export function spread<T>(
+/** Handles every item, a few at the same time, evenly over the time from `from` on. @throws AbortError */
+export async function spread<T>(
   items: readonly T[],
-  spreadMs: number,
-  handle: (item: T, signal: AbortSignal) => Promise<void>,
-) {
-  return async (signal: AbortSignal): Promise<void> => {
-    const begun = Date.now();
-    const left = items.entries();
-    const handleRest = async () => {
-      for (const [index, item] of left) {
-        const due = begun + (index / items.length) * spreadMs;
-        if (due > Date.now()) await pause(due - Date.now(), signal);
-        await handle(item, signal);
-      }
-    };
-    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, handleRest));
+  { from, ms }: { readonly from: number; readonly ms: number },
+  signal: AbortSignal,
+  handle: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.entries();
+  const handleRest = async () => {
+    for (const [index, item] of left) {
+      const due = from + (index / items.length) * ms;
+      if (due > Date.now()) await pause(due - Date.now(), signal);
+      await handle(item);
+    }
   };
+  await Promise.all(Array.from({ length: JOBS_AT_ONCE }, handleRest));
 }
 
 /** Each worker that starts seals up to another hour of the stream, while events are still being sent. */
