@@ -21,7 +21,7 @@ import type { BenchContext } from './fixture.js';
 
 const DAYS = 90;
 const HOURS = DAYS * 24;
-/** Rows of one insert, which makes a part as large as a backfill's, and how many inserts there are at least. */
+/** At most this many rows in one insert, which makes a part as large as that of a backfill; and at least this many inserts. */
 const CHUNK_ROWS = 1_000_000;
 const MIN_STEPS = 20;
 
@@ -39,13 +39,13 @@ const CORPUS_START = CORPUS_END - DAYS * MS_PER_DAY;
 const UNSEALED_HOURS = 2;
 export const SEALED_UNTIL = CORPUS_END - UNSEALED_HOURS * MS_PER_HOUR;
 
-/** Events a second, over the first tenth of the events and over the last. */
+/** Events per second, in the first tenth of the inserts and in the last. */
 interface Pace {
   readonly first: number;
   readonly last: number;
 }
 
-/** A loaded data set: how fast its events were stored, and how fast they were sealed. */
+/** A loaded data set, with the speed of storing and of sealing its events. */
 export interface Corpus {
   readonly warehouse: Warehouse;
   readonly storing: Pace;
@@ -98,7 +98,7 @@ async function settle(warehouse: Warehouse): Promise<void> {
   }
 }
 
-/** SQL for what a billing dimension has, by its number. */
+/** SQL that looks up a value of the row's billing dimension. */
 function ofDimension(value: (dimension: BillingDimension) => string | number): string {
   const values = BILLING_DIMENSIONS.map(value).map((each) => (typeof each === 'string' ? `'${each}'` : each));
   return `[${values.join(', ')}][dimension]`;
@@ -110,7 +110,7 @@ const isCount = ofDimension((dimension) => (DIMENSIONS[dimension].unit === 'coun
 const unitPrice = ofDimension((dimension) => {
   const price = DEFAULT_PRICE_BOOK.priceAt(LARGE_ACCOUNT, dimension, CORPUS_START);
   if (!price) throw new Error(`the example book has no price for ${dimension}`);
-  // Of a billion units, scaled by 10^9, because the cost of one unit, scaled by 10^12, has too few digits.
+  // The cost of a billion units: that of one unit would have too few digits. Usage is scaled by 10^9, cost by 10^12.
   return Number(costOf(10n ** 18n, price)) / 1e21;
 });
 
@@ -153,9 +153,9 @@ export const SANDBOX = {
   ...{ usage: 'number % 977', cost: 'number % 977 * 0.0000115' },
 };
 
-/** Expressions of SQL, of a row's `number` and of parameters. */
+/** SQL expressions that use a row's `number` and parameters. */
 export interface UsageSql {
-  /** What the others use, as in WITH. */
+  /** Definitions for the other expressions, as in WITH. */
   readonly definitions?: readonly string[];
   /** Epoch milliseconds. */
   readonly at: string;
@@ -164,9 +164,9 @@ export interface UsageSql {
 }
 
 /**
- * Ids are of version 7, and random but for the time of the event, as producers make them; ClickHouse's own have a counter. The first
- * half of a UUID's text is the lower one of its number.
- * @param parameters `rows` of the numbers from `first`, and what the expressions name
+ * Inserts generated events. Their ids are UUIDs of version 7 with the time of the event and random bits, as producers make them;
+ * ClickHouse's own function would add a counter. The first half of a UUID's text is the lower half of its number.
+ * @param parameters `rows` numbers from `first` on, and the parameters of the expressions
  */
 export async function fillUsage(
   warehouse: Warehouse,
@@ -190,7 +190,7 @@ SETTINGS max_insert_threads = 2, min_insert_block_size_rows = 1000000, max_memor
   await execute(warehouse, query, { first, ...parameters });
 }
 
-/** Seals the hours and days between, as if none before had been there. */
+/** Seals the hours and days from `start` to `end`, as if there were none before. */
 export async function sealFrom(warehouse: Warehouse, start: EpochMs, end: EpochMs, signal: AbortSignal): Promise<void> {
   for (const grain of ['hourly', 'daily'] as const) {
     await raiseWatermarks([warehouse], grain, { sealingUntil: start, sealedUntil: start });

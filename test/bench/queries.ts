@@ -1,6 +1,6 @@
 /**
- * A dashboard's queries about the large account: as requests, and in the SQL that an engineer who knows the tables writes by hand: from rollup
- * rows, with FINAL, only the columns needed, and nothing that an API adds.
+ * A dashboard's queries about the large account, as requests and as the SQL that an engineer would write by hand: from rollup rows, with
+ * FINAL, only the necessary columns, and nothing that an API adds.
  */
 import { formatTimestamp, type GroupByDimension, MS_PER_DAY, type Resolution, type Window } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
@@ -68,7 +68,7 @@ export async function askByHand(
 const SETTINGS = 'SETTINGS do_not_merge_across_partitions_select_final = 1';
 const OF_WINDOW = 'account_id = {account: String} AND bucket >= {from: UInt32} AND bucket < {to: UInt32}';
 
-/** Rows of group, day, cost and usage, which the caller can add up as needed. */
+/** Rows of group, day, cost and usage. */
 function summaries(groupBy: readonly string[]): string {
   if (groupBy.length === 0) {
     return `
@@ -96,7 +96,7 @@ SELECT hour, sum(cost), sum(usage) FROM
 )
 GROUP BY hour ORDER BY hour ${SETTINGS}`;
 
-/** The most expensive groups with their series, the type, workspace and name that all of a group has, and the totals of all. */
+/** The most expensive groups, each with its series and its type, workspace and name where these are the same; and the totals of all groups. */
 function firstPage(dimension: string, resolution: string): string {
   const table = resolution === 'hourly' ? 'usage_hourly' : 'usage_daily';
   const shown = ['workspace', 'resource_type', 'resource_name'].filter((name) => name !== dimension);

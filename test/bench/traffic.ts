@@ -1,6 +1,6 @@
 /**
- * What the benches send: jobs to the queue, as runtimes do, with the rate at which a worker processes them; and requests, by HTTP clients
- * that add little to the measured time: on two cores one that does more takes the time of what it measures.
+ * The traffic of the benches: jobs for the queue, and HTTP clients that do as little as possible, because on two cores a client takes processor
+ * time from the service that it measures.
  */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
@@ -15,7 +15,7 @@ import { accountName } from './corpus.js';
 const BULK = 500;
 const POLL_MS = 10;
 
-/** Another seed for each process, because the ids of events must be unique. */
+/** Each process has its own seed, because the ids of events must be unique. */
 const random = new SeededRandom(`${process.pid} ${Date.now()}`);
 
 /** An event of one of a hundred accounts within the last half hour, with a unique id. */
@@ -33,9 +33,9 @@ export function jobOf(events: number): { name: string; data: unknown } {
 }
 
 /**
- * Measures the events per second of the worker on this queue. The jobs are added while the queue is paused; the time runs
- * from its resumption until the last job is acknowledged.
- * @param timed does the part that is measured
+ * Adds jobs to the paused queue, resumes it, and waits until the last job is acknowledged.
+ * @param timed runs the measured part, from the resumption on
+ * @returns events per second
  */
 export async function drainRate(
   queue: Queue,
@@ -63,7 +63,7 @@ export interface Response {
   readonly ms: number;
 }
 
-/** With keep-alive. */
+/** Keeps its connections open. */
 export class HttpClient {
   readonly #agent: Agent;
 
@@ -101,8 +101,8 @@ export class HttpClient {
 }
 
 /**
- * Posts all bodies, each client on a connection of its own, the next when the last is answered, and reads of a response what it must.
- * @returns how long each took, in milliseconds, in the order of the responses
+ * Posts all bodies. Each client has one connection and sends its next request after each response, of which it parses only status and length.
+ * @returns the milliseconds of each request, in the order of the responses
  * @throws Error that quotes a response other than 202
  */
 export async function postAll(

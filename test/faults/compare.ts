@@ -1,4 +1,4 @@
-/** Compares what is stored and answered with what was sent, and names the events that differ. */
+/** Compares stored rows and responses with what was sent, and names the events that differ. */
 import type { UsageEventInput } from '@meterline/catalog';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import type { Warehouse } from '@meterline/warehouse';
@@ -53,7 +53,7 @@ export async function compareAccepted(
   return isExact || differences.length > 0 ? differences : ['the response differs from the oracle’s text'];
 }
 
-/** Retries for a while, because the API may not have reconnected yet to a server that was restarted. */
+/** Retries for some time, because the API may not have reconnected yet to a restarted server. */
 export async function read({ url, key }: Asker, path: string, signal: AbortSignal): Promise<string> {
   const deadline = Date.now() + RESPONSE_WITHIN_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** One run of a stream: sends it, injects a fault meanwhile, waits for recovery, compares. */
+/** Runs a stream: sends its events, injects a fault meanwhile, waits for recovery, and compares what is stored. */
 import { setMaxListeners } from 'node:events';
 import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
@@ -15,14 +15,14 @@ import { QueueProducer } from './queue-producer.js';
 import { firstHour, type MonthStream, monthStream, STREAM_HOURS } from './stream.js';
 import type { Found, Run } from './suite.js';
 
-/** How long a process of a run keeps the locks of its jobs after its death; others look for such locks three times as often. */
+/** The locks of a killed worker's jobs expire after this time. Other workers look for expired locks three times as often. */
 export const LOCK_MS = 5_000;
-/** More than the 60 s that a worker waits for an insert, and the time until the locks of a dead worker expire. */
+/** Longer than the 60 s timeout of an insert, and than the locks of a killed worker. */
 const DRAINED_WITHIN_MS = 600_000;
 const STARTED_WITHIN_MS = 600_000;
 const CHECKED_WITHIN_MS = 600_000;
 
-/** What an injection may break, while events are sent and workers process them. */
+/** The part of a run that an injection can break, while events are sent and processed. */
 export interface StreamRun extends Run {
   readonly workers: WorkerPool;
   readonly stream: MonthStream;
@@ -31,10 +31,10 @@ export interface StreamRun extends Run {
 }
 export type Injection = (run: StreamRun) => Promise<void>;
 
-/** How a stream passes through the servers, and what befalls them meanwhile. */
+/** The injection, and the path of the events. */
 export interface StreamFault {
   readonly inject: Injection;
-  /** How many; one, or two in the long form, if it does not matter. */
+  /** The number of workers. Default: two, or one in the short form. */
   readonly workers?: number;
   /** The servers that are reached through proxies, which the injection breaks. */
   readonly proxied?: Proxied;
@@ -102,15 +102,15 @@ export async function playStream(
   } finally {
     clickhouseLink.treat({ kind: 'pass' });
     redisLink.treat({ kind: 'pass' });
-    // A connection that stays open tries again for ever, and the process never ends.
+    // An open connection reconnects forever, and keeps the process alive.
     producer.disconnect();
     await workers.kill(workers.running);
   }
 }
 
 /**
- * Recomputes what the workers have left, and compares all sealed rollup rows with their events.
- * @param accountId undefined: every account @returns what differs
+ * Recomputes the remaining dirty hours, and compares all sealed rollup rows with their events.
+ * @param accountId undefined: every account @returns the differences
  */
 export async function auditRepaired(warehouse: Warehouse, accountId: string | undefined): Promise<string[]> {
   await recomputeAll(warehouse);
@@ -166,7 +166,7 @@ export async function together(
 
 const RESTART_MS = 500;
 
-/** The ingest workers of a run. A fault restarts them itself, as a supervisor would. */
+/** The ingest workers of a run. Faults restart them, as a supervisor would. */
 class WorkerPool {
   readonly #start: (env: ServiceEnvironment) => Promise<ServiceProcess>;
   readonly #env: () => ServiceEnvironment;
@@ -184,8 +184,8 @@ class WorkerPool {
 
   /**
    * Starts more workers, all at the same time.
-   * @param env added to that of the run, as `constants` are to its constants
-   * @returns those that it started
+   * @param env added to the environment of the run, as `constants` to its constants
+   * @returns the new workers
    */
   async start(
     count: number,
@@ -216,7 +216,7 @@ class WorkerPool {
   }
 }
 
-/** A worker ends at its start while a server is away, which another fault may see to; a supervisor starts it again. */
+/** A worker exits if a server is away when it starts, which another fault may cause. A supervisor would start it again. */
 async function supervised(start: () => Promise<ServiceProcess>): Promise<ServiceProcess> {
   const deadline = Date.now() + STARTED_WITHIN_MS;
   for (;;) {

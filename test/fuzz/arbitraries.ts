@@ -1,4 +1,4 @@
-/** Jobs and bodies of the fuzz, about the time of the run. */
+/** Data of jobs and requests for the fuzz, with times around that of the run. */
 import * as fc from 'fast-check';
 import { drawnEvent, type Event, mostly, NAMES, stranger, toEvent } from '../harness/event-arbitraries.js';
 
@@ -13,7 +13,7 @@ export function event(accounts: readonly string[], now: number, oddOneIn: number
     .map(([accountId, drawn]) => ({ accountId, ...toEvent(drawn, NAMES, now) }));
 }
 
-/** The data of a job, or what a body has: about so many events at most, and anything that JSON can write. */
+/** The data of a job or the body of a request: a list of events, one event, or any other JSON. @param most events in a list */
 export function eventData(accounts: readonly string[], now: number, most: number): fc.Arbitrary<unknown> {
   const one = event(accounts, now, 3);
   const list = fc.array(mostly<unknown>(50, one, stranger), { minLength: 1, maxLength: most, size: 'max' });

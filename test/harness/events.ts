@@ -1,4 +1,4 @@
-/** Events to send, events as they are stored, and what they cost. */
+/** Fixed events: as producers send them, as they are stored, and a price book for them. */
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { DEFAULT_PRICE_BOOK_FILE, type UsageEventInput } from '@meterline/catalog';
@@ -28,7 +28,7 @@ export function usageEvents(first: number, count: number): UsageEventInput[] {
   return Array.from({ length: count }, (_, index) => usageEvent(first + index));
 }
 
-/** An event of its own: one GB-second of a sandbox for one dollar on 1 October 2025, but for what a test says. */
+/** A new event: one GB-second of a sandbox for one dollar on 1 October 2025, with the changes of a test. */
 export function pricedEvent(changes: Partial<PricedEvent> = {}): PricedEvent {
   return {
     eventId: randomUUID(),
@@ -64,7 +64,7 @@ export interface EventSketch extends Partial<Omit<PricedEvent, 'usage' | 'cost' 
 
 let events = 0;
 
-/** An event of 1 GB-second for 1 USD on the day above, but for what the sketch says. */
+/** A new event of 1 GB-second for 1 USD on the same day, with the changes of the sketch. */
 export function event({ at = '2025-10-01T10:30:00Z', usage = '1', cost = '1', ...fields }: EventSketch): PricedEvent {
   events += 1;
   return pricedEvent({

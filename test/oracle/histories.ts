@@ -1,4 +1,4 @@
-/** Random histories: what producers send for two accounts, in which jobs, in two rounds. */
+/** Random histories: the events that producers send for two accounts, in jobs, in two rounds. */
 import fc from 'fast-check';
 import { drawnEvent, type Event, name, toEvent } from '../harness/event-arbitraries.js';
 
@@ -55,7 +55,7 @@ export interface History {
   readonly sendings: readonly Sending[];
   /** Whether the first account has prices of its own. */
   readonly ownPrices: boolean;
-  /** The end of the accounts' names, which is part of a path. */
+  /** The end of the names of the accounts, which are part of a path. */
   readonly nameSuffix: string;
 }
 
