@@ -2,11 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
 import { createLog, endLog, onceAMinute } from './log.js';
-import { StartError } from './servers.js';
+import { StartError } from './start-error.js';
 import { readTracingSettings, startTracing, type Tracing } from './tracing.js';
-
-/** How long a stop may take. Container runtimes kill 10 s after SIGTERM. */
-export const STOP_DEADLINE_MS = 8_000;
 
 export interface Service {
   stop(): Promise<void>;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
+import type { RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import { Batcher, type BatcherOptions } from './batcher.js';
 import type { Intake } from './intake.js';
 

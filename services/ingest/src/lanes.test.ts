@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
-import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
+import type { RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import { pricedEvent } from '../../../test/harness/events.js';
 import type { Intake } from './intake.js';
 import { currentSince, Lanes, splitByAge } from './lanes.js';

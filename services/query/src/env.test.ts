@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { EnvError } from '@meterline/service';
+import { EnvError } from '@meterline/service/environment';
 import { readEnv } from './env.js';
 
 const SECRET = { CURSOR_SECRET: 'x'.repeat(32) };

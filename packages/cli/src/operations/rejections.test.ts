@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { MAX_JOB_VALUES, payloadReference, type RejectionReason } from '@meterline/catalog';
-import { tooManyValues } from '@meterline/service';
+import { tooManyValues } from '@meterline/service/job';
 import type { OpenRejection } from '@meterline/warehouse';
 import { formatRejectionId, parseRejectionId, settlementGroups } from './rejections.js';
 import { applyEdits, jobsOfEvents, parseEdit, resendable } from './resendable.js';

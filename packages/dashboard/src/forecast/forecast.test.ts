@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { bucketAxis, decimalText, MS_PER_DAY, ZERO } from '@meterline/catalog';
+import { bucketAxis, decimalText, MS_PER_DAY, ZERO } from '@meterline/catalog/plain';
 import { budgetShare, monthFigures, monthWindow } from './forecast.js';
 
 /** A Sunday. */

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@meterline/api';
+import { ApiError } from '@meterline/api/http/errors';
 import { formatScaled, isDecimalText } from '@meterline/catalog';
 import fc from 'fast-check';
 import { parseMetricsRequest } from './request.js';

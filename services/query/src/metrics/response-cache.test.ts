@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { ApiError, ClientGone } from '@meterline/api';
+import { ApiError, ClientGone } from '@meterline/api/http/errors';
 import { allowedAgeSeconds, type CachedResponse, type CacheResult, ResponseCache } from './response-cache.js';
 
 const KB = 1024;
