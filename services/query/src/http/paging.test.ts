@@ -1,8 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import { expect, it } from '@jest/globals';
+import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS } from '@meterline/catalog';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { CursorCodec } from './paging.js';
+import { CursorCodec, parseListRequest } from './paging.js';
 
 const SECRET = 'a secret of at least 32 characters';
 const BINDING = ['metrics', 'caller', 'acme'];
@@ -74,4 +75,23 @@ it('the cursor codec refuses what another release has signed and this one cannot
       expect.objectContaining({ code: 'invalid_cursor', status: 400 }),
     );
   }
+});
+
+const LISTS = { accounts: ACCOUNT_LIST_PARAMETERS, keys: API_KEY_LIST_PARAMETERS };
+
+it.each([
+  ...['limit=1', 'cursor=1', 'sort=1'].map(
+    (query) => ['accounts', '2026-04-16', query, '2026-04-28, the first'] as const,
+  ),
+  ['accounts', '2026-04-16', 'x=1', 'takes none'],
+  ...['limit=0', 'limit=x', 'sort=createdAt', 'sort=', 'page=2', 'limit=1&limit=1'].map(
+    (query) => ['accounts', '2026-04-28', query, query.split('=')[0] ?? ''] as const,
+  ),
+  ['keys', '2026-04-28', 'sort=name:asc', 'sort must be one of createdAt:desc, createdAt:asc'],
+  ['keys', '2026-04-28', 'page=2', 'limit, cursor, sort'],
+] as const)('the list of %s at %s is rejected with %s: %s', (list, version, query, text) => {
+  const details = [expect.objectContaining({ parameter: query.split('=')[0] })];
+  expect(() => parseListRequest(query, version, LISTS[list])).toThrow(
+    expect.objectContaining({ code: 'invalid_parameter', details, message: expect.stringContaining(text) }),
+  );
 });
