@@ -6,14 +6,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTokenVerifier } from '@meterline/api';
 import { createOpenApiDocument, type QueryDependencies, readEnv } from '@meterline/query';
-import { AccountDirectory } from '@meterline/service/access';
 import { type Alert, type Delivery, periodAt, webhookPayload } from '@meterline/service/alerts';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { bearer, DAY, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
-import { testRedisUrl, uniquePrefix } from '../harness/stack.js';
 import { type CallerKind, callersOf, ISSUER, startTokenIssuer, type TokenIssuer } from './callers.js';
 import { sendBytes } from './raw-http.js';
 
@@ -279,10 +276,8 @@ describe('tokens', () => {
   });
 
   it('the registered name of an account is shown where the token gives none', async () => {
-    const redis = new Redis(testRedisUrl());
-    const accounts = new AccountDirectory(redis, uniquePrefix());
-    await accounts.register('initech', NOW, 'Initech, Inc.');
-    await serving({ accounts, tokens: verifier({ AUTH_ACCOUNT_NAMES_CLAIM: 'names' }) }, async (own) => {
+    await serving({ tokens: verifier({ AUTH_ACCOUNT_NAMES_CLAIM: 'names' }) }, async (own) => {
+      await own.dependencies.accounts.register('initech', NOW, 'Initech, Inc.');
       for (const [names, name] of [
         [{}, 'Initech, Inc.'],
         [{ initech: 'Initech' }, 'Initech'],
@@ -293,7 +288,6 @@ describe('tokens', () => {
         expect(body).toEqual([{ id: 'initech', role: 'member', createdAt: NOW.toISOString(), name }]);
       }
     });
-    redis.disconnect();
   });
 
   it('the response names a malformed claim of a token with a valid signature, and of no other token', async () => {

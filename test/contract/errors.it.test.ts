@@ -172,9 +172,9 @@ afterAll(() => api.stop());
 
 const ROWS = [...PARAMETERS, ...BODIES, ...NOT_THERE, ...ACCESS];
 
-it.each(ROWS.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const))(
-  'the %s who sends %s gets an error',
-  async (caller, _request, [request, outcome, at, text, , body]) => {
+it.each(ROWS.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row[1], row[3], row] as const))(
+  'the %s who sends %s gets %s: %s',
+  async (caller, _request, outcome, text, [request, , at, , , body]) => {
     const [sent = '', version] = request.split(' @');
     const [method = '', ...path] = sent.split(' ');
     const response = await api.request(path.join(' '), {

@@ -36,7 +36,7 @@ it.each<Row>([
   [{ ...KEY, expiresAt: null }, 'expiresAt', 'expiresAt '],
   [{ ...KEY, account: '' }, 'account', 'account must be 1 to 256 characters'],
   [{ role: 'x', expiresAt: 'x', ttl: 1 }, 'role,expiresAt,ttl', 'role must be one of'],
-])('the body %j of a new key is rejected with the members %s: %s', (...row) => expectRejected(newApiKeySchema, row));
+])('the body %j of a new key is rejected at %s: %s', (...row) => expectRejected(newApiKeySchema, row));
 
 const alert = (change: object, at: string, text: string): Row => [{ ...ALERT, ...change }, at, text];
 const ofFilters = (filters: object, at: string, text: string) => alert({ filters }, `filters${at}`, text);
@@ -61,6 +61,6 @@ it.each<Row>([
   ...['ftp://example.com', 'https://a:b@example.com', 'example.com', 'https://example.com/\r\nhooks', '']
     .concat(`https://example.com/${'a'.repeat(2_048)}`)
     .map((url) => alert({ url }, 'url', 'url must be an https URL of at most 2048 characters')),
-])('the body %.200j of a new alert is rejected with the members %s: %s', (...row) => {
+])('the body %j of a new alert is rejected at %s: %s', (...row) => {
   expectRejected(newAlertSchema, row);
 });
