@@ -74,20 +74,21 @@ it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer on
   expect([response.status, errorOf(response).error]).toEqual([413, 'body_too_large']);
 });
 
+/** Serves the same API with other settings, and the same log. */
+async function servingWith(trustProxy: TrustProxy, requestTimeoutMs: number, work: (url: string) => Promise<void>) {
+  const { dependencies } = api;
+  const options = { port: 0, log: dependencies.log, requestTimeoutMs };
+  const server = await startServer(createApp({ ...dependencies, trustProxy }), options);
+  await work(`http://127.0.0.1:${server.port}`).finally(() => server.close(0));
+}
+
 it('a request that does not arrive in time is 408', async () => {
-  const { dependencies, log } = api;
-  const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log, requestTimeoutMs: 50 });
-  try {
-    const url = `http://127.0.0.1:${server.port}`;
+  await servingWith(false, 50, async (url) => {
     const { status, body } = await sendBytes(url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n', { keepsOpen: true });
-    const { error, requestId } = errorBody.parse(body);
-    expect([status, error]).toEqual([408, 'request_timeout']);
-    expect(log).toContainEqual(
-      expect.objectContaining({ event: 'request_unreadable', requestId, status, code: error }),
-    );
-  } finally {
-    await server.close(0);
-  }
+    const { error: code, requestId } = errorBody.parse(body);
+    expect([status, code]).toEqual([408, 'request_timeout']);
+    expect(api.log).toContainEqual(expect.objectContaining({ event: 'request_unreadable', requestId, status, code }));
+  });
 });
 
 it.each([
@@ -207,16 +208,12 @@ it.each<[string, TrustProxy, RegExp]>([
   ['is believed from a proxy at a known address', ['loopback'], /^198\.51\.100\.7$/],
   ['is not believed from anyone else', ['10.0.0.0/8'], /127\.0\.0\.1$/],
 ])('X-Forwarded-For %s in the request log', async (_when, trustProxy, expected) => {
-  const { dependencies, log } = api;
-  const server = await startServer(createApp({ ...dependencies, trustProxy }), { port: 0, log: dependencies.log });
-  try {
-    log.length = 0;
+  await servingWith(trustProxy, 60_000, async (url) => {
+    api.log.length = 0;
     const headers = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', connection: 'close' };
-    await fetch(`http://127.0.0.1:${server.port}/v0/accounts`, { headers });
-    expect(log).toEqual([expect.objectContaining({ remoteAddress: expect.stringMatching(expected) })]);
-  } finally {
-    await server.close(0);
-  }
+    await fetch(`${url}/v0/accounts`, { headers });
+    expect(api.log).toEqual([expect.objectContaining({ remoteAddress: expect.stringMatching(expected) })]);
+  });
 });
 
 it('the request log has health checks only at the level debug', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { parseUsageEvent } from '@meterline/catalog';
+import { parseUsageEvent } from '@meterline/catalog/plain';
 import { testFolder } from '../../../test/harness/test-folder.js';
 import { writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, readDemoState, SLICE_MS, spansUntil } from './demo.js';

@@ -1,4 +1,4 @@
-/** When the published keys are fetched, and what happens while they cannot be. What makes a token valid: test/contract/tokens. */
+/** When the published keys are fetched, and what happens while they cannot be. Which tokens are valid: test/contract/authorisation. */
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
