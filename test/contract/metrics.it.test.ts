@@ -157,7 +157,7 @@ it('each of the 25 sets of dimensions fills exactly the fields of the specificat
     { ...VOLUME, workspace: 'other', resourceName: 'disk', resourceUuid: '', cost: '4' },
   );
   const member = await api.key(accountId, 'member');
-  for (const set of SETS) {
+  const check = async (set: readonly string[]) => {
     const query = { ...DAY, groupBy: set.join() };
     const fields = Object.entries(FILLED_BY).flatMap(([field, by]) =>
       by.some((one) => set.includes(one)) ? [field] : [],
@@ -172,10 +172,11 @@ it('each of the 25 sets of dimensions fills exactly the fields of the specificat
         expect([set, Object.keys(amounts)]).toEqual([set, ['timestamp', 'cost', ...usage]]);
       }
     }
-    if (set.includes('workspace')) continue;
+    if (set.includes('workspace')) return;
     const shown = (await readMetrics(api, accountId, member, query)).data;
     expect(shown).toEqual(data.map(({ workspace: _, ...entry }) => entry));
-  }
+  };
+  await Promise.all(SETS.map(check));
 });
 
 it('an enriched field is left out if a group has several values, so that no workspace shows the cost of another', async () => {
@@ -235,7 +236,7 @@ it('the enum resource-types lists the types of the selected events in the window
   ]);
   await api.seed([event({ ...voided, at, revision: 1, voided: true })]);
   const day = '2025-09-01T00:00:00Z 2025-09-02T00:00:00Z';
-  for (const [window, filters, values] of [
+  const rows = [
     [day, '', ['sandbox', 'job', 'volume']],
     ['2025-09-01T10:00:00Z 2025-09-01T10:00:00.500Z', '', ['volume']],
     ['2025-09-01T10:00:00.001Z 2025-09-01T10:00:00.501Z', '', ['sandbox']],
@@ -247,11 +248,12 @@ it('the enum resource-types lists the types of the selected events in the window
     [day, '&withoutResourceUuid=true', []],
     [day, '&excludeResourceType=job', ['sandbox', 'volume']],
     [day, '&excludeWithoutResourceUuid=true&excludeBillingDimension=job_compute_runtime_gbs', ['sandbox', 'volume']],
-  ] as const) {
+  ] as const;
+  const found = rows.map(async ([window, filters]) => {
     const [startTime, endTime] = window.split(' ');
-    const found = await enumOf('resource-types', `?startTime=${startTime}&endTime=${endTime}${filters}`);
-    expect([window, filters, found]).toEqual([window, filters, { values }]);
-  }
+    return [window, filters, await enumOf('resource-types', `?startTime=${startTime}&endTime=${endTime}${filters}`)];
+  });
+  expect(await Promise.all(found)).toEqual(rows.map(([window, filters, values]) => [window, filters, { values }]));
 });
 
 describe('pages', () => {
@@ -284,9 +286,7 @@ describe('pages', () => {
 
   it.each([
     [{}, [100, 100, 50]],
-    [{ limit: '125' }, [100, 100, 50]],
-    [{ limit: '50' }, Array(5).fill(50)],
-    [{ limit: '7' }, [...Array(35).fill(7), 5]],
+    [{ limit: '40' }, [...Array(6).fill(40), 10]],
   ])('pages with %j contain every group once, in order', async (limit, sizes) => {
     const all = await pages({ ...BY_NAME, ...limit });
     expect(all.map(({ data }) => data.length)).toEqual(sizes);
@@ -295,13 +295,12 @@ describe('pages', () => {
     for (const { summary } of all) expect(summary).toEqual({ totalCost: 750, totalUsage: 250 });
   });
 
-  it('pages have fewer groups if they have many buckets, and contain every group once', async () => {
+  it('a page has fewer groups if they have many buckets', async () => {
     const decades = { startTime: '2005-01-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z', resolution: 'monthly' };
-    const all = await pages({ ...decades, groupBy: 'resource_name' });
+    const { data, meta } = await readMetrics(api, ACCOUNT, owner, { ...decades, groupBy: 'resource_name' });
     // 250 months: 80 groups make 20,000 points.
-    expect(all.map(({ data }) => data.length)).toEqual([80, 80, 80, 10]);
-    expect(all.every(({ data }) => data.every(({ timeseries }) => timeseries.length === 250))).toBe(true);
-    expect(all.flatMap(({ data }) => data.map((entry) => entry.resourceName))).toEqual(NAMES);
+    expect([data.map((entry) => entry.resourceName), meta.hasMore]).toEqual([NAMES.slice(0, 80), true]);
+    expect(data.every(({ timeseries }) => timeseries.length === 250)).toBe(true);
   });
 
   it.each<[string, Record<string, string>]>([

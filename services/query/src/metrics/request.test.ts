@@ -31,6 +31,14 @@ it('parseMetricsRequest fills in the defaults', () => {
   expect(parseMetricsRequest(year).resolution).toBe('monthly');
 });
 
+it.each([
+  [`${WINDOW}&limit=125`, 100],
+  // 250 months: 80 groups make 20,000 points.
+  ['startTime=2005-01-01T00:00:00Z&endTime=2025-11-01T00:00:00Z', 80],
+])('the limit of %s is reduced to %d groups', (query, limit) => {
+  expect(parseMetricsRequest(query).limit).toBe(limit);
+});
+
 it('parseMetricsRequest returns the canonical form', () => {
   const query =
     `${WINDOW}&groupBy=billing_dimension%2Cresource_type&groupBy=workspace&limit=007&resolution=daily` +
