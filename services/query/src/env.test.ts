@@ -50,6 +50,8 @@ it.each([
   ['PORT', '65536'],
   ['PORT', '80a'],
   ['PORT', '-1'],
+  ...['0', '1000001', '1e3', '0.5', ' '].map((text) => ['STATEMENT_MB', text]),
+  ['PORT', '0x50'],
   // A shell would take some of them for more than an address.
   ...['collector.example.com', 'https://x/$(id)', "https://x/'", 'https://ann:pass@x', 'https://x?a=b'].map((url) => [
     'COLLECTOR_URL',
