@@ -21,7 +21,7 @@ const jest = (name, args, env = {}) => ({
 const TWO_SHARDS = { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: '30' };
 const ON_TWO_SHARDS = [
   'oracle/oracle',
-  'contract/(metrics|usage)',
+  'contract/(paging|metrics|accounts)',
   'metrics/read.it',
   'e2e/ingest',
   'cli/(operators|rejected)',

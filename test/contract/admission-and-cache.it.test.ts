@@ -245,7 +245,7 @@ describe('the response cache', () => {
     warehouse = createWarehouse({ ...database.options, observe });
     api = await startApi({ warehouse });
     await api.seed([event({ accountId: 'acme', workspace: 'a' }), event({ accountId: 'acme', workspace: 'b' })]);
-    while (await sealNext([database.warehouse], Date.parse(DAY.endTime)));
+    while (await sealNext(database.shards.all, Date.parse(DAY.endTime)));
   });
   afterAll(async () => {
     await api.stop();

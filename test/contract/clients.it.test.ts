@@ -9,18 +9,20 @@ import { MeterlineClient, type MetricsResponse } from '@meterline/client';
 import { createOpenApiDocument as createCollectorDocument } from '@meterline/collector';
 import { createApp, createOpenApiDocument } from '@meterline/query';
 import type { Alert } from '@meterline/service/alerts';
-import { oneServer, registerPriceBook } from '@meterline/warehouse';
+import { registerPriceBook } from '@meterline/warehouse';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { z } from 'zod';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { bearer, DAY, NOW, PAGE_POLICY, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
+import { testDatabase } from '../harness/test-database.js';
 import { examplesOf, operationsOf } from './document-examples.js';
 
 const document = createOpenApiDocument();
 const operations = operationsOf(document);
 const examples = examplesOf(document);
 
+const database = testDatabase();
 let api: TestApi;
 let key: string;
 let alert: Alert;
@@ -28,10 +30,10 @@ let alert: Alert;
 /** Creates the data of the examples: a key, events, an alert, and the issuer of tokens. */
 beforeAll(async () => {
   const protectedResource = { issuer: 'https://auth.example.com/', publicUrl: 'https://billing.example.com' };
-  api = await startApi({ protectedResource });
+  api = await startApi({ protectedResource, warehouse: database.warehouse });
   key = await api.key('acme');
-  const { warehouse, alerts } = api.dependencies;
-  await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
+  const { alerts } = api.dependencies;
+  await registerPriceBook(database.shards, DEFAULT_PRICE_BOOK);
   const expiresAt = new Date('2026-11-15T00:00:00Z');
   const clientId = 'client_1f9a3c0b5d7e24680a';
   const { keyId } = await api.keys.create({ account: 'acme', role: 'member', clientId, expiresAt }, NOW);
