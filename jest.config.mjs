@@ -1,8 +1,10 @@
-/** Runs the TypeScript sources directly as ES modules; `tsc -b` has type-checked them before. test/README.md explains the three kinds. */
+/** Runs the TypeScript sources as ES modules; `tsc -b` type-checks them. test/README.md explains the three kinds of test. */
 // Not UTC, and with daylight saving time: code that uses local time by mistake fails. `TZ=… npm test` uses another.
 process.env.TZ ||= 'America/New_York';
 
 const every = {
+  // Without node_modules at the root, which takes a second to look through.
+  roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/test'],
   testEnvironment: '<rootDir>/test/setup/node-environment.mjs',
   // The default is the system's directory for temporary files, where it would stay behind.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
