@@ -18,7 +18,7 @@ import { v5 as uuidV5 } from 'uuid';
 export const SLICE_MS = 10_000;
 /** Older history has an event for each six hours: the page shows it by days. */
 const LONG_SPAN_MS = 6 * MS_PER_HOUR;
-/** The page shows the last seven days by hours. */
+/** The page can show up to seven days by hours. */
 const HOURLY_DAYS = 8;
 const HISTORY_DAYS = 92;
 

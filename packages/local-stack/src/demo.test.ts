@@ -2,21 +2,22 @@ import { expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR, parseUsageEvent } from '@meterline/catalog';
 import { testFolder } from '../../../test/harness/test-folder.js';
 import { writePrivateFile } from './data-directory.js';
-import { readDemoState } from './demo.js';
+import { openDemoState } from './demo.js';
 import { eventsOfSpan, historyStart, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
 
 const folder = testFolder('each test');
 
-it('a database that the demo has not met has all its history ahead, and the last one goes on', async () => {
+it('a new database has all its history ahead, and keeps its first hour when a later start continues', async () => {
   const file = folder('demo.json');
   const fresh = { databaseId: 'embedded', firstHour: NOON, next: NOON - 92 * MS_PER_DAY };
-  expect(await readDemoState(file, 'embedded', NOON + 59_000)).toEqual(fresh);
+  expect(await openDemoState(file, 'embedded', NOON + 59_000)).toEqual(fresh);
+  expect(await openDemoState(file, 'embedded', NOON + MS_PER_HOUR)).toEqual(fresh);
   const done = { ...fresh, next: NOON };
   await writePrivateFile(file, done);
-  expect(await readDemoState(file, 'embedded', NOON + MS_PER_DAY)).toEqual(done);
-  expect(await readDemoState(file, 'own', NOON)).toEqual({ ...fresh, databaseId: 'own' });
+  expect(await openDemoState(file, 'embedded', NOON + MS_PER_DAY)).toEqual(done);
+  expect(await openDemoState(file, 'own', NOON)).toEqual({ ...fresh, databaseId: 'own' });
 });
 
 it('past hours are one span each, and the current hour has slices', () => {

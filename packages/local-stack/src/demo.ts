@@ -29,12 +29,17 @@ const stateSchema = z.object({
 });
 type DemoState = z.output<typeof stateSchema>;
 
-/** Returns the progress of earlier starts with this database; before the first one, with three months to send. */
-export async function readDemoState(file: string, databaseId: string, now: EpochMs): Promise<DemoState> {
+/**
+ * Returns the progress of earlier starts with this database. The first one has three months to send, and saves that before it sends an event:
+ * a start that continues the history must divide it into the same spans.
+ */
+export async function openDemoState(file: string, databaseId: string, now: EpochMs): Promise<DemoState> {
   const kept = await readPrivateFile(file, stateSchema);
   if (kept?.databaseId === databaseId) return kept;
   const firstHour = now - (now % MS_PER_HOUR);
-  return { databaseId, firstHour, next: historyStart(firstHour) };
+  const state = { databaseId, firstHour, next: historyStart(firstHour) };
+  await writePrivateFile(file, state);
+  return state;
 }
 
 export interface DemoOptions {
@@ -65,9 +70,7 @@ export class Demo {
   /** Resolves when the history is stored, at the latest after two minutes. */
   static async start(options: DemoOptions): Promise<Demo> {
     const { collectorUrl, emitterKey, file, databaseId, say } = options;
-    const state = await readDemoState(file, databaseId, Date.now());
-    // Before the first event: a start that continues a history must divide it into the same spans.
-    await writePrivateFile(file, state);
+    const state = await openDemoState(file, databaseId, Date.now());
     const onProblem = ({ message }: { message: string }) => say(`The demo: ${message}`);
     const meter = await openEmitter({ url: collectorUrl, apiKey: emitterKey, onProblem });
     const demo = new Demo(options, meter, state);
