@@ -1,0 +1,149 @@
+/** What scripts/make-ready.mjs installs and builds, in the skeleton of a clone, with scripts in place of npm, apt-get and the build tools. */
+import { execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, cp, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, expect, it } from '@jest/globals';
+import { said } from '../harness/programs.js';
+import { testFolder } from '../harness/test-folder.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const COPIED = ['scripts/make-ready.mjs', 'scripts/install-redis.mjs', 'packages/local-stack/src/system-package.js'];
+const PACKAGES = [
+  'packages/catalog',
+  'packages/client',
+  'packages/dashboard',
+  'packages/local-stack',
+  'services/query',
+];
+const INSTALLED = 'node_modules/.package-lock.json';
+const QUIET = '--no-audit --no-fund --loglevel=error';
+const COMPILED = 'tsc -b --force --noCheck packages/catalog packages/client packages/local-stack services/query';
+
+const folder = testFolder('each test');
+
+beforeEach(async () => {
+  for (const file of COPIED) await cp(join(ROOT, file), folder(file));
+  const manifest = JSON.stringify({ type: 'module', engines: { node: '>=20.19' } });
+  for (const path of ['.', ...PACKAGES]) await write(join(path, 'package.json'), manifest);
+  for (const name of ['catalog', 'client']) await write(`packages/${name}/src/index.ts`, '');
+  await write('package-lock.json', '{}');
+  await write('tsconfig.json', JSON.stringify({ references: [...PACKAGES, 'test'].map((path) => ({ path })) }));
+  // As after an installation that was killed: npm writes its list last.
+  await write('node_modules/package.json', '{}');
+  await tool('typescript/bin/tsc', "if (fs.existsSync('build')) fs.readFileSync('build');");
+  await tool('vite/bin/vite.js', "if (fs.existsSync('build')) fs.writeFileSync('build', 'here');");
+  await program('npm', `if [ -p install ]; then read -r _ < install; fi; echo '"node_modules/vite"' > ${INSTALLED}`);
+  await program('apt-get', 'if [ -p install ]; then echo here > install; fi');
+  await program('systemctl', '');
+  await program('sudo', 'shift; exec "$@"');
+  await write('bin/env', '#!/bin/sh\nshift 2; exec "$@"\n', 0o755);
+});
+
+async function write(file: string, content: string, mode = 0o644): Promise<void> {
+  await mkdir(dirname(folder(file)), { recursive: true });
+  await writeFile(folder(file), content, { mode });
+}
+
+/** Sets when a file was changed, in seconds from now. */
+const touch = (file: string, seconds: number) => utimes(folder(file), new Date(), Date.now() / 1000 + seconds);
+
+/** A build tool that records its arguments. */
+const tool = (file: string, script: string) =>
+  write(
+    `node_modules/${file}`,
+    `const fs = require('node:fs');
+    const { basename } = require('node:path');
+    fs.appendFileSync('calls', [basename(__filename, '.js'), ...process.argv.slice(2)].join(' ') + '\\n');
+    ${script}`,
+  );
+
+/** A program on PATH that records its arguments. */
+const program = (name: string, script: string) =>
+  write(`bin/${name}`, `#!/bin/sh\necho ${name} "$@" >> calls\n${script}\n`, 0o755);
+
+/** Two programs that meet in a pipe end only if they run at the same time. */
+const pipe = (name: string) => execFileSync('mkfifo', [folder(name)]);
+
+function start(variables: NodeJS.ProcessEnv, options: SpawnOptions) {
+  const env = { PATH: folder('bin'), ...variables };
+  return spawn(process.execPath, ['scripts/make-ready.mjs'], { cwd: folder(), env, ...options });
+}
+
+/** Runs the script to its end. @returns its output, and the programs that ran, with their arguments */
+async function run(variables: NodeJS.ProcessEnv = {}) {
+  await write('calls', '');
+  const child = start(variables, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [[code], output] = await Promise.all([once(child, 'close'), child.stdout ? text(child.stdout) : '']);
+  expect(code).toBe(0);
+  return { output, calls: (await readFile(folder('calls'), 'utf8')).trim().split('\n').toSorted() };
+}
+
+const APT = 'apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends redis-server';
+
+it('a first start installs Redis beside the packages, and builds the page beside the compiler', async () => {
+  pipe('install');
+  pipe('build');
+  const { output, calls } = await run();
+  expect(output).toContain('Installing redis-server with apt-get…\n');
+  expect(calls).toEqual([
+    APT,
+    `npm ci ${QUIET} --omit=dev`,
+    'systemctl disable --now redis-server',
+    COMPILED,
+    'vite build --logLevel warn packages/dashboard',
+  ]);
+});
+
+it('a start with REDIS_URL, or with a redis-server on PATH, installs no Redis', async () => {
+  const programs = async (variables?: NodeJS.ProcessEnv) =>
+    (await run(variables)).calls.map((call) => call.replace(/ .*/, ''));
+  expect(await programs({ REDIS_URL: 'redis://127.0.0.1' })).not.toContain('apt-get');
+  expect(await programs({ REDIS_URL: '' })).toContain('apt-get');
+  await program('redis-server', '');
+  expect(await programs()).not.toContain('apt-get');
+});
+
+it('a Redis that cannot be installed leaves the rest of the start alone', async () => {
+  await program('apt-get', 'echo no network >&2; exit 100');
+  const { output, calls } = await run();
+  expect(output).not.toContain('network');
+  expect(calls).toContain(COMPILED);
+});
+
+it('Ctrl-C ends the start and lets the package manager finish', async () => {
+  pipe('apt');
+  await program('apt-get', 'read -r _ < apt; echo finished >> calls; echo here > apt');
+  pipe('install');
+  const child = start({}, { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+  const ended = once(child, 'exit');
+  await said(child, 'Installing redis-server');
+  process.kill(-Number(child.pid), 'SIGINT');
+  expect(await ended).toEqual([130, null]);
+  await appendFile(folder('apt'), 'here\n');
+  await readFile(folder('apt'));
+  expect(await readFile(folder('calls'), 'utf8')).toContain('finished');
+});
+
+it('a page that is built needs no build tools, until one of its sources changes', async () => {
+  await write('packages/dashboard/dist/page/index.html', '');
+  await touch('packages/dashboard/dist/page/index.html', 60);
+  const { calls } = await run();
+  const others = PACKAGES.filter((name) => name !== 'packages/dashboard').map((name) => `--workspace=${name}`);
+  expect(calls).toContain(`npm ci ${QUIET} --omit=dev --include-workspace-root ${others.join(' ')}`);
+  expect(calls.filter((call) => call.startsWith('vite'))).toEqual([]);
+
+  await write(INSTALLED, '');
+  await touch('packages/catalog/src/index.ts', 120);
+  const again = await run();
+  expect(again.calls).toContain(`npm install ${QUIET} --omit=dev`);
+  expect(again.calls).toContain('vite build --logLevel warn packages/dashboard');
+});
+
+it('an update keeps what tests need', async () => {
+  await write(INSTALLED, '"node_modules/jest" "node_modules/vite"');
+  await touch(INSTALLED, -60);
+  expect((await run()).calls).toContain(`npm install ${QUIET}`);
+});
