@@ -11,7 +11,7 @@ import { readPrivateFile, writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, historyStart, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const POLL_MS = 100;
-/** From this number of events on, the start says what it does: more than a minute of live traffic. */
+/** The start waits for this number of events to be stored, and says so: more than a minute of live traffic. */
 const HISTORY_EVENTS = 200;
 /** How long a stop of the stack waits for unsent events. */
 const CLOSE_TIMEOUT_MS = 2_000;
@@ -95,22 +95,23 @@ export class Demo {
     await this.#sending;
   }
 
-  /** Sends the spans that are over. If not all their events are accepted, the next call sends them again, with the same ids. @returns false if there are none */
+  /** Sends the spans that are over. If not all their events are accepted, the next call sends them again, with the same ids. @returns whether they are history */
   async #send(): Promise<boolean> {
     const { account, file, say } = this.options;
     const spans = [...spansUntil(this.state.next, Date.now(), this.state.firstHour)];
     const events = spans.flatMap((span) => eventsOfSpan(account, span, this.state.firstHour));
-    if (events.length >= HISTORY_EVENTS) {
+    const isHistory = events.length >= HISTORY_EVENTS;
+    if (isHistory) {
       say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
     }
     for (const event of events) await this.meter.recordWhenRoom(event);
     const last = spans.at(-1);
     // After a stop the emitter is empty, whether or not it has sent the events.
     if (!last || !(await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS })) || this.options.stop.aborted)
-      return last !== undefined;
+      return isHistory;
     this.state = { ...this.state, next: last.to };
     await writePrivateFile(file, this.state);
-    return true;
+    return isHistory;
   }
 
   /** Resolves when the queue is empty, at the latest after a minute. */
