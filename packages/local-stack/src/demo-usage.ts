@@ -81,9 +81,17 @@ const FLEET: readonly Workload[] = [
 /** Resource types whose events have a resourceUuid. */
 const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
 
-/** @param firstHour the hour of the first start */
-export function historyStart(firstHour: EpochMs): EpochMs {
-  return firstHour - HISTORY_DAYS * MS_PER_DAY;
+/** The first start with a database. Growth and lifetimes count from its hour. */
+export interface Origin {
+  readonly firstHour: EpochMs;
+  /** Usage is reported live from this instant on, which lies in the first hour. */
+  readonly liveFrom: EpochMs;
+}
+
+/** The origin, and the instant at which the history begins. */
+export function originAt(now: EpochMs): Origin & { readonly next: EpochMs } {
+  const firstHour = now - (now % MS_PER_HOUR);
+  return { firstHour, liveFrom: now - (now % SLICE_MS), next: firstHour - HISTORY_DAYS * MS_PER_DAY };
 }
 
 interface Span {
@@ -92,15 +100,16 @@ interface Span {
 }
 
 /**
- * Divides the time up to `now` into spans that are over: six hours in the older history, hours, and slices of {@link SLICE_MS} in the current
- * hour. A later call with the same `firstHour` continues where an earlier one ended.
+ * Divides the time up to `now` into spans that are over: six hours in the older history, then hours, the part of the first hour before its
+ * start, and slices of {@link SLICE_MS} in the current hour. A later call continues where an earlier one ended.
  */
-export function* spansUntil(from: EpochMs, now: EpochMs, firstHour: EpochMs): Generator<Span> {
+export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }: Origin): Generator<Span> {
   const hourlyFrom = firstHour - HOURLY_DAYS * MS_PER_DAY;
   for (let start = from; ; ) {
     let to = start - (start % SLICE_MS) + SLICE_MS;
     if (start % MS_PER_HOUR === 0 && start + MS_PER_HOUR <= now) to = start + MS_PER_HOUR;
     if (start % LONG_SPAN_MS === 0 && start + LONG_SPAN_MS <= hourlyFrom) to = start + LONG_SPAN_MS;
+    if (start === firstHour && firstHour < liveFrom) to = liveFrom;
     if (to > now) return;
     yield { from: start, to };
     start = to;
@@ -109,11 +118,10 @@ export function* spansUntil(from: EpochMs, now: EpochMs, firstHour: EpochMs): Ge
 
 /**
  * Returns the events of a span, one for each workload and dimension used in it.
- * @param firstHour the origin of growth and lifetimes; must stay the same between starts
  */
-export function eventsOfSpan(accountId: string, span: Span, firstHour: EpochMs): UsageEventInput[] {
+export function eventsOfSpan(accountId: string, span: Span, origin: Origin): UsageEventInput[] {
   return FLEET.flatMap((workload) =>
-    BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, firstHour)),
+    BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, origin)),
   );
 }
 
@@ -123,7 +131,7 @@ function usageEvent(
   billingDimension: BillingDimension,
   accountId: string,
   span: Span,
-  firstHour: EpochMs,
+  { firstHour }: Origin,
 ): UsageEventInput[] {
   const amount = usageIn(span, workload, billingDimension, firstHour);
   const { resourceType, unit } = DIMENSIONS[billingDimension];

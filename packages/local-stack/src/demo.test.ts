@@ -3,26 +3,29 @@ import { MS_PER_DAY, MS_PER_HOUR, parseUsageEvent } from '@meterline/catalog';
 import { testFolder } from '../../../test/harness/test-folder.js';
 import { writePrivateFile } from './data-directory.js';
 import { openDemoState } from './demo.js';
-import { eventsOfSpan, historyStart, SLICE_MS, spansUntil } from './demo-usage.js';
+import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
+const AT_NOON = originAt(NOON);
 
 const folder = testFolder('each test');
 
 it('a new database has all its history ahead, and keeps its first hour when a later start continues', async () => {
   const file = folder('demo.json');
-  const fresh = { databaseId: 'embedded', firstHour: NOON, next: NOON - 92 * MS_PER_DAY };
+  const fresh = { databaseId: 'embedded', firstHour: NOON, liveFrom: NOON + 50_000, next: NOON - 92 * MS_PER_DAY };
   expect(await openDemoState(file, 'embedded', NOON + 59_000)).toEqual(fresh);
   expect(await openDemoState(file, 'embedded', NOON + MS_PER_HOUR)).toEqual(fresh);
   const done = { ...fresh, next: NOON };
   await writePrivateFile(file, done);
   expect(await openDemoState(file, 'embedded', NOON + MS_PER_DAY)).toEqual(done);
-  expect(await openDemoState(file, 'own', NOON)).toEqual({ ...fresh, databaseId: 'own' });
+  expect(await openDemoState(file, 'own', NOON)).toEqual({ ...fresh, databaseId: 'own', liveFrom: NOON });
+  await writePrivateFile(file, { databaseId: 'embedded', firstHour: NOON, next: NOON });
+  expect(await openDemoState(file, 'embedded', NOON + MS_PER_DAY)).toEqual({ ...done, liveFrom: NOON });
 });
 
 it('past hours are one span each, and the current hour has slices', () => {
   const now = NOON + 2 * MS_PER_HOUR + 25_000;
-  const spans = [...spansUntil(NOON, now, NOON)];
+  const spans = [...spansUntil(NOON, now, AT_NOON)];
   expect(spans.map(({ from, to }) => [from - NOON, to - from])).toEqual([
     [0, MS_PER_HOUR],
     [MS_PER_HOUR, MS_PER_HOUR],
@@ -30,42 +33,51 @@ it('past hours are one span each, and the current hour has slices', () => {
     [2 * MS_PER_HOUR + 10_000, SLICE_MS],
   ]);
   // A start within an hour has slices to its end.
-  expect([...spansUntil(NOON + 3_585_000, now, NOON)].map(({ from }) => from - NOON)).toEqual([
+  expect([...spansUntil(NOON + 3_585_000, now, AT_NOON)].map(({ from }) => from - NOON)).toEqual([
     ...[3_585_000, 3_590_000, 3_600_000, 7_200_000, 7_210_000],
   ]);
 });
 
-it('the history has a span for each six hours until eight days before the first start, and hours from then on', () => {
-  const firstHour = NOON + MS_PER_HOUR;
-  const spans = [...spansUntil(historyStart(firstHour), firstHour + 90_000, firstHour)];
+it('the history has a span for each six hours until eight days before the first start, then hours, then the part of the first hour', () => {
+  const now = NOON + MS_PER_HOUR + 90_000;
+  const origin = originAt(now);
+  const spans = [...spansUntil(origin.next, now + 20_000, origin)];
   const lengths = spans.map(({ from, to }) => (to - from) / MS_PER_HOUR);
   // It begins and ends one hour after a multiple of six hours.
   expect(lengths.slice(0, 6)).toEqual([1, 1, 1, 1, 1, 6]);
   expect(lengths.filter((hours) => hours === 6)).toHaveLength(84 * 4 - 1);
-  const firstHourly = spans.findLast(({ from, to }) => to - from > MS_PER_HOUR);
-  expect(firstHourly?.to).toBe(NOON - 8 * MS_PER_DAY);
+  expect(spans.findLast(({ from, to }) => to - from > MS_PER_HOUR)?.to).toBe(NOON - 8 * MS_PER_DAY);
+  expect(spans.slice(-4).map(({ from, to }) => [from - NOON, to - from])).toEqual([
+    [0, MS_PER_HOUR],
+    [MS_PER_HOUR, 90_000],
+    [MS_PER_HOUR + 90_000, SLICE_MS],
+    [MS_PER_HOUR + 100_000, SLICE_MS],
+  ]);
   expect(spans.every(({ to }, index) => index === spans.length - 1 || to === spans[index + 1]?.from)).toBe(true);
-  expect(spans.flatMap((span) => eventsOfSpan('demo', span, firstHour)).length).toBeLessThan(15_000);
+  expect(spans.flatMap((span) => eventsOfSpan('demo', span, origin)).length).toBeLessThan(15_000);
 });
 
-it('a history that was interrupted continues in the same spans', () => {
-  const now = NOON + 25 * MS_PER_HOUR + 25_000;
-  const all = [...spansUntil(historyStart(NOON), now, NOON)];
+it('a history that was interrupted continues in the same spans, also in a later hour', () => {
+  const origin = originAt(NOON + 90_000);
+  const first = [...spansUntil(origin.next, NOON + 90_000, origin)];
+  const later = NOON + 25 * MS_PER_HOUR + 25_000;
+  const all = [...spansUntil(origin.next, later, origin)];
+  expect(all.slice(0, first.length)).toEqual(first);
   for (const [index, { to }] of all.entries()) {
-    if (index % 50 === 0) expect([...spansUntil(to, now, NOON)]).toEqual(all.slice(index + 1));
+    if (index % 50 === 0) expect([...spansUntil(to, later, origin)]).toEqual(all.slice(index + 1));
   }
 });
 
 it('the events of a span are the same whenever they are generated, and the worker accepts them', () => {
-  const events = eventsOfSpan('demo', { from: NOON - SLICE_MS, to: NOON }, NOON);
+  const events = eventsOfSpan('demo', { from: NOON - SLICE_MS, to: NOON }, AT_NOON);
   expect(events.length).toBeGreaterThan(10);
-  expect(eventsOfSpan('demo', { from: NOON - SLICE_MS, to: NOON }, NOON)).toEqual(events);
+  expect(eventsOfSpan('demo', { from: NOON - SLICE_MS, to: NOON }, AT_NOON)).toEqual(events);
   expect(events.filter((event) => !parseUsageEvent(event, NOON).ok)).toEqual([]);
 });
 
 it('six hours of a workload have the usage of each of their hours, to the end of its lifetime', () => {
   const usage = (from: number, hours: number, name: string) =>
-    eventsOfSpan('demo', { from, to: from + hours * MS_PER_HOUR }, NOON)
+    eventsOfSpan('demo', { from, to: from + hours * MS_PER_HOUR }, AT_NOON)
       .filter(({ resourceName, billingDimension }) => resourceName === name && !billingDimension.endsWith('_count'))
       .reduce((total, event) => total + Number(event.usage), 0);
   // support-agent works in office hours, nightly-report at night, and load-test-sandbox ended 26 days before noon.

@@ -3,12 +3,12 @@
  * collector, like those of any runtime.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EpochMs, MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
+import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type Emitter, openEmitter } from '@meterline/emitter';
 import { createRedisClient } from '@meterline/service/access';
 import { z } from 'zod';
 import { readPrivateFile, writePrivateFile } from './data-directory.js';
-import { eventsOfSpan, historyStart, SLICE_MS, spansUntil } from './demo-usage.js';
+import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const POLL_MS = 100;
 /** The start waits for this number of events to be stored, and says so: more than a minute of live traffic. */
@@ -19,14 +19,17 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const HISTORY_TIMEOUT_MS = 60_000;
 
 /** The progress of the demo, so that the next start continues it. */
-const stateSchema = z.object({
-  /** The database that has the events. Another one, or one that was emptied, needs the whole history. */
-  databaseId: z.string(),
-  /** The hour of the first start: spans, growth and lifetimes depend on it. */
-  firstHour: z.number(),
-  /** Events before this instant are in the queue or in the database. */
-  next: z.number(),
-});
+const stateSchema = z
+  .object({
+    /** The database that has the events. Another one, or one that was emptied, needs the whole history. */
+    databaseId: z.string(),
+    firstHour: z.number(),
+    liveFrom: z.number().optional(),
+    /** Events before this instant are in the queue or in the database. */
+    next: z.number(),
+  })
+  // Earlier versions reported live from the hour on.
+  .transform((state) => ({ ...state, liveFrom: state.liveFrom ?? state.firstHour }));
 type DemoState = z.output<typeof stateSchema>;
 
 /**
@@ -36,8 +39,7 @@ type DemoState = z.output<typeof stateSchema>;
 export async function openDemoState(file: string, databaseId: string, now: EpochMs): Promise<DemoState> {
   const kept = await readPrivateFile(file, stateSchema);
   if (kept?.databaseId === databaseId) return kept;
-  const firstHour = now - (now % MS_PER_HOUR);
-  const state = { databaseId, firstHour, next: historyStart(firstHour) };
+  const state = { databaseId, ...originAt(now) };
   await writePrivateFile(file, state);
   return state;
 }
@@ -98,8 +100,8 @@ export class Demo {
   /** Sends the spans that are over. If not all their events are accepted, the next call sends them again, with the same ids. @returns whether they are history */
   async #send(): Promise<boolean> {
     const { account, file, say } = this.options;
-    const spans = [...spansUntil(this.state.next, Date.now(), this.state.firstHour)];
-    const events = spans.flatMap((span) => eventsOfSpan(account, span, this.state.firstHour));
+    const spans = [...spansUntil(this.state.next, Date.now(), this.state)];
+    const events = spans.flatMap((span) => eventsOfSpan(account, span, this.state));
     const isHistory = events.length >= HISTORY_EVENTS;
     if (isHistory) {
       say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
