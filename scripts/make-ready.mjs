@@ -23,8 +23,6 @@ const PAGE_INPUTS = ['package-lock.json', DASHBOARD, 'packages/catalog/src', 'pa
 /** Steps that take less time print nothing. */
 const SILENT_MS = 1_500;
 const REMINDER_MS = 20_000;
-/** The exit code that a shell reports for a command that Ctrl-C ended. */
-const INTERRUPTED = 130;
 
 const flags = process.argv.slice(2);
 try {
@@ -64,20 +62,14 @@ async function installPrograms({ redis, browser }) {
   if (browser) await install('test/setup/chromium-binary.mjs');
 }
 
-/** In a session of its own, because a package manager that Ctrl-C ends may leave a package half installed. */
+/** In a session of its own, which Ctrl-C does not reach: a package manager that is interrupted may leave a package half installed. */
 async function install(script) {
   const child = spawn(process.execPath, [script], {
     cwd: ROOT,
     detached: true,
     stdio: ['ignore', 'inherit', 'ignore'],
   });
-  const interrupted = () => {
-    console.log('\nThe package manager finishes its work in the background.');
-    process.exit(INTERRUPTED);
-  };
-  process.once('SIGINT', interrupted);
   await once(child, 'close').catch(() => undefined);
-  process.off('SIGINT', interrupted);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What scripts/make-ready.mjs installs and builds, in the skeleton of a clone, with scripts in place of npm, apt-get and the build tools. */
 import { execFileSync, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, cp, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,10 @@ import { said } from '../harness/programs.js';
 import { testFolder } from '../harness/test-folder.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const COPIED = ['scripts/make-ready.mjs', 'scripts/install-redis.mjs', 'packages/local-stack/src/system-package.js'];
+const COPIED = [
+  ...['scripts/make-ready.mjs', 'scripts/install-redis.mjs', 'test/setup/chromium-binary.mjs'],
+  'packages/local-stack/src/system-package.js',
+];
 const PACKAGES = [
   'packages/catalog',
   'packages/client',
@@ -36,7 +39,7 @@ beforeEach(async () => {
   await tool('typescript/bin/tsc', "if (fs.existsSync('build')) fs.readFileSync('build');");
   await tool('vite/bin/vite.js', "if (fs.existsSync('build')) fs.writeFileSync('build', 'here');");
   await program('npm', `if [ -p install ]; then read -r _ < install; fi; echo '"node_modules/vite"' > ${INSTALLED}`);
-  await program('apt-get', 'if [ -p install ]; then echo here > install; fi');
+  await program('apt-get', 'case "$*" in *redis-server) [ ! -p install ] || echo here > install ;; esac');
   await program('systemctl', '');
   await program('sudo', 'shift; exec "$@"');
   await write('bin/env', '#!/bin/sh\nshift 2; exec "$@"\n', 0o755);
@@ -67,29 +70,29 @@ const program = (name: string, script: string) =>
 /** Two programs that meet in a pipe end only if they run at the same time. */
 const pipe = (name: string) => execFileSync('mkfifo', [folder(name)]);
 
-function start(variables: NodeJS.ProcessEnv, options: SpawnOptions) {
+function start(variables: NodeJS.ProcessEnv, options: SpawnOptions, flags: readonly string[] = []) {
   const env = { PATH: folder('bin'), ...variables };
-  return spawn(process.execPath, ['scripts/make-ready.mjs'], { cwd: folder(), env, ...options });
+  return spawn(process.execPath, ['scripts/make-ready.mjs', ...flags], { cwd: folder(), env, ...options });
 }
 
 /** Runs the script to its end. @returns its output, and the programs that ran, with their arguments */
-async function run(variables: NodeJS.ProcessEnv = {}) {
+async function run(variables: NodeJS.ProcessEnv = {}, flags: readonly string[] = []) {
   await write('calls', '');
-  const child = start(variables, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = start(variables, { stdio: ['ignore', 'pipe', 'inherit'] }, flags);
   const [[code], output] = await Promise.all([once(child, 'close'), child.stdout ? text(child.stdout) : '']);
   expect(code).toBe(0);
   return { output, calls: (await readFile(folder('calls'), 'utf8')).trim().split('\n').toSorted() };
 }
 
-const APT = 'apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends redis-server';
+const APT = 'apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends';
 
 it('a first start installs Redis beside the packages, and builds the page beside the compiler', async () => {
   pipe('install');
   pipe('build');
   const { output, calls } = await run();
-  expect(output).toContain('Installing redis-server with apt-get…\n');
+  expect(output).toContain('Installing redis-server with apt-get… (continues after Ctrl-C)\n');
   expect(calls).toEqual([
-    APT,
+    `${APT} redis-server`,
     `npm ci ${QUIET} --omit=dev`,
     'systemctl disable --now redis-server',
     COMPILED,
@@ -104,6 +107,16 @@ it('a start with REDIS_URL, or with a redis-server on PATH, installs no Redis', 
   expect(await programs({ REDIS_URL: '' })).toContain('apt-get');
   await program('redis-server', '');
   expect(await programs()).not.toContain('apt-get');
+});
+
+it('tests that need servers have Redis and a browser installed beside the packages, and others neither', async () => {
+  pipe('install');
+  const { calls } = await run({}, ['--tests', '--programs']);
+  expect(calls).toContain(`npm ci ${QUIET}`);
+  expect(calls.filter((call) => call.startsWith(APT))).toEqual([`${APT} chromium`, `${APT} redis-server`]);
+  await rm(folder('install'));
+  const units = await run({}, ['--tests']);
+  expect(units.calls.filter((call) => call.startsWith(APT))).toEqual([]);
 });
 
 it('a Redis that cannot be installed leaves the rest of the start alone', async () => {
@@ -121,9 +134,10 @@ it('Ctrl-C ends the start and lets the package manager finish', async () => {
   const ended = once(child, 'exit');
   await said(child, 'Installing redis-server');
   process.kill(-Number(child.pid), 'SIGINT');
-  expect(await ended).toEqual([130, null]);
+  const end = await ended;
   await appendFile(folder('apt'), 'here\n');
   await readFile(folder('apt'));
+  expect(end).toEqual([null, 'SIGINT']);
   expect(await readFile(folder('calls'), 'utf8')).toContain('finished');
 });
 
