@@ -1,11 +1,11 @@
 /** What scripts/make-ready.mjs installs and builds, in the skeleton of a clone, with scripts in place of npm, apt-get and the build tools. */
 import { execFileSync, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, cp, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { cp, type FileHandle, mkdir, open, readFile, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { said } from '../harness/programs.js';
 import { testFolder } from '../harness/test-folder.js';
 
@@ -33,13 +33,14 @@ beforeEach(async () => {
   for (const path of ['.', ...PACKAGES]) await write(join(path, 'package.json'), manifest);
   for (const name of ['catalog', 'client']) await write(`packages/${name}/src/index.ts`, '');
   await write('package-lock.json', '{}');
+  await write('calls', '');
   await write('tsconfig.json', JSON.stringify({ references: [...PACKAGES, 'test'].map((path) => ({ path })) }));
   // As after an installation that was killed: npm writes its list last.
   await write('node_modules/package.json', '{}');
-  await tool('typescript/bin/tsc', "if (fs.existsSync('build')) fs.readFileSync('build');");
-  await tool('vite/bin/vite.js', "if (fs.existsSync('build')) fs.writeFileSync('build', 'here');");
-  await program('npm', `if [ -p install ]; then read -r _ < install; fi; echo '"node_modules/vite"' > ${INSTALLED}`);
-  await program('apt-get', 'case "$*" in *redis-server) [ ! -p install ] || echo here > install ;; esac');
+  await tool('typescript/bin/tsc', meetInNode('build-1', 'build-2'));
+  await tool('vite/bin/vite.js', meetInNode('build-2', 'build-1'));
+  await program('npm', `${meet('install-1', 'install-2')}; echo '"node_modules/vite"' > ${INSTALLED}`);
+  await program('apt-get', `case "$*" in *redis-server) ${meet('install-2', 'install-1')} ;; esac`);
   await program('systemctl', '');
   await program('sudo', 'shift; exec "$@"');
   await write('bin/env', '#!/bin/sh\nshift 2; exec "$@"\n', 0o755);
@@ -67,8 +68,25 @@ const tool = (file: string, script: string) =>
 const program = (name: string, script: string) =>
   write(`bin/${name}`, `#!/bin/sh\necho ${name} "$@" >> calls\n${script}\n`, 0o755);
 
-/** Two programs that meet in a pipe end only if they run at the same time. */
-const pipe = (name: string) => execFileSync('mkfifo', [folder(name)]);
+const pipes: FileHandle[] = [];
+afterEach(async () => {
+  // Whoever still reads is at the end then.
+  for (const pipe of pipes.splice(0)) await pipe.close();
+});
+
+/** Makes the pipes in which two programs meet: each tells the other that it runs, and waits for the other. */
+async function makePipes(name: string): Promise<void> {
+  for (const path of [folder(`${name}-1`), folder(`${name}-2`)]) {
+    execFileSync('mkfifo', [path]);
+    pipes.push(await open(path, 'r+'));
+  }
+}
+const meet = (own: string, other: string) => `if [ -p ${own} ]; then echo here > ${own}; read -r _ < ${other}; fi`;
+const meetInNode = (own: string, other: string) =>
+  `if (fs.existsSync('${own}')) {
+    fs.writeFileSync('${own}', 'here');
+    fs.readSync(fs.openSync('${other}'), Buffer.alloc(9));
+  }`;
 
 function start(variables: NodeJS.ProcessEnv, options: SpawnOptions, flags: readonly string[] = []) {
   const env = { PATH: folder('bin'), ...variables };
@@ -87,8 +105,8 @@ async function run(variables: NodeJS.ProcessEnv = {}, flags: readonly string[] =
 const APT = 'apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends';
 
 it('a first start installs Redis beside the packages, and builds the page beside the compiler', async () => {
-  pipe('install');
-  pipe('build');
+  await makePipes('install');
+  await makePipes('build');
   const { output, calls } = await run();
   expect(output).toContain('Installing redis-server with apt-get… (continues after Ctrl-C)\n');
   expect(calls).toEqual([
@@ -110,11 +128,9 @@ it('a start with REDIS_URL, or with a redis-server on PATH, installs no Redis', 
 });
 
 it('tests that need servers have Redis and a browser installed beside the packages, and others neither', async () => {
-  pipe('install');
   const { calls } = await run({}, ['--tests', '--programs']);
   expect(calls).toContain(`npm ci ${QUIET}`);
   expect(calls.filter((call) => call.startsWith(APT))).toEqual([`${APT} chromium`, `${APT} redis-server`]);
-  await rm(folder('install'));
   const units = await run({}, ['--tests']);
   expect(units.calls.filter((call) => call.startsWith(APT))).toEqual([]);
 });
@@ -127,18 +143,16 @@ it('a Redis that cannot be installed leaves the rest of the start alone', async 
 });
 
 it('Ctrl-C ends the start and lets the package manager finish', async () => {
-  pipe('apt');
-  await program('apt-get', 'read -r _ < apt; echo finished >> calls; echo here > apt');
-  pipe('install');
+  await makePipes('apt');
+  await program('apt-get', 'read -r _ < apt-1; echo finished >> calls');
+  await makePipes('install');
   const child = start({}, { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
   const ended = once(child, 'exit');
   await said(child, 'Installing redis-server');
   process.kill(-Number(child.pid), 'SIGINT');
-  const end = await ended;
-  await appendFile(folder('apt'), 'here\n');
-  await readFile(folder('apt'));
-  expect(end).toEqual([null, 'SIGINT']);
-  expect(await readFile(folder('calls'), 'utf8')).toContain('finished');
+  expect(await ended).toEqual([null, 'SIGINT']);
+  await writeFile(folder('apt-1'), 'continue\n');
+  while (!(await readFile(folder('calls'), 'utf8')).includes('finished'));
 });
 
 it('a page that is built needs no build tools, until one of its sources changes', async () => {
