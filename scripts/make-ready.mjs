@@ -23,6 +23,17 @@ const PAGE_INPUTS = ['package-lock.json', DASHBOARD, 'packages/catalog/src', 'pa
 /** Steps that take less time print nothing. */
 const SILENT_MS = 1_500;
 const REMINDER_MS = 20_000;
+/** The exit code that a shell reports for a command that Ctrl-C ended. */
+const INTERRUPTED = 130;
+
+/** Commands that end with this process: after Ctrl-C, npm alone would go on and then roll back for up to a minute, beside the next start. */
+const running = new Set();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    for (const child of running) child.kill('SIGKILL');
+    process.exit(INTERRUPTED);
+  });
+}
 
 const flags = process.argv.slice(2);
 try {
@@ -150,8 +161,12 @@ async function step(what, command, args) {
   });
   const output = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
-  const [code] = await announce(what, once(child, 'close'));
+  running.add(child);
+  const [code, signal] = await announce(what, once(child, 'close'));
+  running.delete(child);
   if (code === 0) return;
+  // Ctrl-C reaches the command as well, maybe before this process.
+  if (signal === 'SIGINT') process.exit(INTERRUPTED);
   console.error(Buffer.concat(output).toString('utf8').trimEnd());
   throw new Error(`${what} failed (exit code ${code}).`);
 }
