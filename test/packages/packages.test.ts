@@ -36,6 +36,18 @@ it.each(folders)('%s imports what its row says, and only packages above it', (fo
   expect(references.map(([, path = '']) => join(folder, path)).toSorted()).toEqual(named.toSorted());
 });
 
+it("the images install the development dependencies of their packages: OpenTelemetry's SDK, and no tools", () => {
+  const dockerfile = read('Dockerfile');
+  expect(dockerfile).not.toContain('--omit=dev');
+  const removed = /^RUN rm -r (.+) \\$/m.exec(dockerfile)?.[1]?.split(' ') ?? [];
+  const installed = folders.filter((folder) => !removed.includes(folder));
+  const names = installed.flatMap((folder) =>
+    Object.keys(JSON.parse(read(`${folder}/package.json`)).devDependencies ?? {}),
+  );
+  expect(names).toContain('@opentelemetry/sdk-trace-node');
+  expect(names.filter((name) => !name.startsWith('@opentelemetry/'))).toEqual([]);
+});
+
 const lockFile: { packages: Record<string, { resolved?: string; optionalDependencies?: Record<string, string> }> } =
   JSON.parse(read('package-lock.json'));
 
