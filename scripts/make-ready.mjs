@@ -156,7 +156,7 @@ async function all(steps) {
 async function step(what, command, args) {
   const child = spawn(command, args, {
     cwd: ROOT,
-    env: withoutNpmScript(process.env),
+    env: buildEnvironment(process.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const output = [];
@@ -185,8 +185,11 @@ async function announce(what, work) {
   }
 }
 
-/** Without the variables that npm sets for the current command (`npm start --foo`): a nested npm must not use them. */
-function withoutNpmScript(env) {
-  const ofThisCommand = /^npm_(lifecycle|package|command$|config_(ignore_scripts|omit|include|production|workspace))/;
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !ofThisCommand.test(name)));
+/**
+ * Without the variables that npm sets for the current command (`npm start --foo`), which a nested npm must not use, and without NODE_ENV, by
+ * which npm chooses what it installs, and Vite which React it builds.
+ */
+function buildEnvironment(env) {
+  const ignored = /^NODE_ENV$|^npm_(lifecycle|package|command$|config_(ignore_scripts|omit|include|production|workspace))/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !ignored.test(name)));
 }
