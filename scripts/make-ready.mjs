@@ -190,6 +190,7 @@ async function announce(what, work) {
  * which npm chooses what it installs, and Vite which React it builds.
  */
 function buildEnvironment(env) {
-  const ignored = /^NODE_ENV$|^npm_(lifecycle|package|command$|config_(ignore_scripts|omit|include|production|workspace))/;
+  const ignored =
+    /^NODE_ENV$|^npm_(lifecycle|package|command$|config_(ignore_scripts|omit|include|production|workspace))/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ignored.test(name)));
 }
