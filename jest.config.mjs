@@ -19,8 +19,11 @@ const every = {
   },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@meterline/cli/(operations/[a-z-]+)$': '<rootDir>/packages/cli/src/$1.ts',
-    '^@meterline/([a-z-]+)/([a-z-]+)$': ['<rootDir>/packages/$1/src/$2.ts', '<rootDir>/packages/$1/src/$2/index.ts'],
+    '^@meterline/([a-z-]+)/([a-z/-]+)$': [
+      '<rootDir>/packages/$1/src/$2.ts',
+      '<rootDir>/packages/$1/src/$2/index.ts',
+      '<rootDir>/services/$1/src/$2.ts',
+    ],
     '^@meterline/([a-z-]+)$': ['<rootDir>/packages/$1/src/index.ts', '<rootDir>/services/$1/src/index.ts'],
   },
 };

@@ -1,15 +1,18 @@
 /**
- * The authorisation matrix: every operation for every kind of caller. A cell is the status and, of an error, its code. An
- * operation that the OpenAPI document has and the table has not fails, and so does one that needs credentials and is asked
- * with none. Source: the API specification, section "Authentication", and DESIGN section 7.
+ * The authorisation matrix: every operation for every kind of caller, with the status and the error code. The test fails for an operation of
+ * the OpenAPI document that the matrix lacks. Also what the API reads in tokens, and where clients learn how to get one; the forms of claims
+ * are unit tests of packages/api/src/auth. Source: the API specification, section "Authentication", and DESIGN section 7.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createOpenApiDocument } from '@meterline/query';
+import { createTokenVerifier } from '@meterline/api';
+import { createOpenApiDocument, type QueryDependencies, readEnv } from '@meterline/query';
 import { type Alert, type Delivery, periodAt, webhookPayload } from '@meterline/service/alerts';
+import { pino } from 'pino';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
-import { DAY, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
+import { bearer, DAY, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { type CallerKind, callersOf, ISSUER, startTokenIssuer, type TokenIssuer } from './callers.js';
+import { sendBytes } from './raw-http.js';
 
 let api: TestApi;
 let issuer: TokenIssuer;
@@ -40,7 +43,7 @@ interface Operation {
   readonly method: string;
   /** As in the OpenAPI document. */
   readonly path: string;
-  /** Where it is sent. */
+  /** Path and query of the request. */
   readonly target: () => string | Promise<string>;
   readonly body?: string;
 }
@@ -54,8 +57,8 @@ const NEW_ALERT = JSON.stringify(ALERT_SETTINGS);
 const keyPath = (clientId: string, key: string) => `${KEYS}/${key.split('_')[1]}`.replace('{clientId}', clientId);
 
 /**
- * @param operation its method and its path in the document
- * @param target what it is sent with; a query of its path, or an id that there is by then
+ * @param operation the method and the path in the document
+ * @param target the query of the path, or a function that returns an id or a path once they exist
  */
 function op(
   name: string,
@@ -74,7 +77,7 @@ function op(
   return { name, method, path, target: to, ...(body !== undefined && { body }) };
 }
 
-/** What is asked for: always of the account acme. */
+/** The operations of the matrix, all about the account acme. */
 const OPERATIONS: readonly Operation[] = [
   op('metrics', `GET ${METRICS}`, `?${day}`),
   op('by workspace', `GET ${METRICS}`, `?${day}&groupBy=workspace`),
@@ -109,19 +112,19 @@ const OPERATIONS: readonly Operation[] = [
   op('readiness', 'GET /readyz'),
 ];
 
-/** The outcome of each operation, in the order above. The last three ask for no credentials and read none. */
+/** The outcome of each operation, in the order above. The last three need no credentials. */
 type Outcomes = readonly string[];
 
 const OPEN = ['200', '200', '200'];
-/** The places of the operations on a service account's keys. */
+/** The indexes of the first and the last operation on the keys of a service account. */
 const [LIST, CREATE] = [10, 11];
 const FIRST_OF_ALERTS = 15;
 const all = (outcome: string): Outcomes => [...Array(24).fill(outcome), ...OPEN];
-/** @param ofAlerts its last operations but those that are open */
+/** @param ofAlerts the outcomes of the operations on alerts, which come before the open ones */
 const of = (text: string, ofAlerts: Outcomes): Outcomes => [...text.split(' | '), ...ofAlerts, ...OPEN];
 const ALERTS_OF_ADMIN = ['200', '201', '200', '200', '200', '204', '202', '200', '202'];
 const NO_ALERTS = ALERTS_OF_ADMIN.map(() => '403 forbidden');
-/** The outcomes for callers who read and do not write. */
+/** The outcomes for callers who may read but not write. */
 const ALERTS_OF_OPERATOR = ALERTS_OF_ADMIN.map((outcome, index) =>
   [0, 2, 3, 7].includes(index) ? outcome : '403 forbidden',
 );
@@ -139,17 +142,17 @@ const STRANGER = of(
   '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 403 forbidden',
   NO_ALERTS,
 );
-/** An admin of another account may list and create keys, but not of this one. */
+/** An admin of another account may list and create keys of that account only. */
 const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
-/** An emitter may send events, which the collector takes, and reads nothing here. */
+/** An emitter may send events to the collector and reads nothing here. */
 const EMITTER = STRANGER.with(7, '403 forbidden').with(13, '403 forbidden');
-/** An operator reads as an admin, and changes nothing; it may not know that there is no such key. */
+/** An operator reads like an admin and changes nothing. It does not learn that a key does not exist. */
 const OPERATOR = ADMIN.map((outcome, index) => {
   if (index >= FIRST_OF_ALERTS) return ALERTS_OF_OPERATOR[index - FIRST_OF_ALERTS] ?? outcome;
   return index < 8 || index > CREATE ? outcome : '403 forbidden';
 });
 const UNSCOPED = all('403 insufficient_scope');
-/** What is left of it for a token that has only one scope. */
+/** The outcomes of a token with only one scope. */
 const onlyReading = (outcomes: Outcomes) =>
   outcomes.map((outcome, index) => (index < 8 || index > CREATE ? outcome : '403 insufficient_scope'));
 const onlyListing = (outcomes: Outcomes) => UNSCOPED.with(LIST, outcomes[LIST] ?? '');
@@ -158,7 +161,7 @@ const onlyWriting = (outcomes: Outcomes) =>
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What each kind of caller gets. */
+/** The outcomes for each kind of caller. */
 const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
   ...callers.turnedAway.map(([kind, outcome]) => [kind, all(outcome)] as const),
   ['an admin key', ADMIN],
@@ -194,7 +197,9 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
 const CHALLENGE =
   /^Bearer realm="meterline"(, error="invalid_token")?, resource_metadata="http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-protected-resource"$/;
 
-async function outcome({ method, target, body }: Operation, headers: Headers): Promise<string> {
+/** Allows cached responses, so that a denied caller would also get a response that was computed for another. */
+async function outcome({ method, target, body }: Operation, credentials: Headers): Promise<string> {
+  const headers = { ...credentials, 'cache-control': 'max-age=300' };
   const response = await api.request(await target(), { method, headers, ...(body && { body }) });
   if (response.status === 401) expect(response.headers.get('www-authenticate')).toMatch(CHALLENGE);
   return response.status < 300 ? String(response.status) : `${response.status} ${errorOf(response).error}`;
@@ -213,7 +218,7 @@ it('the matrix has 56 kinds of callers and 27 operations, 1,512 cells', () => {
   for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
 });
 
-it.each(CALLERS)('each operation answers as the matrix says to %s', async (kind, outcomes) => {
+it.each(CALLERS)('each operation responds to %s as the matrix says', async (kind, outcomes) => {
   const sent = await callers.all[kind]();
   const found = await Promise.all(OPERATIONS.map((operation) => outcome(operation, sent)));
   const named = (list: Outcomes) => Object.fromEntries(OPERATIONS.map(({ name }, index) => [name, list[index]]));
@@ -230,7 +235,7 @@ describe('a method that an operation does not have', () => {
   const allowedOf = (operation: Operation) => [...new Set(served(operation))].join(', ');
 
   it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
-    'a method that an operation does not have is 405 for %s, for an admin and for nobody, and names those that it has',
+    'a method that an operation does not have is 405 for %s, with and without credentials, and Allow names the methods',
     async (_name, operation) => {
       const target = await operation.target();
       for (const method of others.filter((other) => !served(operation).includes(other))) {
@@ -241,4 +246,137 @@ describe('a method that an operation does not have', () => {
       }
     },
   );
+});
+
+/** A verifier with the settings that a service reads from these variables. */
+function verifier(variables: Readonly<Record<string, string>> = {}) {
+  const { tokens } = readEnv({ CURSOR_SECRET: 'x'.repeat(32), ...issuer.env, ...variables });
+  if (!tokens) throw new Error('no tokens');
+  return createTokenVerifier({ ...tokens, clock: () => NOW, log: pino({ level: 'silent' }) });
+}
+
+async function serving(replace: Partial<QueryDependencies>, work: (own: TestApi) => Promise<void>): Promise<void> {
+  const own = await startApi(replace, 'away');
+  await work(own).finally(() => own.stop());
+}
+
+describe('tokens', () => {
+  it('the variables of the service name the claims with accounts and names, and the roles of admins', async () => {
+    const variables = {
+      AUTH_ACCOUNTS_CLAIM: 'app.orgs',
+      AUTH_ACCOUNT_NAMES_CLAIM: 'names',
+      AUTH_ADMIN_ROLES: 'admin, owner',
+    };
+    await serving({ tokens: verifier(variables) }, async (own) => {
+      const claims = { app: { orgs: { acme: 'owner', globex: 'viewer' } }, names: { acme: 'ACME Corp.' } };
+      const { body } = await own.request('/v0/accounts', bearer(await issuer.sign(claims)));
+      expect(body).toEqual([
+        { id: 'acme', role: 'admin', name: 'ACME Corp.' },
+        { id: 'globex', role: 'member', name: 'globex' },
+      ]);
+    });
+  });
+
+  it('the registered name of an account is shown where the token gives none', async () => {
+    await serving({ tokens: verifier({ AUTH_ACCOUNT_NAMES_CLAIM: 'names' }) }, async (own) => {
+      await own.dependencies.accounts.register('initech', NOW, 'Initech, Inc.');
+      for (const [names, name] of [
+        [{}, 'Initech, Inc.'],
+        [{ initech: 'Initech' }, 'Initech'],
+        [{}, 'Initech, Inc.'],
+      ] as const) {
+        const token = await issuer.sign({ accounts: ['initech'], names });
+        const { body } = await own.request('/v0/accounts', bearer(token));
+        expect(body).toEqual([{ id: 'initech', role: 'member', createdAt: NOW.toISOString(), name }]);
+      }
+    });
+  });
+
+  it('the response names a malformed claim of a token with a valid signature, and of no other token', async () => {
+    const messageOf = async (token: string) => errorOf(await api.request('/v0/accounts', bearer(token))).message;
+    expect(await messageOf(await issuer.sign({ accounts: null }))).toMatch(
+      /^The token's claim accounts must be an object/,
+    );
+    expect(await messageOf(await issuer.forge({ accounts: null }))).toContain('unknown, revoked or');
+  });
+
+  it('a token is 503 when the published keys cannot be read, and an API key still works', async () => {
+    await serving({}, async (other) => {
+      for (const url of ['http://127.0.0.1:1/jwks.json', `${other.url}/healthz`, `${other.url}/nope`]) {
+        await serving({ tokens: verifier({ AUTH_JWKS_URL: url }) }, async (server) => {
+          const response = await server.request('/v0/accounts', bearer(await issuer.sign({})));
+          expect([url, response.status, errorOf(response).error]).toEqual([url, 503, 'auth_unavailable']);
+          expect(response.headers.get('retry-after')).toBe('5');
+          expect((await server.request('/v0/accounts', bearer(await server.key('acme')))).status).toBe(200);
+        });
+      }
+    });
+  });
+});
+
+describe('the metadata of tokens', () => {
+  const PATH = '/.well-known/oauth-protected-resource';
+  const BILLING = 'https://billing.example.com';
+  const servingAt = (publicUrl: string | undefined, work: (server: TestApi) => Promise<void>) =>
+    serving({ tokens: issuer.verifier, protectedResource: { issuer: ISSUER, publicUrl }, trustProxy: 1 }, work);
+
+  it('the metadata of tokens is served under the public URL of the API, whatever the host of the request', async () => {
+    await servingAt(BILLING, async (server) => {
+      const { status, body } = await server.request(PATH);
+      expect([status, body]).toEqual([
+        200,
+        {
+          resource: BILLING,
+          authorization_servers: [ISSUER],
+          scopes_supported: ['admin', 'apiKey:list', 'apiKey:write'],
+          bearer_methods_supported: ['header'],
+          resource_name: 'Meterline',
+          resource_documentation: `${BILLING}/docs`,
+        },
+      ]);
+      for (const [headers, problem] of [
+        [{}, ''],
+        [bearer('x').headers, ', error="invalid_token"'],
+        [bearer(await issuer.sign({ scope: 'jobs:list' })).headers, ', error="insufficient_scope", scope="admin"'],
+      ] as const) {
+        const challenge = (await server.request('/v0/accounts', { headers })).headers.get('www-authenticate');
+        expect(challenge).toBe(`Bearer realm="meterline"${problem}, resource_metadata="${BILLING}${PATH}"`);
+      }
+    });
+  });
+
+  it('the metadata of tokens is served under the URL of the request without a public URL, as the proxy forwards it', async () => {
+    await servingAt(undefined, async (server) => {
+      expect((await server.request(PATH)).body).toMatchObject({ resource: server.url });
+      const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'billing.example.com' };
+      expect((await server.request(PATH, { headers })).body).toMatchObject({ resource: BILLING });
+      const refused = await server.request('/v0/accounts', { headers });
+      expect(refused.headers.get('www-authenticate')).toContain(`resource_metadata="${BILLING}${PATH}"`);
+    });
+  });
+
+  it('the metadata of tokens rejects a Host that would inject a parameter into a header', async () => {
+    await servingAt(undefined, async (server) => {
+      const get = (path: string) =>
+        sendBytes(server.url, `GET ${path} HTTP/1.1\r\nHost: a", x="\r\nConnection: close\r\n\r\n`, {
+          keepsOpen: true,
+        });
+      expect((await get(PATH)).status).toBe(400);
+      const { status, head } = await get('/v0/accounts');
+      expect(status).toBe(401);
+      expect(head).toMatch(/^WWW-Authenticate: Bearer realm="meterline"\r$/m);
+    });
+  });
+
+  it('the metadata of tokens is 404 where tokens are not accepted, and no challenge refers to it', async () => {
+    await serving({}, async (server) => {
+      const response = await server.request(PATH);
+      expect([response.status, errorOf(response).error]).toEqual([404, 'not_found']);
+      const { status, headers } = await server.request('/v0/accounts', bearer(await issuer.sign({})));
+      expect([status, headers.get('www-authenticate')]).toEqual([
+        401,
+        'Bearer realm="meterline", error="invalid_token"',
+      ]);
+    });
+  });
 });

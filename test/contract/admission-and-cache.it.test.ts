@@ -1,30 +1,34 @@
-/** What one account or caller may ask, and that nobody else notices when it asks for more. */
+/** Limits of requests and statements, and the response cache: which requests are computed, and when. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createRedis, RateLimiter, type RateLimits, type TokenVerifier } from '@meterline/api';
 import { Admission, type AdmissionLimits } from '@meterline/query';
-import { createWarehouse, type Warehouse } from '@meterline/warehouse';
+import { createWarehouse, sealNext, type Warehouse } from '@meterline/warehouse';
 import {
+  allPages,
   bearer,
   DAY,
   errorOf,
+  metricsBody,
   metricsPath,
   NO_LIMITS,
+  type Query,
   startApi,
   type TestApi,
   type TestResponse,
 } from '../harness/api.js';
+import { event } from '../harness/events.js';
 import { pausing } from '../harness/interleaving.js';
-import { select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { select, storeEvents, testRedisUrl, uniquePrefix } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
 
-/** A rate so slow that the next request is not allowed before the test has ended. */
+/** So slow that no request becomes available during a test. */
 const ONCE_A_DAY = { requests: 2, seconds: 200_000 };
 
 const database = testDatabase();
-/** The APIs of the test that runs. */
+/** The APIs of the current test. */
 const running: TestApi[] = [];
 const redis = createRedis(testRedisUrl());
 beforeAll(async () => {
@@ -37,7 +41,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-/** Statements that compute a response begin when the test says so, and end then or when their client goes. */
+/** Holds statements that compute a response until the test lets them go or their client disconnects. */
 function gated(warehouse: Warehouse) {
   let waiting: (() => void)[] = [];
   const pass = () =>
@@ -59,7 +63,7 @@ function gated(warehouse: Warehouse) {
   };
 }
 
-/** An API with these limits, or with `beside` another process of the same service. */
+/** Starts an API with these limits. @param beside another process of the same service */
 async function start(
   limits: Partial<AdmissionLimits & RateLimits>,
   {
@@ -85,7 +89,7 @@ function outcomeOf(response: TestResponse): string {
 }
 const TOO_MANY = '429 too_many_requests';
 
-it('requests of a caller are limited over all processes, with the fields of the draft', async () => {
+it('requests of a caller are limited over all processes, with the RateLimit headers of the draft', async () => {
   const limits = { callerRate: ONCE_A_DAY, accountRate: { requests: 9, seconds: 1e6 } };
   const prefix = uniquePrefix();
   const one = await start(limits, { prefix });
@@ -102,12 +106,12 @@ it('requests of a caller are limited over all processes, with the fields of the 
   expect(refused.headers.get('ratelimit')).toMatch(/^"caller";r=0;t=\d+$/);
   expect(errorOf(refused).message).toBe('You may send 2 requests in 200000 seconds; wait as long as Retry-After says.');
   for (const api of [one, other]) expect(outcomeOf(await ask(api, ann))).toBe(TOO_MANY);
-  // What a caller is refused does not count for its account.
+  // Requests that are denied to a caller do not count for its account.
   expect((await ask(other, alex)).headers.get('ratelimit')).toMatch(/^"account";r=6;t=\d+, "caller";r=1;t=\d+$/);
   expect((await ask(one, namesake, 'zeta')).headers.get('ratelimit')).toMatch(/"caller";r=1;/);
 });
 
-it('requests of an account are limited for all its callers, and are not spent by those of other accounts', async () => {
+it('requests of an account are limited for all its callers together, and callers of other accounts do not use them up', async () => {
   const api = await start({ accountRate: ONCE_A_DAY });
   const [ann, alex] = [await api.key('acme', 'admin', 'ann'), await api.key('acme', 'admin', 'alex')];
   const ben = await api.key('zeta', 'admin', 'ann');
@@ -118,7 +122,7 @@ it('requests of an account are limited for all its callers, and are not spent by
   expect(errorOf(refused).message).toMatch(/^All callers of this account together may send 2 requests/);
 });
 
-it('requests of an operator about an account count for itself alone', async () => {
+it('requests of an operator about an account count only for the operator', async () => {
   const api = await start({ accountRate: ONCE_A_DAY });
   const [ann, operator] = [await api.key('acme'), await api.key('platform', 'operator')];
   expect((await ask(api, operator)).status).toBe(200);
@@ -127,7 +131,7 @@ it('requests of an operator about an account count for itself alone', async () =
   expect([(await ask(api, ann)).status, (await ask(api, ann)).status]).toEqual([200, 200]);
 });
 
-it('requests are refused before any statement, and do not stand in the way of revoking a key', async () => {
+it('requests are denied before any statement, and a key can still be revoked', async () => {
   const gate = gated(database.warehouse);
   const api = await start({ callerRate: { ...ONCE_A_DAY, requests: 1 } }, { warehouse: gate.warehouse });
   const { key, keyId, clientId } = await api.keys.create({ account: 'acme', role: 'admin', clientId: 'c' }, new Date());
@@ -145,7 +149,7 @@ it.each<[string, Partial<AdmissionLimits>, string, string]>([
   ['too many for one caller', { caller: 1, maxWaitMs: 200 }, 'acme', '429 too_many_statements'],
   ['held back by those of others', { process: 1, maxWaitMs: 200 }, 'zeta', '503 overloaded'],
 ])(
-  'statements that are %s are refused after the longest wait, and say when to try again',
+  'statements that are %s are denied after the maximum wait, with Retry-After',
   async (_what, limits, account, outcome) => {
     const gate = gated(database.warehouse);
     const api = await start(limits, { warehouse: gate.warehouse });
@@ -161,9 +165,9 @@ it.each<[string, Partial<AdmissionLimits>, string, string]>([
 
 it.each<[string, Partial<AdmissionLimits>, string[], string]>([
   ['of its account', { caller: 1, maxWaitingOfAccount: 1 }, ['a', 'a'], '429 too_many_statements'],
-  // An account that has none waiting may always wait.
+  // An account without waiting statements may always wait.
   ['of the process', { process: 1, maxWaiting: 2 }, ['a', 'a', 'b', 'c'], '503 overloaded'],
-])('statements are refused at once where too many wait %s', async (_whose, limits, accounts, outcome) => {
+])('statements are denied immediately while too many wait %s', async (_whose, limits, accounts, outcome) => {
   const gate = gated(database.warehouse);
   const api = await start(limits, { warehouse: gate.warehouse });
   const { permits } = api.dependencies.admission;
@@ -180,7 +184,7 @@ it.each<[string, Partial<AdmissionLimits>, string[], string]>([
   expect(new Set((await Promise.all(requested)).map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-it('a process counts requests alone while Redis is away', async () => {
+it('a process counts requests by itself while Redis is away', async () => {
   const away = createRedis('redis://127.0.0.1:1');
   away.on('error', () => undefined);
   const limits = { ...NO_LIMITS, callerRate: ONCE_A_DAY };
@@ -197,9 +201,9 @@ it('a process counts requests alone while Redis is away', async () => {
   away.disconnect();
 });
 
-it('a client that goes takes its statement with it, and gives its permit back', async () => {
+it('a client that disconnects cancels its statement and releases its permit', async () => {
   const own = createWarehouse({ ...database.options, application: 'slow-api' });
-  /** As slow as a very large account: it never ends by itself. */
+  /** Settings for a statement that never ends by itself, as if the account were very large. */
   const slow = { function_sleep_max_microseconds_per_block: '1000000000', max_block_size: '1' };
   const never = 'SELECT sum(sleepEachRow(1)) FROM numbers(1000)';
   const slowly = (warehouse: Warehouse): Warehouse => ({
@@ -207,7 +211,7 @@ it('a client that goes takes its statement with it, and gives its permit back', 
     read: (statement, row) => warehouse.read({ ...statement, query: never, query_params: {}, settings: slow }, row),
     within: (scope) => slowly(warehouse.within(scope)),
   });
-  /** Statements of the API that ClickHouse is working on. */
+  /** The number of statements of the API that ClickHouse executes. */
   const working = async () => {
     const [row] = await select<{ n: string }>(
       database.warehouse,
@@ -225,4 +229,127 @@ it('a client that goes takes its statement with it, and gives its permit back', 
   while ((await working()) > 0) await delay(20);
   while (api.dependencies.admission.permits.inUse > 0) await delay(20);
   await own.close();
+});
+
+// Seals hours of the database, so this part comes last.
+describe('the response cache', () => {
+  /** The warehouse of the API. Its statements are counted. */
+  let warehouse: Warehouse;
+  let statements: string[] = [];
+  let api: TestApi;
+  beforeAll(async () => {
+    const observe = (name: string) => {
+      statements.push(name);
+      return () => undefined;
+    };
+    warehouse = createWarehouse({ ...database.options, observe });
+    api = await startApi({ warehouse });
+    await api.seed([event({ accountId: 'acme', workspace: 'a' }), event({ accountId: 'acme', workspace: 'b' })]);
+    while (await sealNext(database.shards.all, Date.parse(DAY.endTime)));
+  });
+  afterAll(async () => {
+    await api.stop();
+    await warehouse.close();
+  });
+  beforeEach(() => {
+    statements = [];
+  });
+
+  const computed = () => statements.filter((name) => name === 'read_metrics').length;
+
+  async function ask(key: string, query: Query | string, headers: Record<string, string> = {}) {
+    const { headers: authorization } = bearer(key);
+    const response = await api.request(metricsPath('acme', query), { headers: { ...authorization, ...headers } });
+    return {
+      ...response,
+      cost: response.status === 200 ? metricsBody.parse(response.body).summary.totalCost : undefined,
+    };
+  }
+
+  const CACHED = { 'cache-control': 'max-age=300' };
+
+  it('a response contains every event that was acknowledged before its request, unless the request allows an older response', async () => {
+    const key = await api.key('acme');
+    const first = await ask(key, DAY);
+    expect([first.status, first.cost]).toEqual([200, 2]);
+    await storeEvents(warehouse, [event({ accountId: 'acme', cost: '5' })]);
+    const cached = await ask(key, DAY, CACHED);
+    expect([cached.cost, cached.headers.get('age')]).toEqual([2, expect.stringMatching(/^\d+$/)]);
+    // A cached response counts as a request and has its own request id.
+    expect(cached.headers.get('ratelimit')).not.toBeNull();
+    expect(cached.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
+    expect(computed()).toBe(1);
+    const exact = [await ask(key, DAY), await ask(key, DAY, { 'cache-control': 'max-age=0' })];
+    expect(exact.map(({ cost, headers }) => [cost, headers.get('age')])).toEqual([
+      [7, null],
+      [7, null],
+    ]);
+    // A response that was computed for one request is cached for the next request that allows it.
+    expect((await ask(key, DAY, CACHED)).cost).toBe(7);
+    expect(computed()).toBe(3);
+  });
+
+  it('a cached response belongs to the role, the version and the parameters of its request, in any spelling', async () => {
+    const [admin, member] = [await api.key('acme', 'admin'), await api.key('acme', 'member')];
+    const query = { ...DAY, groupBy: 'resource_name,billing_dimension' };
+    await ask(admin, query, CACHED);
+    await ask(member, query, CACHED);
+    await ask(admin, query, { ...CACHED, 'svc-version': '2026-04-28' });
+    await ask(admin, { ...query, limit: '5' }, CACHED);
+    expect(computed()).toBe(4);
+    await ask(await api.key('acme', 'admin', 'colleague'), query, CACHED);
+    await ask(admin, { groupBy: 'billing_dimension,resource_name', ...DAY }, CACHED);
+    await ask(admin, { ...query, startTime: DAY.startTime.replace('Z', '.000+00:00') }, CACHED);
+    expect(computed()).toBe(4);
+    const byWorkspace = { ...DAY, groupBy: 'workspace' };
+    expect((await ask(admin, byWorkspace, CACHED)).status).toBe(200);
+    expect((await ask(member, byWorkspace, CACHED)).status).toBe(403);
+    expect((await ask(await api.key('globex'), query, CACHED)).status).toBe(403);
+  });
+
+  it('a cached response is not sent to a revoked key', async () => {
+    const { key, keyId } = await api.keys.create({ account: 'acme', role: 'admin', clientId: 'gone' }, new Date(0));
+    expect((await ask(key, DAY, CACHED)).status).toBe(200);
+    await api.keys.revoke(keyId, new Date(0));
+    expect((await ask(key, DAY, CACHED)).status).toBe(401);
+  });
+
+  it('a cached response is the first of pages that add up', async () => {
+    const names = [1, 2, 3, 4, 5];
+    await storeEvents(
+      warehouse,
+      names.map((n) => event({ accountId: 'pages', resourceName: `box-${n}`, cost: `${n}` })),
+    );
+    const headers = { ...bearer(await api.key('pages')).headers, ...CACHED };
+    for (let times = 0; times < 2; times += 1) {
+      const pages = await allPages(async (cursor) => {
+        const path = metricsPath('pages', { ...DAY, groupBy: 'resource_name', limit: '2', cursor });
+        return metricsBody.parse((await api.request(path, { headers })).body);
+      });
+      expect(pages.flatMap(({ data }) => data).reduce((sum, { summary }) => sum + summary.cost, 0)).toBe(15);
+    }
+    expect(computed()).toBe(1);
+  });
+
+  it('a request with If-None-Match gets 304 without a body until the response changes', async () => {
+    const key = await api.key('acme');
+    const { headers, status } = await ask(key, DAY);
+    expect([status, headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
+    const etag = headers.get('etag') ?? '';
+    expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
+    for (const more of [{}, CACHED]) {
+      const again = await ask(key, DAY, { 'if-none-match': etag, ...more });
+      expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag]);
+      expect(again.headers.get('x-request-id')).not.toBeNull();
+      expect([headers.get('vary'), again.headers.get('vary')]).toEqual(['Accept-Encoding', 'Accept-Encoding']);
+    }
+    // The comparison is weak: a cache may have removed the prefix W/.
+    expect((await ask(key, DAY, { 'if-none-match': etag.slice('W/'.length) })).status).toBe(304);
+    const other = await ask(key, { ...DAY, groupBy: 'workspace' }, { 'if-none-match': `"x", ${etag}` });
+    expect(other.status).toBe(200);
+    expect((await ask(key, DAY, { 'if-none-match': `"x", ${etag}` })).status).toBe(304);
+    expect((await ask(key, DAY, { 'if-none-match': '*' })).status).toBe(304);
+    // A caller without access does not learn whether the response has changed.
+    expect((await ask(await api.key('globex'), DAY, { 'if-none-match': etag })).status).toBe(403);
+  });
 });
