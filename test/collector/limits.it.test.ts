@@ -5,9 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { begin, type CollectorFixture, event, inFlight, startCollectorFixture } from '../harness/collector.js';
-import { until } from '../harness/queue.js';
+import { until } from '../harness/waiting.js';
 
-const TIMEOUT_MS = 30_000;
 const MiB = 1024 * 1024;
 
 let fixture: CollectorFixture;
@@ -23,7 +22,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
-  await until('nothing is under way', TIMEOUT_MS, async () => (await inFlight(fixture.service)) === 0);
+  await until('nothing is under way', async () => (await inFlight(fixture.service)) === 0);
   await fixture.takeJobs();
 });
 afterAll(() => fixture.close());
@@ -63,7 +62,7 @@ describe('bytes in flight', () => {
   it('bytes in flight of clients that announce much and send little are few, and others are answered meanwhile', async () => {
     const { account, key } = await fixture.account();
     for (let n = 0; n < 50; n += 1) await announce(account, key, '[');
-    await until('all have been read', TIMEOUT_MS, async () => (await inFlight(fixture.service)) >= 50);
+    await until('all have been read', async () => (await inFlight(fixture.service)) >= 50);
     expect(await inFlight(fixture.service)).toBeLessThanOrEqual(50 * 8 * 1024);
     expect(await isTaken()).toBe(true);
     for (const socket of sockets) socket.write(' ');
@@ -73,7 +72,7 @@ describe('bytes in flight', () => {
   it('bytes in flight of an account are a quarter of all: what is more is 429, and others are answered meanwhile', async () => {
     const { account, key } = await fixture.account();
     await announce(account, key, Buffer.alloc(4 * MiB, ' '));
-    await until('it has been read', TIMEOUT_MS, async () => (await inFlight(fixture.service)) >= 4 * MiB);
+    await until('it has been read', async () => (await inFlight(fixture.service)) >= 4 * MiB);
     const { status, headers, body } = await fixture.send(account, key, Buffer.alloc(4 * MiB, ' '));
     expect([status, headers.get('retry-after'), errorResponse.parse(body).error]).toEqual([
       429,
@@ -92,7 +91,7 @@ describe('bytes in flight', () => {
         return { socket, response: once(socket.setEncoding('utf8'), 'data').then(([text]) => String(text)) };
       }),
     );
-    await until('they fill the room', TIMEOUT_MS, async () => (await inFlight(fixture.service)) >= 23.75 * MiB);
+    await until('they fill the room', async () => (await inFlight(fixture.service)) >= 23.75 * MiB);
     const { account, key } = await fixture.account();
     const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
     for (let n = 0; n < 5; n += 1) expect((await fixture.send(account, key, batch)).status).toBe(202);

@@ -15,9 +15,9 @@ import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { failureOf } from '../harness/failure.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { until } from '../harness/queue.js';
 import { launchService, NO_LIMITS, startIngest, startQuery, withConstants } from '../harness/services.js';
 import { databaseVariables, execute, select, uniquePrefix } from '../harness/stack.js';
+import { until } from '../harness/waiting.js';
 
 type User = 'ingest' | 'query' | 'operator' | 'migrate';
 
@@ -104,7 +104,7 @@ describe('with the schema that migrate has made', () => {
     const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
     expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
     expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
-    await until('the maintainer has recomputed what was re-priced', 20_000, async () => {
+    await until('the maintainer has recomputed what was re-priced', async () => {
       const marks = 'SELECT toString(sum(sign)) AS left FROM dirty_hours';
       return (await select<{ left: string }>(product.warehouse, marks))[0]?.left === '0';
     });
@@ -147,7 +147,7 @@ describe('with the schema that migrate has made', () => {
     };
     const other = new AbortController();
     const ended = [start(query, abort.signal), start(connect('ingest'), other.signal)];
-    await until('both run', 10_000, async () => (await running()).join() === 'ingest,query');
+    await until('both run', async () => (await running()).join() === 'ingest,query');
 
     expect(await select(query, "SELECT user FROM system.processes WHERE user = 'ingest'")).toEqual([]);
     await failureOf(select(query, "KILL QUERY WHERE user = 'ingest' SYNC FORMAT JSONEachRow"));

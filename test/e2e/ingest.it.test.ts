@@ -1,12 +1,10 @@
 /** From the queue to the numbers, with the services as real processes. */
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readMetrics } from '@meterline/warehouse';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueue, enqueueData, stored } from '../harness/queue.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
-
-jest.setTimeout(180_000);
 
 let product: Product;
 beforeEach(async () => {

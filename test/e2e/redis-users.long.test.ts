@@ -8,8 +8,9 @@ import { z } from 'zod';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvents } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { stored, until } from '../harness/queue.js';
+import { stored } from '../harness/queue.js';
 import { withConstants } from '../harness/services.js';
+import { until } from '../harness/waiting.js';
 
 const SECRET = 'the name of a customer';
 const NOT_ALLOWED = /NOPERM|can't run this command|can't access at least one of the keys/;
@@ -49,7 +50,7 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
     return z.object({ key: z.string() }).parse(JSON.parse(created.stdout)).key;
   };
   const keys = [await keyOf('admin'), await keyOf('operator')];
-  await until('all are stored', 30_000, async () => (await stored(warehouse)).events === 4);
+  await until('all are stored', async () => (await stored(warehouse)).events === 4);
 
   for (const key of keys) {
     const response = await fetch(`${api.url}/v0/accounts`, {

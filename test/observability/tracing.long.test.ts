@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';
 import { usageEvent } from '../harness/events.js';
@@ -11,8 +11,6 @@ import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueueRaw, stored } from '../harness/queue.js';
 import type { HttpProcess } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
-
-jest.setTimeout(180_000);
 
 /** OTLP counts kinds from 1. */
 const kind = (api: SpanKind) => api + 1;

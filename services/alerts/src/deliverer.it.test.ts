@@ -6,8 +6,9 @@ import { openQueueConnection } from '@meterline/service/queue';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { ALERT_SETTINGS, startReceiver } from '../../../test/harness/alerts.js';
-import { strangerTo, until } from '../../../test/harness/queue.js';
+import { strangerTo } from '../../../test/harness/queue.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
+import { until } from '../../../test/harness/waiting.js';
 import { Deliverer, type DelivererOptions } from './deliverer.js';
 import { createAlertMetrics } from './metrics.js';
 
@@ -69,7 +70,7 @@ it('of the webhooks of an account whose receiver hangs, at most twenty a second 
     const events = await redis.xrange(`${prefix}:${QUEUE}:events`, '-', '+');
     return events.filter(([, fields]) => fields.join(' ').includes('event delayed')).length;
   };
-  await until('all have been looked at, and some again', 30_000, async () => (await looks()) > 140);
+  await until('all have been looked at, and some again', async () => (await looks()) > 140);
   const [count, seconds, posts] = [await looks(), (Date.now() - since) / 1_000, receiver.received.length];
   await receiver.close();
   expect(count).toBeLessThan(100 + 20 * seconds);
@@ -81,7 +82,7 @@ it('a deliverer says that Redis refuses its queue, and does not ask again and ag
   const connection = openQueueConnection(stranger.url);
   const refused = openDeliverer({ connection, outboxEveryMs: 100 });
   refused.run();
-  await until('it has said so', 30_000, async () => logged.length > 0);
+  await until('it has said so', async () => logged.length > 0);
   await delay(500);
   await refused.close();
   connection.disconnect();

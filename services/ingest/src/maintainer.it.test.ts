@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { pricedEvent } from '../../../test/harness/events.js';
 import { type Pause, pausing } from '../../../test/harness/interleaving.js';
-import { strangerTo, until } from '../../../test/harness/queue.js';
+import { strangerTo } from '../../../test/harness/queue.js';
 import {
   createTestDatabase,
   execute,
@@ -19,11 +19,11 @@ import {
   testRedisUrl,
   uniquePrefix,
 } from '../../../test/harness/stack.js';
+import { until } from '../../../test/harness/waiting.js';
 import { Maintainer } from './maintainer.js';
 import { createIngestMetrics } from './metrics.js';
 
 const HOUR = Date.UTC(2025, 9, 1);
-const WITHIN_MS = 20_000;
 const LOCK_MS = 1_000;
 const prefix = uniquePrefix();
 
@@ -75,7 +75,7 @@ const sealedUntil = async () => (await readWatermarks(database.warehouse)).daily
 /** Removes the watermarks, and waits until they are there again. */
 async function sealsAgain(): Promise<void> {
   await execute(database.warehouse, 'TRUNCATE TABLE rollup_watermarks');
-  await until('hours and days are sealed', WITHIN_MS, async () => (await sealedUntil()) > 0);
+  await until('hours and days are sealed', async () => (await sealedUntil()) > 0);
 }
 
 /** An event of an hour that is sealed: it is dirty now. */
@@ -175,7 +175,7 @@ it('the maintainer ends its turn when another process has taken its job, however
     },
   });
   maintainer.run();
-  await until('it has begun', WITHIN_MS, async () => steps > 0);
+  await until('it has begun', async () => steps > 0);
   const [lock = ''] = await redis.keys(`${prefix}:*:lock`);
   await redis.set(lock, 'of another process');
   const isStill = async () => {
@@ -183,7 +183,7 @@ it('the maintainer ends its turn when another process has taken its job, however
     await delay(LOCK_MS);
     return steps === before;
   };
-  await until('it does no more steps', 2 * WITHIN_MS, isStill).finally(() => {
+  await until('it does no more steps', isStill).finally(() => {
     isOver = true;
   });
 });
@@ -192,7 +192,7 @@ it('the maintainer says that Redis refuses its queue, and does not ask again and
   const stranger = await strangerTo(redis);
   const maintainer = openMaintainer({ url: stranger.url });
   maintainer.run();
-  await until('it has said so', WITHIN_MS, async () => lines.length > 0);
+  await until('it has said so', async () => lines.length > 0);
   await delay(500);
   await maintainer.close();
   expect(await stranger.refusals()).toBeLessThan(20);

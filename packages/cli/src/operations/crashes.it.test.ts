@@ -7,7 +7,6 @@ import { insertUsageEvents, readAccountPartitions, readMarkedHours, readMetrics,
 import { Redis } from 'ioredis';
 import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
 import { event } from '../../../../test/harness/events.js';
-import { until } from '../../../../test/harness/queue.js';
 import {
   execute,
   recomputeAll,
@@ -17,6 +16,7 @@ import {
   uniquePrefix,
 } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
+import { until } from '../../../../test/harness/waiting.js';
 import { auditRollups } from './audit.js';
 import { eraseAccount, findAccount } from './erasure.js';
 import { CostChanges, reprice, repricedEvent } from './repricing.js';
@@ -82,7 +82,7 @@ it.each(['usage_daily', 'result_pages'])(
     const { account, shards } = options;
     const seal = `INSERT INTO ${table} (account_id) SELECT {account: String} FROM numbers(3) WHERE sleepEachRow(1) = 0`;
     const sealed = execute(database.warehouse, seal, { account });
-    await until('it runs', 10_000, async () => {
+    await until('it runs', async () => {
       const running = `SELECT query_id FROM system.processes WHERE startsWith(query, '${seal.slice(0, 40)}')`;
       return (await select(database.warehouse, running)).length > 0;
     });
