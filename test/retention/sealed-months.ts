@@ -1,5 +1,5 @@
-/** Three sealed months of two accounts on a database of its own for each test, and a drop of their events that can die at any statement. */
-import { beforeEach } from '@jest/globals';
+/** Three sealed months of two accounts, and a drop of their events that can die at any statement. */
+import { beforeAll, beforeEach } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { type DropOptions, dropClosedMonths } from '@meterline/cli/operations/retention';
 import {
@@ -25,9 +25,9 @@ const ACCOUNTS = ['acme', 'globex'];
 /** Selects the statement at which a process dies, from the statement and its number, from 1. */
 export type IsFatal = (statement: Statement, number: number) => boolean;
 
-/** Registers the set-up of the test file that calls it. */
-export function sealedMonths() {
-  const database = testDatabase('each test');
+/** Registers the set-up of the file, or of each test, that calls this function. */
+export function sealedMonths(of: 'file' | 'each test' = 'each test') {
+  const database = testDatabase(of);
   const options = (changes: Partial<DropOptions> = {}): DropOptions => ({
     shards: oneServer(database.warehouse),
     before: SEALED_UNTIL,
@@ -39,11 +39,12 @@ export function sealedMonths() {
   });
   const drop = (changes?: Partial<DropOptions>) => dropClosedMonths(options(changes));
 
-  beforeEach(async () => {
+  const before = of === 'file' ? beforeAll : beforeEach;
+  before(async () => {
     const { warehouse } = database;
     const [first, ...others] = ACCOUNTS.flatMap((accountId) =>
       ALL_MONTHS.flatMap((month) =>
-        [0, 1, 5, 23, 24, 31 * 24 - 25].map((hour) =>
+        [0, 1, 23, 31 * 24 - 25].map((hour) =>
           pricedEvent({ accountId, timestamp: month + hour * MS_PER_HOUR + 1, workspace: `w${hour % 3}` }),
         ),
       ),
