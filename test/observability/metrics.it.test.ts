@@ -150,11 +150,11 @@ function launchWithFullLog(name: 'ingest' | 'query', variables: Record<string, s
 it.each([
   ['query', 'PORT', '/readyz'],
   ['ingest', 'ADMIN_PORT', '/healthz'],
-] as const)('with its log on a full disk, %s starts, answers, and stops with code 0', async (name, variable, path) => {
+] as const)('with its log on a full disk, %s starts, responds, and stops with code 0', async (name, variable, path) => {
   const port = await findFreePort();
   const service = launchWithFullLog(name, { [variable]: String(port) });
   const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
-  await until('it answers', () => get().then(Boolean, () => false));
+  await until('it responds', () => get().then(Boolean, () => false));
   // Each request has a line of its own in the log.
   for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
   expect(await service.stop()).toBe(0);
