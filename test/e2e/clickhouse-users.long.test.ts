@@ -4,13 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { MeterlineClient } from '@meterline/client';
 import { type Servers, startServers } from '@meterline/local-stack';
-import {
-  createWarehouse,
-  readEventList,
-  readPriceBook,
-  type Warehouse,
-  type WarehouseOptions,
-} from '@meterline/warehouse';
+import { createWarehouse, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { failureOf } from '../harness/failure.js';
@@ -123,14 +117,6 @@ describe('with the schema that migrate has made', () => {
     });
     for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
     expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
-  });
-
-  it('query reads the events behind a figure, and their prices', async () => {
-    const query = connect('query');
-    const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
-    const metricsQuery = { accountId: account, window, filters: {}, includesVoided: true, after: undefined, limit: 1 };
-    expect(await readEventList(query, metricsQuery)).toEqual({ events: [], next: undefined });
-    expect(await readPriceBook(query, 65_535)).toBeUndefined();
   });
 
   it('query ends its own statements, and can neither see nor end those of others', async () => {

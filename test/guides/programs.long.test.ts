@@ -62,8 +62,7 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
     const { code, requests } = await run(
       language,
       (response) => {
-        response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1');
-        setTimeout(() => response.destroy(), 50);
+        response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1', () => response.destroy());
       },
       (response) => response.destroy(),
       json(503, '', { 'retry-after': new Date().toUTCString() }),
