@@ -19,7 +19,7 @@ import { testDatabase } from '../harness/test-database.js';
 export const [OCTOBER, NOVEMBER, DECEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10), Date.UTC(2025, 11)];
 export const ALL_MONTHS = [OCTOBER, NOVEMBER, DECEMBER];
 export const SEALED_UNTIL = Date.UTC(2026, 0);
-export const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
+const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
 const ACCOUNTS = ['acme', 'globex'];
 
 /** Selects the statement at which a process dies, from the statement and its number, from 1. */
