@@ -34,7 +34,8 @@ function bookOf(change: (price: (typeof DEFAULT_PRICE_BOOK_FILE.prices)[number])
 }
 
 const servers = {
-  silent: createTcpServer((socket) => socket.on('error', () => undefined)),
+  // It reads what comes: a socket with unread bytes does not see its end, and would keep the test's process alive.
+  silent: createTcpServer((socket) => socket.on('error', () => undefined).resume()),
   http: createServer((_request, response) => response.writeHead(404).end()),
   ok: createServer((_request, response) => response.end('OK')),
   talking: createTcpServer((socket) => {
