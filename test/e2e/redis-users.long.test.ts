@@ -1,6 +1,6 @@
 /**
- * redis/users.conf: producers can add jobs, and producers and collectors can do nothing else. That services and commands can do their work is
- * proven by every test that starts them: the harness gives them their users.
+ * redis/users.conf: producers can add jobs, and producers and collectors can do nothing else. The other users can do their work: services in
+ * start.it.test.ts of local-stack, the operator in redis.long.test.ts, and all of them in every test that starts services and commands.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';

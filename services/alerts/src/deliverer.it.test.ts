@@ -4,7 +4,7 @@ import { createRegistry } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
-import { ALERT_SETTINGS, startReceiver } from '../../../test/harness/alerts.js';
+import { ALERT_SETTINGS, type Receiver, startReceiver } from '../../../test/harness/alerts.js';
 import { strangerTo } from '../../../test/harness/queue.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
 import { until } from '../../../test/harness/waiting.js';
@@ -19,13 +19,19 @@ const logged: object[] = [];
 let prefix: string;
 let alerts: AlertStore;
 let deliverer: Deliverer;
-beforeEach(() => {
+let receiver: Receiver;
+beforeEach(async () => {
   logged.length = 0;
   prefix = uniquePrefix();
   alerts = new AlertStore(redis, prefix);
   deliverer = openDeliverer();
+  receiver = await startReceiver();
 });
-afterEach(() => deliverer.close());
+afterEach(async () => {
+  // Attempts in work would be waited for.
+  await receiver.close();
+  await deliverer.close();
+});
 afterAll(() => redis.quit());
 
 function openDeliverer(options: Partial<DelivererOptions> = {}): Deliverer {
@@ -39,15 +45,15 @@ function openDeliverer(options: Partial<DelivererOptions> = {}): Deliverer {
 }
 
 /** Makes an alert for the receiver, and webhooks of tests of it. */
-async function addTests(count: number, url: string): Promise<void> {
-  const alert = await alerts.create('acme', { ...ALERT_SETTINGS, url }, new Date());
+async function addTests(count: number): Promise<void> {
+  const alert = await alerts.create('acme', { ...ALERT_SETTINGS, url: receiver.url }, new Date());
   const body = JSON.stringify({ type: 'alert.test', data: { alertId: alert.id } });
   for (let n = 0; n < count; n += 1) await alerts.deliveries.addTest(alert, new Date(), body);
 }
 
 /** Makes an alert for the receiver, and lets a threshold of it fire. @returns the id of its webhook */
-async function addCrossing(url: string): Promise<string> {
-  const alert = await alerts.create('acme', { ...ALERT_SETTINGS, url }, new Date());
+async function addCrossing(): Promise<string> {
+  const alert = await alerts.create('acme', { ...ALERT_SETTINGS, url: receiver.url }, new Date());
   const body = JSON.stringify({ type: 'usage.threshold_reached', data: { alertId: alert.id, threshold: 50 } });
   await alerts.fire(alert, OCTOBER, { threshold: 50, value: '50', firedAt: new Date().toISOString() }, body);
   const [delivery] = await alerts.deliveries.listOf('acme', alert.id, new Date());
@@ -75,9 +81,8 @@ it('a webhook that is wanted again while its job is in work has another job as s
 });
 
 it('webhooks of an account whose receiver hangs wait for their next look, 50 ms apart, however many there are', async () => {
-  const receiver = await startReceiver();
   receiver.respond = () => undefined;
-  await addTests(20, receiver.url);
+  await addTests(20);
   deliverer.run();
   const looks = async () => {
     const events = await redis.xrange(`${prefix}:${QUEUE}:events`, '-', '+');
@@ -85,10 +90,11 @@ it('webhooks of an account whose receiver hangs wait for their next look, 50 ms 
       fields.includes('delayed') ? [Number(fields[fields.indexOf('delay') + 1])] : [],
     );
   };
-  await until('all but the four in work have waited', async () => (await looks()).length >= 16);
+  await until('four are in work, and all others wait', async () => {
+    return receiver.received.length >= 4 && (await looks()).length >= 16;
+  });
   const times = await looks();
   expect(receiver.received).toHaveLength(4);
-  await receiver.close();
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(50);
 });
@@ -97,9 +103,8 @@ it('a webhook has failed after 14 attempts, and has as many again when somebody 
   await deliverer.close();
   // The last of the waits, each twice as long as the one before, has 82 ms.
   deliverer = openDeliverer({ retryMs: 0.01 });
-  const receiver = await startReceiver();
   receiver.respond = (response) => response.writeHead(410).end();
-  const id = await addCrossing(receiver.url);
+  const id = await addCrossing();
   const state = async () => (await alerts.deliveries.find(id))?.state;
   deliverer.run();
   await until('it has failed', async () => (await state()) === 'failed');
@@ -107,7 +112,6 @@ it('a webhook has failed after 14 attempts, and has as many again when somebody 
   receiver.respond = (response) => response.writeHead(receiver.received.length === 20 ? 200 : 410).end();
   await alerts.deliveries.sendAgain(id);
   await until('it is delivered', async () => (await state()) === 'delivered');
-  await receiver.close();
   expect(receiver.received).toHaveLength(20);
   expect(new Set(receiver.received.map((one) => `${one.id} ${one.text}`)).size).toBe(1);
 });
