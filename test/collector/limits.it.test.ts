@@ -103,7 +103,7 @@ describe('bytes in flight', () => {
 
   it('bytes in flight do not grow with what a body becomes: compressed bombs and deep JSON are rejected', async () => {
     const { account, key } = await fixture.account();
-    const bomb = gzipSync(Buffer.alloc(64 * MiB, ' '));
+    const bomb = gzipSync(Buffer.alloc(16 * MiB, ' '));
     const encoding = { headers: { 'content-encoding': 'gzip' } };
     const deep = (depth: number) => `[{"workspace":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
     const empty = `[${'{},'.repeat(4_999)}{}]`;

@@ -147,18 +147,22 @@ function launchWithFullLog(name: 'ingest' | 'query', variables: Record<string, s
   return service;
 }
 
-it.each([
-  ['query', 'PORT', '/readyz'],
-  ['ingest', 'ADMIN_PORT', '/healthz'],
-] as const)('with its log on a full disk, %s starts, responds, and stops with code 0', async (name, variable, path) => {
-  const port = await findFreePort();
-  const service = launchWithFullLog(name, { [variable]: String(port) });
-  const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
-  await until('it responds', () => get().then(Boolean, () => false));
-  // Each request has a line of its own in the log.
-  for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
-  expect(await service.stop()).toBe(0);
-  expect(service.errorLines()).toEqual([]);
+it('with its log on a full disk, a service starts, responds, and stops with code 0', async () => {
+  const services = [
+    ['query', 'PORT', '/readyz'],
+    ['ingest', 'ADMIN_PORT', '/healthz'],
+  ] as const;
+  const runs = services.map(async ([name, variable, path]) => {
+    const port = await findFreePort();
+    const service = launchWithFullLog(name, { [variable]: String(port) });
+    const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
+    await until('it responds', () => get().then(Boolean, () => false));
+    // Each request has a line of its own in the log.
+    for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+    expect(service.errorLines()).toEqual([]);
+  });
+  await Promise.all(runs);
 });
 
 it('with its log on a full disk, a service that cannot start ends with code 1 and says why', async () => {

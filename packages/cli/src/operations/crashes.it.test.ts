@@ -35,7 +35,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-/** The options for a new account with events in two months, one of them sealed, a key and an alert. */
+/** Creates an account with events in two months, one of them sealed, a key and an alert. */
 async function optionsOfAccount() {
   const account = uniquePrefix();
   await insertUsageEvents(database.warehouse, [

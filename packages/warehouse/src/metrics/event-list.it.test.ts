@@ -58,7 +58,7 @@ it('a page of events ends after a number of rows, however few of them the filter
   expect([whole.pages.length, whole.ids.length, new Set(whole.ids).size]).toEqual([1, EVENTS, EVENTS]);
   const rare = await allEvents({ filters: RARE });
   expect([rare.pages.length, rare.ids]).toEqual([1, [9, 24, 4, 19, 14, 29].map(id)]);
-  for (const examined of [7, 20, ROWS - 1, ROWS, ROWS + 1]) {
+  for (const examined of [7, ROWS - 1, ROWS, ROWS + 1]) {
     const bounded = await allEvents({ filters: RARE, limits: { examined } });
     expect(bounded.pages.length).toBeGreaterThanOrEqual(Math.floor(ROWS / (examined + 3)));
     expect(bounded.ids).toEqual(rare.ids);
@@ -79,7 +79,6 @@ it('a page of events has fewer events when their names are long', async () => {
   const { pages } = await allEvents({ limits: { textLength: 5_000 } });
   // Three payloads of 206 characters each.
   expect(pages.map((page) => page.length)).toEqual([8, 8, 8, 6]);
-  expect((await allEvents({ limits: { textLength: 1 } })).pages.map((page) => page.length)).toEqual(
-    Array(EVENTS).fill(1),
-  );
+  const single = await allEvents({ filters: RARE, limits: { textLength: 1 } });
+  expect(single.pages.map((page) => page.length)).toEqual([1, 1, 1, 1, 1, 1]);
 });
