@@ -1,5 +1,5 @@
 # Meterline's production images: docker build --target ingest | query | collector | alerts | cli .
-# Small, non-root, without development dependencies, npm, and the embedded engine of packages/local-stack.
+# Small, non-root, without npm, build tools, and the embedded engine of packages/local-stack.
 
 # What npm needs to know: no other change of a file installs everything again.
 FROM node:24-bookworm-slim AS manifests
@@ -20,14 +20,14 @@ COPY services/ingest/package.json services/ingest/
 COPY services/query/package.json services/query/
 
 FROM manifests AS build
-# npm install, not npm ci: the lock file lists the optional packages of the platform it was made on alone.
-RUN npm install --no-audit --no-fund --ignore-scripts
+RUN npm ci --no-audit --no-fund --ignore-scripts
 COPY . .
 RUN npx tsc -b packages/cli packages/client services/ingest services/query services/collector services/alerts && npx vite build --logLevel warn packages/dashboard
 
 FROM manifests AS dependencies
+# With development dependencies: those of these workspaces are OpenTelemetry's SDK alone. Those of the root are not installed.
 RUN rm -r packages/dashboard packages/emitter packages/local-stack \
- && npm install --omit=dev --no-audit --no-fund --ignore-scripts \
+ && npm ci --no-audit --no-fund --ignore-scripts \
       --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/alerts --workspace @meterline/cli
 
 FROM node:24-bookworm-slim AS runtime

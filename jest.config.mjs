@@ -1,8 +1,10 @@
-/** Runs the TypeScript sources directly as ES modules; `tsc -b` has type-checked them before. test/README.md explains the three kinds. */
+/** Runs the TypeScript sources as ES modules; `tsc -b` type-checks them. test/README.md explains the three kinds of test. */
 // Not UTC, and with daylight saving time: code that uses local time by mistake fails. `TZ=… npm test` uses another.
 process.env.TZ ||= 'America/New_York';
 
 const every = {
+  // Without node_modules at the root, which takes a second to look through.
+  roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/test'],
   testEnvironment: '<rootDir>/test/setup/node-environment.mjs',
   // The default is the system's directory for temporary files, where it would stay behind.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
@@ -17,8 +19,11 @@ const every = {
   },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@meterline/cli/(operations/[a-z-]+)$': '<rootDir>/packages/cli/src/$1.ts',
-    '^@meterline/([a-z-]+)/([a-z-]+)$': ['<rootDir>/packages/$1/src/$2.ts', '<rootDir>/packages/$1/src/$2/index.ts'],
+    '^@meterline/([a-z-]+)/([a-z/-]+)$': [
+      '<rootDir>/packages/$1/src/$2.ts',
+      '<rootDir>/packages/$1/src/$2/index.ts',
+      '<rootDir>/services/$1/src/$2.ts',
+    ],
     '^@meterline/([a-z-]+)$': ['<rootDir>/packages/$1/src/index.ts', '<rootDir>/services/$1/src/index.ts'],
   },
 };

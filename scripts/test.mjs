@@ -1,8 +1,9 @@
 /**
- * `npm test [-- jest options]`: what must pass, in order, up to the first failure: lint, types and tests.
+ * Runs the steps of a test tier in order, up to the first failure. test/README.md explains the tiers.
  *
- * `npm run test:full` runs what that leaves out: the long tests, some of all tests on two shards, a round of every fault, five minutes
- * of steady traffic and the containers. test/README.md tells which test is which.
+ * - `npm test [-- jest options]`: lint, unit and it
+ * - `npm run test:full`: the long tests, two shards, each fault once, the containers
+ * - `npm run test:nightly`: hours of random cases, faults and traffic
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,35 +13,38 @@ const MODULES = join(ROOT, 'node_modules');
 /** With more room for young objects the modules that each test file loads again are copied less often. */
 const NODE_OPTIONS = ['--max-semi-space-size=64', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
+/** Tests of the product through its processes and statements; a service or an operator must not notice how many shards there are. */
+const ON_TWO_SHARDS = ['oracle/oracle', 'contract/', 'metrics/read.it', 'e2e/ingest', 'cli/(operators|rejected)'];
+
 const jest = (name, args, env = {}) => ({
   name,
   args: [...NODE_OPTIONS, join(MODULES, 'jest', 'bin', 'jest.js'), ...args],
   env,
 });
-/** `METERLINE_TEST_SHARDS` is explained in test/setup/global-setup.mjs. */
-const TWO_SHARDS = { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: '30' };
-const ON_TWO_SHARDS = [
-  'oracle/oracle',
-  'contract/(paging|metrics|accounts)',
-  'metrics/read.it',
-  'e2e/ingest',
-  'cli/(operators|rejected)',
-];
+const program = (name, file, ...args) => ({ name, args: [join('dist', file), ...args] });
+
+/** On two ClickHouse servers in one cluster; see test/setup/global-setup.mjs. */
+const onTwoShards = (name, files, cases) =>
+  jest(name, files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases) });
 
 const checks = [
   { name: 'lint', args: [join(MODULES, '@biomejs', 'biome', 'bin', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'nothing unused or undeclared', args: [join(MODULES, 'knip', 'bin', 'knip.js'), '--no-progress'] },
-  { name: 'types', args: [join(MODULES, 'typescript', 'bin', 'tsc'), '-b'] },
 ];
-const long = [
-  jest('the long tests', ['--selectProjects', 'long'], { LONG: '1' }),
-  jest('tests on two shards', ON_TWO_SHARDS, TWO_SHARDS),
-  // These two run at the same time: they wait more than they work.
-  [
-    { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--parallel', '4'] },
-    { name: 'five minutes of steady traffic', args: ['dist/soak/main.js', '--minutes', '5'] },
-  ],
+
+const full = [
+  jest('the long tests', ['--selectProjects', 'long']),
+  onTwoShards('the oracle and the metrics contract on two shards', ['oracle/oracle', 'contract/metrics'], 30),
+  program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
   { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
+];
+
+const nightly = [
+  jest('5,000 oracle cases', ['oracle/oracle'], { ORACLE_CASES: '5000' }),
+  jest('40,000 fuzzed requests and events', ['fuzz/fuzz'], { FUZZ_REQUESTS: '40000', FUZZ_EVENTS: '40000' }),
+  onTwoShards('the tests that must not notice two shards', ON_TWO_SHARDS, 300),
+  program('300 rounds of faults', 'faults/main.js', '--rounds', '300', '--parallel', '4'),
+  program('an hour of steady traffic', 'faults/main.js', '--minutes', '60'),
 ];
 
 /**
@@ -79,6 +83,7 @@ function secondsSince(started) {
   return `${((Date.now() - started) / 1000).toFixed(1)} s`;
 }
 
-const named = process.argv.slice(2);
-if (named[0] === '--full') await runSteps(long);
-else await runSteps([checks, jest('tests', named.length > 0 ? named : ['--selectProjects', 'unit', 'it'])]);
+const [tier, ...rest] = process.argv.slice(2);
+if (tier === '--full') await runSteps(full);
+else if (tier === '--nightly') await runSteps(nightly);
+else await runSteps([checks, jest('tests', tier ? [tier, ...rest] : ['--selectProjects', 'unit', 'it'])]);

@@ -4,8 +4,11 @@
 import { defineConfig } from 'vite';
 
 const API = process.env.METERLINE_API ?? 'http://127.0.0.1:8080';
+/** The packages of this repository that the page imports, from their sources: the page is built while they are compiled. */
+const SOURCES = { find: /^@meterline\/(catalog|client)(?=\/|$)/, replacement: `${import.meta.dirname}/../$1/src` };
 
 export default defineConfig({
+  resolve: { alias: [SOURCES] },
   build: {
     outDir: 'dist/page',
     emptyOutDir: true,

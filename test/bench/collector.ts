@@ -6,12 +6,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePort } from '@meterline/local-stack';
 import type { Queue } from 'bullmq';
-import { atLeast, type Figure, figure, measureInTurn, median, ProcessorTimes, percentile } from './figure.js';
+import { type Figure, figure, measureInTurn, median, ProcessorTimes, percentile, ratio } from './figure.js';
 import type { Bench } from './fixture.js';
 import { jobOf, liveEvents, postAll } from './traffic.js';
 
 const ACCOUNT = 'acme';
-const DATABASE = 'collector';
 /** Requests, or jobs, that are under way at once. */
 const AT_ONCE = 64;
 const REST_MS = 500;
@@ -28,7 +27,6 @@ const MANY: readonly Case[] = [
   { eventsPerRequest: 5_000, requests: 16, bulk: 1 },
 ];
 
-/** A service that takes events, or the queue alone. */
 interface Target {
   readonly url: string;
   readonly key: string;
@@ -39,40 +37,39 @@ interface Target {
 
 export const collector: Bench = {
   name: 'collector',
-  async run({ fixture }) {
-    const product = await fixture.product(DATABASE);
-    const key = await product.key(ACCOUNT, 'emitter');
-    const figures: Figure[] = [];
-    await fixture.withQueue('plain', (other) =>
-      fixture.withCollector(product, async ({ url, pid }) => {
-        const compare = async (item: Case, peer: string, peerRate: () => Promise<number>, wanted: number) => {
-          const spent = new ProcessorTimes({ 'the collector': pid });
-          const own: Target = { url, key, queue: product.queue, latencies: [], spent };
-          const [rates, peerRates] = await measureInTurn(() => requestRate(item, own), peerRate);
-          const value = median(peerRates);
-          const beside = [
-            { what: peer, value, unit: 'events/s' },
-            { what: 'p99 of a request', value: percentile(own.latencies, 0.99), unit: 'ms' },
-          ] as const;
-          const what = `requests of ${item.eventsPerRequest}`;
-          figures.push(figure(what, 'events/s', rates, { beside, goal: atLeast(wanted, value) }));
-          figures.push(...spent.figures(`a request of ${item.eventsPerRequest}`));
-        };
-        const port = await findFreePort();
-        await fixture.withPeer(['plain', 'express', port], async (peer) => {
-          const at = `http://127.0.0.1:${port}`;
-          while (!(await fetch(at).catch(() => undefined))) await delay(REST_MS);
-          const spent = new ProcessorTimes({ 'Express and queue.add()': peer });
-          const express: Target = { url: at, key, queue: other, latencies: [], spent };
-          await compare(ONE, 'Express and queue.add() for each', () => requestRate(ONE, express), 0.8);
-          figures.push(...spent.figures('a request of 1'));
-        });
-        for (const item of MANY) await compare(item, 'the same with addBulk', () => addRate(item, other), 0.5);
-      }),
-    );
-    await fixture.drop(DATABASE);
-    return figures;
-  },
+  run: ({ fixture }) =>
+    fixture.withProduct('collector', async (product) => {
+      const key = await product.key(ACCOUNT, 'emitter');
+      const figures: Figure[] = [];
+      await fixture.withQueue('plain', (other) =>
+        fixture.withCollector(product, async ({ url, pid }) => {
+          const compare = async (item: Case, peer: string, peerRate: () => Promise<number>, wanted: number) => {
+            const spent = new ProcessorTimes({ 'the collector': pid });
+            const own: Target = { url, key, queue: product.queue, latencies: [], spent };
+            const [rates, peerRates] = await measureInTurn(() => requestRate(item, own), peerRate);
+            const p99 = percentile(own.latencies, 0.99);
+            figures.push(
+              figure(`requests of ${item.eventsPerRequest}`, 'events/s', rates, {
+                beside: { [peer]: median(peerRates), 'p99 of a request': [p99, 'ms'] },
+                goal: ratio('≥', wanted, median(peerRates)),
+              }),
+              ...spent.figures(`a request of ${item.eventsPerRequest}`),
+            );
+          };
+          const port = await findFreePort();
+          await fixture.withPeer(['plain', 'express', port], async (peer) => {
+            const at = `http://127.0.0.1:${port}`;
+            while (!(await fetch(at).catch(() => undefined))) await delay(REST_MS);
+            const spent = new ProcessorTimes({ 'Express and queue.add()': peer });
+            const express: Target = { url: at, key, queue: other, latencies: [], spent };
+            await compare(ONE, 'Express and queue.add() for each', () => requestRate(ONE, express), 0.8);
+            figures.push(...spent.figures('a request of 1'));
+          });
+          for (const item of MANY) await compare(item, 'the same with addBulk', () => addRate(item, other), 0.5);
+        }),
+      );
+      return figures;
+    }),
 };
 
 /** Events a second. */

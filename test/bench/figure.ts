@@ -1,52 +1,56 @@
-/** What a bench reports: one figure, the peers it is compared with, and its goal; and how it is measured. */
+/** Figures of a report, each with what it is compared with in the same run and its goal; and how benches measure. */
 import { cpus, loadavg, totalmem } from 'node:os';
 import { markdownTable, processorMs } from '../harness/programs.js';
 
 export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
+type Quantity = readonly [value: number, unit: Unit];
 
-/** A figure of the same work or request, done another way in the same run. */
-interface Peer {
-  readonly what: string;
-  readonly value: number;
-  readonly unit: Unit;
-}
-
-interface Reach {
+interface Goal {
   readonly text: string;
   readonly met: boolean;
 }
 
-export interface Figure extends Peer {
-  /** Every measured run, without the warm-up; the value is their median. */
+export interface Figure {
+  readonly what: string;
+  /** The median of the runs. */
+  readonly value: number;
+  readonly unit: Unit;
+  /** Every measured run, without the warm-up. */
   readonly runs: readonly number[];
-  readonly beside?: readonly Peer[];
-  readonly reach?: Reach;
+  readonly beside: Readonly<Record<string, Quantity>>;
+  readonly goal: Goal | undefined;
 }
 
-/** The median of some runs. @param goal tells of it whether it is reached */
-export function figure(
-  what: string,
-  unit: Unit,
-  runs: readonly number[],
-  { beside, goal }: { readonly beside?: readonly Peer[]; readonly goal?: (value: number) => Reach } = {},
-): Figure {
+interface Comparison {
+  /** A number has the unit of the figure. */
+  readonly beside?: Readonly<Record<string, number | Quantity>>;
+  readonly goal?: ((value: number) => Goal) | undefined;
+}
+
+export function figure(what: string, unit: Unit, runs: readonly number[], comparison: Comparison = {}): Figure {
   const value = median(runs);
-  return { what, value, unit, runs, ...(beside && { beside }), ...(goal && { reach: goal(value) }) };
+  const beside = Object.entries(comparison.beside ?? {}).map(([peer, amount]): [string, Quantity] => [
+    peer,
+    typeof amount === 'number' ? [amount, unit] : amount,
+  ]);
+  return { what, value, unit, runs, beside: Object.fromEntries(beside), goal: comparison.goal?.(value) };
 }
 
-export const atLeast = (wanted: number, of: number) => (value: number) => ({
-  text: `${(value / of).toFixed(2)}× of ≥ ${wanted}×`,
-  met: value / of >= wanted,
+const SIGNS = {
+  '≥': (value: number, wanted: number) => value >= wanted,
+  '≤': (value: number, wanted: number) => value <= wanted,
+} as const;
+type Sign = keyof typeof SIGNS;
+
+/** The figure is at least, or at most, this multiple of a peer. */
+export const ratio = (sign: Sign, wanted: number, of: number) => (value: number) => ({
+  text: `${(value / of).toFixed(2)}× of ${sign} ${wanted}×`,
+  met: SIGNS[sign](value / of, wanted),
 });
 
-export const atMost = (allowed: number, of: number) => (value: number) => ({
-  text: `${(value / of).toFixed(2)}× of ≤ ${allowed}×`,
-  met: value / of <= allowed,
-});
-
-export const below = (limit: number, unit: Unit) => (value: number) => ({
-  text: `< ${count(limit)} ${unit}`,
-  met: value < limit,
+export const limit = (sign: Sign, wanted: number, unit: Unit) => (value: number) => ({
+  text: `${sign} ${shortest([wanted, unit])}`,
+  met: SIGNS[sign](value, wanted),
 });
 
 /** `1,000` */
@@ -70,21 +74,21 @@ const RUNS = 5;
 /** Code of a service that has just started is not compiled yet; a dashboard uses a service that has run for days. */
 export const WARM_UP_MS = 3_000;
 
-/** Runs a function to warm up and then measures several runs. @param warmUpMs how long to run it unmeasured; at least once */
-export async function measure(run: () => Promise<number>, runs = RUNS, warmUpMs = 0): Promise<number[]> {
-  const [measured] = await measureInTurn(run, async () => 0, { runs, warmUpMs });
-  return measured;
+/** Measures several runs after a warm-up. @param warmUpMs how long to run unmeasured; at least once */
+export async function measure(run: () => Promise<number>, options: Runs = {}): Promise<number[]> {
+  return (await measureInTurn(run, async () => 0, options))[0];
 }
 
-/**
- * Measures two functions alternately, so that other work on the machine affects both equally.
- * @param warmUpMs how long to run both unmeasured; each at least once
- * @returns the runs of each
- */
+interface Runs {
+  readonly runs?: number;
+  readonly warmUpMs?: number;
+}
+
+/** Measures two functions alternately, so that other work on the machine affects both equally. @returns the runs of each */
 export async function measureInTurn(
   first: () => Promise<number>,
   second: () => Promise<number>,
-  { runs = RUNS, warmUpMs = 0 } = {},
+  { runs = RUNS, warmUpMs = 0 }: Runs = {},
 ): Promise<readonly [number[], number[]]> {
   const started = performance.now();
   do {
@@ -99,43 +103,37 @@ export async function measureInTurn(
   return measured;
 }
 
-/** What several processes take for each event, in microseconds, over the runs of a bench. */
+/** The processor time of several processes for each event, over the runs of a bench. */
 export class ProcessorTimes {
-  readonly #pids: Readonly<Record<string, number>>;
-  readonly #runs = new Map<string, number[]>();
+  readonly #runs: number[][] = [];
 
   /** @param pids by what a report calls the process */
-  constructor(pids: Readonly<Record<string, number>>) {
-    this.#pids = pids;
-  }
+  constructor(readonly pids: Readonly<Record<string, number>>) {}
 
-  /** Does the work, in which so many events are processed. */
+  /** Does the work, in which this number of events is processed. */
   async of<T>(events: number, work: () => Promise<T>): Promise<T> {
-    const before = new Map(Object.entries(this.#pids).map(([name, pid]) => [name, processorMs(pid)]));
+    const times = () => Object.values(this.pids).map((pid) => processorMs(pid) ?? Number.NaN);
+    const before = times();
     const result = await work();
-    for (const [name, pid] of Object.entries(this.#pids)) {
-      const [from, to] = [before.get(name), processorMs(pid)];
-      if (from === undefined || to === undefined) continue;
-      this.#runs.set(name, [...(this.#runs.get(name) ?? []), ((to - from) * 1000) / events]);
-    }
+    this.#runs.push(times().map((after, index) => ((after - (before[index] ?? 0)) * 1000) / events));
     return result;
   }
 
-  /** A figure for each process. The first run is the warm-up. */
+  /** A figure for each process that can be measured. The first run is the warm-up. */
   figures(of: string): Figure[] {
-    return [...this.#runs].map(([name, [, ...runs]]) => figure(`processor time of ${name}, ${of}`, 'µs', runs));
+    return Object.keys(this.pids).flatMap((name, index) => {
+      const runs = this.#runs.slice(1).map((times) => times[index] ?? Number.NaN);
+      return runs.some(Number.isNaN) ? [] : [figure(`processor time of ${name}, ${of}`, 'µs', runs)];
+    });
   }
 }
 
-/** On which the figures were measured. The load average of the last minute before the run shows other work on it. */
+/** The load average of the last minute before the run shows other work on the machine. */
 export function describeMachine() {
   return {
-    cores: cpus().length,
-    processor: cpus()[0]?.model ?? 'unknown',
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    platform: `${process.platform} ${process.arch}`,
-    node: process.version,
-    loadAtStart: Math.round((loadavg()[0] ?? 0) * 100) / 100,
+    ...{ cores: cpus().length, processor: cpus()[0]?.model ?? 'unknown' },
+    ...{ memoryGiB: Math.round(totalmem() / 2 ** 30), platform: `${process.platform} ${process.arch}` },
+    ...{ node: process.version, loadAtStart: Math.round((loadavg()[0] ?? 0) * 100) / 100 },
   };
 }
 
@@ -144,24 +142,26 @@ export interface Report {
   readonly events: number;
   readonly startedAt: string;
   readonly seconds: number;
-  /** The figures, each with the name of its bench. */
   readonly figures: readonly (Figure & { readonly bench: string })[];
 }
 
 export function formatReport({ machine, events, seconds, figures }: Report): string {
   const { cores, processor, memoryGiB, platform, node, loadAtStart } = machine;
-  const rows = figures.map(({ bench, reach, beside = [], ...own }) => [
-    ...[bench, own.what, amount(own), beside.map((peer) => `${peer.what} ${amount(peer)}`).join('; ')],
-    ...(reach ? [reach.text, reach.met ? 'reached' : 'MISSED'] : ['–', '']),
+  const rows = figures.map(({ bench, what, value, unit, beside, goal }) => [
+    ...[bench, what, shortest([value, unit])],
+    Object.entries(beside)
+      .map(([peer, amount]) => `${peer} ${shortest(amount)}`)
+      .join('; '),
+    ...(goal ? [goal.text, goal.met ? 'reached' : 'MISSED'] : ['–', '']),
   ]);
   return (
     `${cores} cores (${processor}), ${memoryGiB} GiB, ${platform}, Node ${node}; load average ${loadAtStart} before the run; ` +
     `${count(events)} events; ${Math.round(seconds)} s in all. Medians.\n\n` +
-    markdownTable(['bench', 'measured', 'figure', 'beside', 'reach', ''], rows)
+    markdownTable(['bench', 'measured', 'figure', 'beside', 'goal', ''], rows)
   );
 }
 
-function amount({ value, unit }: Peer): string {
+function shortest([value, unit]: Quantity): string {
   const digits = value >= 100 || unit === 'errors' ? 0 : value >= 10 ? 1 : 2;
   return `${value.toLocaleString('en', { maximumFractionDigits: digits })} ${unit}`;
 }

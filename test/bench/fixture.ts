@@ -1,5 +1,5 @@
 /** The run's own servers, and on them the product with a database and a queue for each bench. All are removed at the end. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,16 +9,12 @@ import { migrate } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { type Product, startProduct } from '../harness/product.js';
 import { residentMiB, testProgram } from '../harness/programs.js';
-import { type HttpProcess, NO_LIMITS, type ServiceEnvironment, type ServiceProcess } from '../harness/services.js';
+import { type HttpProcess, NO_LIMITS, type ServiceProcess } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
 import type { Figure } from './figure.js';
 
 /** The largest data set's; an insert of a million rows may take long beside merges. */
 const REQUEST_TIMEOUT_MS = 600_000;
-const COLLECTOR_WITHOUT_LIMITS: ServiceEnvironment = {
-  ACCOUNT_RATE: '1000000',
-  METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 1_000_000_000 }),
-};
 
 export interface BenchContext {
   readonly fixture: Fixture;
@@ -81,26 +77,31 @@ export class Fixture {
     return product;
   }
 
-  async drop(database: string): Promise<void> {
+  /** Drops the database after the work. */
+  async withProduct<T>(database: string, work: (product: Product) => Promise<T>): Promise<T> {
     const product = await this.product(database);
+    const result = await work(product);
     this.#products.delete(database);
     await execute(product.warehouse, `DROP DATABASE ${database} SYNC`);
     await product.close();
+    return result;
   }
 
-  /** Runs a worker that seals nothing during the work. */
+  /** Runs a worker that seals nothing. */
   async withIngest<T>(product: Product, work: (worker: ServiceProcess) => Promise<T>): Promise<T> {
     return this.#during('ingest', await product.startIngest({ LOG_LEVEL: 'info' }), work);
   }
 
-  /** Runs a query service during the work. @param env unless it says otherwise, there are no limits for its callers */
+  /** Runs a query service. @param env default: callers have no limits */
   async withQuery<T>(product: Product, work: (query: HttpProcess) => Promise<T>, env = NO_LIMITS): Promise<T> {
     return this.#during('query', await product.startQuery(env), work);
   }
 
-  /** Runs a collector during the work, without limits for its callers. */
+  /** Runs a collector whose callers have no limits. */
   async withCollector<T>(product: Product, work: (collector: HttpProcess) => Promise<T>): Promise<T> {
-    return this.#during('collector', await product.startCollector(COLLECTOR_WITHOUT_LIMITS), work);
+    const constants = JSON.stringify({ maxBytes: 1_000_000_000 });
+    const env = { ACCOUNT_RATE: '1000000', METERLINE_CONSTANTS: constants };
+    return this.#during('collector', await product.startCollector(env), work);
   }
 
   async #during<P extends ServiceProcess, T>(name: string, service: P, work: (service: P) => Promise<T>): Promise<T> {
@@ -112,11 +113,9 @@ export class Fixture {
     }
   }
 
-  /** Runs `peers.ts` in this part during the work, as a process. @returns what the work returns, which gets its id */
+  /** Runs a part of `peers.ts` as a process. */
   async withPeer<T>(args: readonly (string | number)[], work: (pid: number) => Promise<T>): Promise<T> {
-    const peer = spawn(process.execPath, [testProgram('bench/peers'), this.#servers.redis.url, ...args.map(String)], {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
+    const peer = fork(testProgram('bench/peers'), [this.#servers.redis.url, ...args.map(String)]);
     this.#peers.add(peer);
     const exited = once(peer, 'exit');
     try {

@@ -4,107 +4,95 @@
  */
 import { residentMiB } from '../harness/programs.js';
 import { select } from '../harness/stack.js';
-import { type Corpus, LARGE_ACCOUNT, loadCorpus, metricsPath, QUERIES } from './corpus.js';
+import { LARGE_ACCOUNT, loadCorpus, metricsPath, QUERIES } from './corpus.js';
 import { CORPUS, RUNS, withApi } from './dashboard.js';
-import { atLeast, atMost, type Figure, figure, measure, median, type Unit, WARM_UP_MS } from './figure.js';
+import { type Figure, figure, measure, median, ratio, type Unit, WARM_UP_MS } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
 import { drainRate } from './traffic.js';
 
 /** The numbers of events that are measured, besides `--events`, if that is more. */
 const SIZES = [1_000_000, 20_000_000] as const;
-const MAX_GROWTH = 1.3;
-const MIN_RATE = 0.9;
-const JOBS = 1_200;
-const EVENTS_PER_JOB = 500;
 
-interface Measured {
-  readonly events: number;
-  readonly corpus: Corpus;
-  /** Milliseconds of the runs of each query. */
-  readonly times: readonly (readonly number[])[];
-  /** Events a second of a worker. */
-  readonly rates: readonly number[];
-  /** On disk, for each event. */
-  readonly bytes: number;
-  /** The most resident memory of each process so far, in MB. */
-  readonly memory: Readonly<Record<string, number>>;
+/** Measured at each size. */
+interface Grown {
+  readonly what: string;
+  readonly unit: Unit;
+  readonly runs: readonly number[];
+  /** How the largest size compares with the smallest. */
+  readonly goal?: readonly [sign: '≤' | '≥', ratio: number];
 }
 
 export const growth: Bench = {
   name: 'growth',
   async run(context) {
     const { fixture, events: most } = context;
-    const measured: Measured[] = [];
+    const smaller: { readonly at: string; readonly grown: readonly Grown[] }[] = [];
     for (const events of SIZES.filter((size) => size < most)) {
-      measured.push(await measureSize(context, `growth_${events}`, events));
-      await fixture.drop(`growth_${events}`);
+      const database = `growth_${events}`;
+      const { grown } = await fixture.withProduct(database, () => measureSize(context, database, events));
+      smaller.push({ at: `at ${millions(events)}`, grown });
     }
-    measured.push(await measureSize(context, CORPUS, most));
-    return figures(measured);
+    const { grown, paces } = await measureSize(context, CORPUS, most);
+    const figures = grown.map(({ what, unit, runs, goal }, index) => {
+      const values = smaller.map(({ at, grown: others }) => [at, median(others[index]?.runs ?? [])] as const);
+      const [, smallest] = values[0] ?? ['', median(runs)];
+      return figure(`${what}, at ${millions(most)}`, unit, runs, {
+        beside: Object.fromEntries(values),
+        goal: goal && ratio(...goal, smallest),
+      });
+    });
+    return [...figures, ...paces];
   },
 };
 
-async function measureSize(context: BenchContext, database: string, events: number): Promise<Measured> {
+async function measureSize(
+  context: BenchContext,
+  database: string,
+  events: number,
+): Promise<{ grown: Grown[]; paces: Figure[] }> {
   const { fixture } = context;
-  const corpus = await loadCorpus(context, database, events);
+  const { warehouse, storing, sealing } = await loadCorpus(context, database, events);
   const product = await fixture.product(database);
-  const memory: Record<string, number> = {};
-  const noteMemory = (name: string, pid: number) => {
-    memory[name] = residentMiB(pid, 'VmHWM') ?? 0;
-  };
-  const [stored] = await select<{ bytes: number }>(corpus.warehouse, BYTES_PER_EVENT);
-  const times = await withApi(context, product, async (as, pid) => {
+  const [stored] = await select<{ bytes: number }>(warehouse, BYTES_PER_EVENT);
+  const memory: Grown[] = [];
+  const noteMemory = (name: string, pid: number) =>
+    memory.push({ what: `most memory of ${name}`, unit: 'MB', runs: [residentMiB(pid, 'VmHWM') ?? 0] });
+  const queries = await withApi(context, product, async (as, pid) => {
     const ask = await as(LARGE_ACCOUNT);
-    const runs: number[][] = [];
+    const grown: Grown[] = [];
     for (const query of QUERIES) {
-      runs.push(await measure(() => ask(metricsPath(LARGE_ACCOUNT, query)), RUNS, WARM_UP_MS));
+      const path = metricsPath(LARGE_ACCOUNT, query);
+      const runs = await measure(() => ask(path), { runs: RUNS, warmUpMs: WARM_UP_MS });
+      grown.push({ what: query.title, unit: 'ms', runs, goal: ['≤', 1.3] });
     }
     noteMemory('the query service', pid);
-    return runs;
+    return grown;
   });
   const rates = await fixture.withIngest(product, async ({ pid }) => {
-    const drained = await measure(() => drainRate(product.queue, JOBS, EVENTS_PER_JOB));
+    const runs = await measure(() => drainRate(product.queue, 1_200, 500));
     noteMemory('the worker', pid);
-    return drained;
+    return runs;
   });
   for (const [name, pid] of Object.entries(fixture.serverPids)) noteMemory(name, pid);
-  return { events, corpus, times, rates, bytes: stored?.bytes ?? 0, memory };
+  const pace = (what: string, { first, last }: typeof storing) =>
+    figure(`${what}, the last tenth of ${millions(events)}`, 'events/s', [last], {
+      beside: { 'the first tenth': first },
+      goal: ratio('≥', 0.9, first),
+    });
+  return {
+    grown: [
+      ...queries,
+      { what: 'jobs of 500 events, queue to durable', unit: 'events/s', runs: rates, goal: ['≥', 0.9] },
+      { what: 'an event on disk', unit: 'bytes', runs: [stored?.bytes ?? 0] },
+      ...memory,
+    ],
+    paces: [pace('stored in the engine', storing), pace('sealed', sealing)],
+  };
 }
 
 const BYTES_PER_EVENT = `
 SELECT sum(bytes_on_disk) / sum(rows) AS bytes
 FROM system.parts WHERE active AND database = currentDatabase() AND table = 'usage_events'`;
-
-function figures(measured: readonly Measured[]): Figure[] {
-  const [smallest, largest] = [measured.at(0), measured.at(-1)];
-  if (!smallest || !largest) return [];
-  type Goal = (wanted: number, of: number) => (value: number) => { text: string; met: boolean };
-  /** The median of the runs at the largest size, beside those at the others. */
-  const grown = (what: string, unit: Unit, of: (size: Measured) => readonly number[], goal?: Goal, wanted = 1) =>
-    figure(`${what}, at ${millions(largest.events)}`, unit, of(largest), {
-      beside: measured
-        .slice(0, -1)
-        .map((size) => ({ what: `at ${millions(size.events)}`, value: median(of(size)), unit })),
-      ...(goal && { goal: goal(wanted, median(of(smallest))) }),
-    });
-  const pace = (what: string, of: 'storing' | 'sealing'): Figure => {
-    const { first, last } = largest.corpus[of];
-    return figure(`${what}, the last tenth of ${millions(largest.events)}`, 'events/s', [last], {
-      beside: [{ what: 'the first tenth', value: first, unit: 'events/s' }],
-      goal: atLeast(MIN_RATE, first),
-    });
-  };
-  return [
-    ...QUERIES.map(({ title }, index) => grown(title, 'ms', ({ times }) => times[index] ?? [], atMost, MAX_GROWTH)),
-    grown('jobs of 500 events, queue to durable', 'events/s', ({ rates }) => rates, atLeast, MIN_RATE),
-    pace('stored in the engine', 'storing'),
-    pace('sealed', 'sealing'),
-    grown('an event on disk', 'bytes', ({ bytes }) => [bytes]),
-    ...Object.keys(largest.memory).map((name) =>
-      grown(`most memory of ${name}`, 'MB', ({ memory }) => [memory[name] ?? 0]),
-    ),
-  ];
-}
 
 function millions(events: number): string {
   return `${(events / 1e6).toLocaleString('en', { maximumFractionDigits: 2 })} M`;

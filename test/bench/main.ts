@@ -14,7 +14,7 @@ import { alerts } from './alerts.js';
 import { load, neighbours } from './clients.js';
 import { collector } from './collector.js';
 import { allAccounts, dashboard, openHour } from './dashboard.js';
-import { below, describeMachine, type Figure, figure, formatReport } from './figure.js';
+import { describeMachine, figure, formatReport, limit, type Report } from './figure.js';
 import { type Bench, Fixture } from './fixture.js';
 import { growth } from './growth.js';
 import { freshness, ingestBatches, ingestSingles } from './ingest.js';
@@ -43,7 +43,7 @@ for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, inte
 const machine = describeMachine();
 const startedAt = new Date().toISOString();
 const fixture = await Fixture.open(dataDir, say);
-const figures: (Figure & { readonly bench: string })[] = [];
+const figures: Report['figures'][number][] = [];
 try {
   for (const bench of BENCHES.filter(({ name }) => only === undefined || only === name)) {
     say(bench.name);
@@ -51,11 +51,9 @@ try {
     const measured = await abortable(bench.run({ fixture, events, signal: stop.signal }), stop.signal);
     figures.push(...measured.map((each) => ({ bench: bench.name, ...each })));
   }
-  for (const service of ['ingest', 'query']) {
-    const peak = fixture.peaks.get(service);
-    if (peak === undefined) continue;
-    const what = `resident memory of ${service} at its peak in this run`;
-    figures.push({ bench: 'memory', ...figure(what, 'MB', [peak], { goal: below(MAX_RESIDENT_MB, 'MB') }) });
+  for (const [service, peak] of fixture.peaks) {
+    const goal = service === 'collector' ? undefined : limit('≤', MAX_RESIDENT_MB, 'MB');
+    figures.push({ bench: 'memory', ...figure(`resident memory of ${service} at its peak`, 'MB', [peak], { goal }) });
   }
 } catch (error) {
   if (!stop.signal.aborted) throw error;

@@ -16,21 +16,18 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { pricedEvent } from '../harness/events.js';
+import type { Product } from '../harness/product.js';
 import { processorMs } from '../harness/programs.js';
 import { recomputeAll, select } from '../harness/stack.js';
 import { fillUsage, metricsPath, SANDBOX } from './corpus.js';
 import { withApi } from './dashboard.js';
-import { atMost, count, type Figure, figure, measureInTurn, median } from './figure.js';
+import { count, type Figure, figure, limit, measureInTurn, median, ratio } from './figure.js';
 import type { Bench, BenchContext } from './fixture.js';
 
-/** An hour of a share of `--events`, ten million at most. An event in three is of a group of its own, as measured of large accounts. */
-const LARGE_HOUR = { database: 'sealing', share: 1 / 2, most: 10_000_000, perAccount: 1_000, groups: 370 };
 const HOUR: EpochMs = Date.UTC(2025, 9, 20, 12);
-const GOAL_MS = 60_000;
-const GOAL_MB = 1_000;
-const SAMPLE_MS = 50;
-const LARGE_HOUR_USAGE = {
-  definitions: [`intDiv(number, {accounts: UInt32}) % ${LARGE_HOUR.groups} AS box`],
+/** An event in three is of a group of its own, as measured of large accounts. */
+const LARGE_HOUR = {
+  definitions: ['intDiv(number, {accounts: UInt32}) % 370 AS box'],
   at: '{hour: Int64} + number % 3600 * 1000',
   columns: {
     ...SANDBOX,
@@ -40,37 +37,33 @@ const LARGE_HOUR_USAGE = {
   },
 };
 
+/** An hour of half of `--events`, ten million at most, in accounts of a thousand events. */
 export const sealing: Bench = {
   name: 'sealing',
-  async run({ fixture, signal, events: inAll }) {
-    const { database, share, most, perAccount } = LARGE_HOUR;
-    const events = Math.min(most, Math.ceil(inAll * share));
-    const accounts = Math.ceil(events / perAccount);
-    const { warehouse } = await fixture.product(database);
-    // A single statement for all events would hold all names at once.
-    for (let first = 0; first < events; first += 1_000_000) {
-      signal.throwIfAborted();
-      const rows = Math.min(1_000_000, events - first);
-      await fillUsage(warehouse, LARGE_HOUR_USAGE, { first, rows, accounts, hour: HOUR });
-    }
-    await raiseWatermarks([warehouse], 'hourly', { sealingUntil: HOUR, sealedUntil: HOUR });
-    const processor = () => processorMs(fixture.serverPids.ClickHouse) ?? 0;
-    const [before, started] = [processor(), performance.now()];
-    const megabytes = await mostMemory(warehouse, sealNext([warehouse], HOUR + MS_PER_HOUR));
-    const [took, spent] = [performance.now() - started, processor() - before];
-    await fixture.drop(database);
-    const beside = [
-      { what: 'processor time of ClickHouse', value: spent, unit: 'ms' },
-      { what: 'memory of its statements', value: megabytes, unit: 'MB' },
-    ] as const;
-    const goal = (ms: number) => ({
-      text: `≤ ${count(GOAL_MS)} ms and ${count(GOAL_MB)} MB`,
-      met: ms <= GOAL_MS && megabytes <= GOAL_MB,
-    });
-    return [
-      figure(`an hour of ${count(events)} events in ${count(accounts)} accounts`, 'ms', [took], { beside, goal }),
-    ];
-  },
+  run: ({ fixture, signal, events: inAll }) =>
+    fixture.withProduct('sealing', async ({ warehouse }) => {
+      const events = Math.min(10_000_000, Math.ceil(inAll / 2));
+      const accounts = Math.ceil(events / 1_000);
+      // A single statement for all events would hold all names at once.
+      for (let first = 0; first < events; first += 1_000_000) {
+        signal.throwIfAborted();
+        const rows = Math.min(1_000_000, events - first);
+        await fillUsage(warehouse, LARGE_HOUR, { first, rows, accounts, hour: HOUR });
+      }
+      await raiseWatermarks([warehouse], 'hourly', { sealingUntil: HOUR, sealedUntil: HOUR });
+      const processor = () => processorMs(fixture.serverPids.ClickHouse) ?? 0;
+      const [before, started] = [processor(), performance.now()];
+      const megabytes = await mostMemory(warehouse, sealNext([warehouse], HOUR + MS_PER_HOUR));
+      const [took, spent] = [performance.now() - started, processor() - before];
+      const what = `an hour of ${count(events)} events in ${count(accounts)} accounts`;
+      return [
+        figure(what, 'ms', [took], {
+          beside: { 'processor time of ClickHouse': spent },
+          goal: limit('≤', 60_000, 'ms'),
+        }),
+        figure(`${what}: memory of its statements`, 'MB', [megabytes], { goal: limit('≤', 1_000, 'MB') }),
+      ];
+    }),
 };
 
 /** @returns the most that statements of the database had at once while this lasted, sampled, in MB */
@@ -84,28 +77,27 @@ async function mostMemory(warehouse: Warehouse, work: Promise<unknown>): Promise
   while (!isOver) {
     const [row] = await select<{ bytes: string }>(warehouse, query);
     most = Math.max(most, Number(row?.bytes ?? 0));
-    await delay(SAMPLE_MS);
+    await delay(50);
   }
   await ended;
   return most / 1e6;
 }
 
 /** Late are events of each hour of the last day, of each account. Two accounts are asked about; one has dirty hours. */
-const LATE = { database: 'late', accounts: 1_000, hours: 24, end: Date.UTC(2025, 8, 21) };
+const LATE = { accounts: 1_000, hours: 24, end: Date.UTC(2025, 8, 21) };
 const SETUP = { days: 30, eventsPerHour: 50, dirtyHours: 100, queriesPerRun: 20 };
 const RUNS = 15;
 
 export const late: Bench = {
   name: 'late',
-  async run(context) {
-    const { warehouse } = await context.fixture.product(LATE.database);
-    for (const account of ['clean', 'dirty']) await prepareUsageEvents(usageOf(account))(warehouse);
-    await prepareUsageEvents(lateEvents())(warehouse);
-    while (await sealNext([warehouse], LATE.end));
-    const figures = [await acknowledgement(warehouse), await queryOfDirtyHours(context, warehouse)];
-    await context.fixture.drop(LATE.database);
-    return figures;
-  },
+  run: (context) =>
+    context.fixture.withProduct('late', async (product) => {
+      const { warehouse } = product;
+      for (const account of ['clean', 'dirty']) await prepareUsageEvents(usageOf(account))(warehouse);
+      await prepareUsageEvents(lateEvents())(warehouse);
+      while (await sealNext([warehouse], LATE.end));
+      return [await acknowledgement(warehouse), await queryOfDirtyHours(context, product)];
+    }),
 };
 
 /** The rows of so many events, each with what is said of its number. */
@@ -147,21 +139,17 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure> {
   await recomputeAll(warehouse);
   const { accounts, hours } = LATE;
   const what = `${count(accounts * hours)} late events of ${count(accounts)} accounts, stored and marked`;
-  const beside = [
-    { what: 'stored alone', value: median(bare), unit: 'ms' },
-    { what: 'their recomputation, later', value: performance.now() - started, unit: 'ms' },
-  ] as const;
-  return figure(what, 'ms', marked, { beside, goal: atMost(2, median(bare)) });
+  const beside = { 'stored alone': median(bare), 'their recomputation, later': performance.now() - started };
+  return figure(what, 'ms', marked, { beside, goal: ratio('≤', 2, median(bare)) });
 }
 
-async function queryOfDirtyHours(context: BenchContext, warehouse: Warehouse): Promise<Figure> {
+async function queryOfDirtyHours(context: BenchContext, product: Product): Promise<Figure> {
   const { days, dirtyHours, queriesPerRun } = SETUP;
-  const { database, end } = LATE;
+  const { end } = LATE;
   const hourOf = (number: number) => Math.floor((number * days * 24) / dirtyHours);
   const dirty = (number: number) => ({ accountId: 'dirty', timestamp: end - (1 + hourOf(number)) * MS_PER_HOUR });
-  await markDirtyHours(warehouse, rowsOf(dirtyHours, dirty));
+  await markDirtyHours(product.warehouse, rowsOf(dirtyHours, dirty));
   const window = { startTime: end - days * MS_PER_DAY, endTime: end };
-  const product = await context.fixture.product(database);
   const [runs, clean] = await withApi(context, product, async (as) => {
     const asking = async (account: string) => {
       const ask = await as(account);
@@ -175,7 +163,7 @@ async function queryOfDirtyHours(context: BenchContext, warehouse: Warehouse): P
     return measureInTurn(await asking('dirty'), await asking('clean'));
   });
   return figure(`by name, daily, ${days} d, ${dirtyHours} hours dirty`, 'ms', runs, {
-    beside: [{ what: 'none dirty', value: median(clean), unit: 'ms' }],
-    goal: atMost(2, median(clean)),
+    beside: { 'none dirty': median(clean) },
+    goal: ratio('≤', 2, median(clean)),
   });
 }

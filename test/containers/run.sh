@@ -182,8 +182,8 @@ cluster down --volumes --timeout 20 >/dev/null 2>&1
 
 step 'Redis 8.0 and Valkey 8.1'
 if servers=$("$ROOT/test/containers/redis-servers.sh" "$ENGINE/servers" 2>"$ENGINE/servers.log"); then
-  check 'keep everything with the users of redis/users.conf (test/e2e/redis.it.test.ts)' \
-    env -C "$ROOT" METERLINE_TEST_REDIS_SERVERS="$servers" npm run --silent jest -- test/e2e/redis.it.test.ts
+  check 'keep everything with the users of redis/users.conf (test/e2e/redis.long.test.ts)' \
+    env -C "$ROOT" METERLINE_TEST_REDIS_SERVERS="$servers" npm run --silent jest -- test/e2e/redis.long.test.ts
 else
   echo '  - not tried: Debian 13 cannot be reached'
 fi

@@ -1,34 +1,50 @@
-/** What the API makes of HTTP itself: methods, limits, broken requests, the headers of a request and of its response, and the request log. */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+/**
+ * HTTP itself: methods, limits, broken requests, headers, the request log, cross-origin requests, and how the web page is served. What the page
+ * does is in test/browser.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startServer, type TrustProxy } from '@meterline/api';
 import { createApp } from '@meterline/query';
-import { bearer, DAY, errorBody, errorOf, metricsPath, startApi, type TestApi } from '../harness/api.js';
+import { bearer, DAY, errorBody, errorOf, metricsPath, PAGE_POLICY, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
+import { PAGE_FOLDER } from '../harness/programs.js';
 import { resetAfter, sendBytes } from './raw-http.js';
 
 const APP = 'https://app.example.com';
 const FOREIGN = 'https://evil.example.com';
 
+/** Origins whose pages may embed the page. */
+const EMBEDDING = ['https://app.example.com', 'https://app.example.org'];
+
 let api: TestApi;
+/** An API without origins. */
+let closed: TestApi;
 let key: string;
 
 beforeAll(async () => {
-  api = await startApi({ corsOrigins: [APP] });
+  const collectorUrl = 'https://collector.example.com';
+  api = await startApi({ corsOrigins: [APP], pageFolder: PAGE_FOLDER, collectorUrl, frameAncestors: EMBEDDING });
+  closed = await startApi({ pageFolder: PAGE_FOLDER, warehouse: api.dependencies.warehouse });
   key = await api.key('acme');
   await api.seed([event({ workspace: 'main', cost: '1' }), event({ workspace: 'other', cost: '2' })]);
 });
-afterAll(() => api.stop());
+afterAll(async () => {
+  await closed.stop();
+  await api.stop();
+});
 
 const METRICS = metricsPath('acme', DAY);
 const withHeaders = (headers: Record<string, string>) => api.request(METRICS, { headers });
 const asAdmin = (headers: Record<string, string>) => withHeaders({ ...bearer(key).headers, ...headers });
-/** Until the server closes, with the socket open or half of it closed. */
+/** Both read until the server closes the connection. The first half-closes the socket after the request. */
 const sendRaw = (text: string) => sendBytes(api.url, text);
 const sendOpen = (line: string, headers = '', url = api.url) =>
   sendBytes(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`, { keepsOpen: true });
 
 it.each(['/healthz', '/readyz', '/openapi.json', '/docs', '/v0/accounts', METRICS])(
-  'HEAD of %s answers as GET does, without the body',
+  'HEAD of %s responds like GET, without the body',
   async (path) => {
     const [get, head] = [
       await api.request(path, bearer(key)),
@@ -41,7 +57,7 @@ it.each(['/healthz', '/readyz', '/openapi.json', '/docs', '/v0/accounts', METRIC
 
 const ofLength = (length: number) => `/v0/accounts?${'a'.repeat(length - '/v0/accounts?'.length)}`;
 
-it('a URL of 24 KiB is read, a longer one is 414', async () => {
+it('a URL of 24 KiB is accepted, a longer one is 414', async () => {
   expect((await api.request(ofLength(24_576))).status).toBe(401);
   const response = await api.request(ofLength(24_577));
   expect([response.status, errorOf(response).error]).toEqual([414, 'url_too_long']);
@@ -58,37 +74,38 @@ it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer on
   expect([response.status, errorOf(response).error]).toEqual([413, 'body_too_large']);
 });
 
+/** Serves the same API with other settings, and the same log. */
+async function servingWith(trustProxy: TrustProxy, requestTimeoutMs: number, work: (url: string) => Promise<void>) {
+  const { dependencies } = api;
+  const options = { port: 0, log: dependencies.log, requestTimeoutMs };
+  const server = await startServer(createApp({ ...dependencies, trustProxy }), options);
+  await work(`http://127.0.0.1:${server.port}`).finally(() => server.close(0));
+}
+
 it('a request that does not arrive in time is 408', async () => {
-  const { dependencies, log } = api;
-  const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log, requestTimeoutMs: 50 });
-  try {
-    const url = `http://127.0.0.1:${server.port}`;
+  await servingWith(false, 50, async (url) => {
     const { status, body } = await sendBytes(url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n', { keepsOpen: true });
-    const { error, requestId } = errorBody.parse(body);
-    expect([status, error]).toEqual([408, 'request_timeout']);
-    expect(log).toContainEqual(
-      expect.objectContaining({ event: 'request_unreadable', requestId, status, code: error }),
-    );
-  } finally {
-    await server.close(0);
-  }
+    const { error: code, requestId } = errorBody.parse(body);
+    expect([status, code]).toEqual([408, 'request_timeout']);
+    expect(api.log).toContainEqual(expect.objectContaining({ event: 'request_unreadable', requestId, status, code }));
+  });
 });
 
 it.each([
   ['unknown parameters', (index: number) => `${String.fromCharCode(97 + (index % 26))}${index}`],
   ['characters that JSON escapes', (index: number) => `%00${index}=%01`],
   ['repeated parameters', (index: number) => `limit=${index}`],
-])('a request gets no response many times its size, however many %s it has', async (_what, problem) => {
+])('a response to a request with many %s is not many times the size of the request', async (_what, problem) => {
   for (const count of [1, 10, 100, 1_500]) {
     const query = Array.from({ length: count }, (_, index) => problem(index)).join('&');
     const { status, text } = await api.request(metricsPath('acme', query), bearer(key));
     expect(status).toBe(400);
-    // What the shortest request needs besides: the path, Host and the credentials.
+    // 200: the path, Host and the credentials of the shortest request.
     expect(text.length).toBeLessThan(Math.min(20 * (query.length + 200), 8_000));
   }
 });
 
-it('CONNECT is 405, and a client that hangs up in the middle of it does no harm', async () => {
+it('CONNECT is 405, and a client that resets the connection during CONNECT does no harm', async () => {
   const connect = 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n';
   const { status, body } = await sendRaw(connect);
   const { error, message } = errorBody.parse(body);
@@ -120,7 +137,7 @@ it.each([
   ['an expectation that cannot be met', get('/v0/accounts', 'Host: x\r\nExpect: foo'), '417 expectation_failed'],
   ['headers over 48 KiB', get('/', `Host: x\r\nx-large: ${'a'.repeat(50_000)}`), '431 headers_too_large'],
   ['a method that HTTP does not have', 'FOO /v0/accounts HTTP/1.1\r\nHost: x\r\n\r\n', '501 method_unknown'],
-])('%s is refused, and the request log has the requestId of the response', async (_name, text, outcome) => {
+])('%s gets an error, and the request log has the requestId of the response', async (_name, text, outcome) => {
   const { status, head, body } = await sendRaw(text);
   const { code, error, requestId } = errorBody.parse(body);
   expect([`${status} ${error}`, code]).toEqual([outcome, status]);
@@ -131,7 +148,7 @@ it.each([
 it.each([
   ...['abc-123', '!', '~'.repeat(128)].map((id) => [id, 'taken'] as const),
   ...[undefined, '', 'two words', 'é', 'a'.repeat(129)].map((id) => [id, 'replaced'] as const),
-])('the X-Request-Id %j is %s, of an error and of any other response', async (sent, what) => {
+])('the X-Request-Id %j is %s in an error and in any other response', async (sent, what) => {
   const headers = sent === undefined ? {} : { 'x-request-id': sent };
   const [error, other] = [await api.request('/v0/nope', { headers }), await asAdmin(headers)];
   for (const { headers } of [error, other]) {
@@ -142,7 +159,7 @@ it.each([
   expect(errorOf(error).requestId).toBe(error.headers.get('x-request-id'));
 });
 
-it('headers of a response keep account data out of caches and do not name the software', async () => {
+it('the headers of a response keep account data out of caches and do not name the software', async () => {
   const { headers } = await api.request('/v0/accounts', bearer(key));
   expect(headers.get('cache-control')).toBe('private, no-store');
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -156,7 +173,7 @@ it('a large response is compressed', async () => {
   expect(headers.get('content-encoding')).toMatch(/^(br|gzip|deflate)$/);
 });
 
-it('the request log has one line a request, with who, what and how long, and nothing secret', async () => {
+it('the request log has one line per request with caller, target and duration, and no secret', async () => {
   api.log.length = 0;
   const response = await api.request(metricsPath('acme', { ...DAY, cursor: 'secret-cursor' }), bearer(key));
   expect(api.log).toEqual([
@@ -176,7 +193,7 @@ it('the request log has one line a request, with who, what and how long, and not
   expect(JSON.stringify(api.log)).not.toMatch(/secret-cursor|mlk_/);
 });
 
-it('the request log has no line that grows with what the client sends', async () => {
+it('the lines of the request log have a maximum length, whatever the client sends', async () => {
   api.log.length = 0;
   await api.request(`/v0/accounts/${'a'.repeat(20_000)}/metrics`, bearer(key));
   await api.request(`/${'b'.repeat(20_000)}`);
@@ -191,19 +208,15 @@ it.each<[string, TrustProxy, RegExp]>([
   ['is believed from a proxy at a known address', ['loopback'], /^198\.51\.100\.7$/],
   ['is not believed from anyone else', ['10.0.0.0/8'], /127\.0\.0\.1$/],
 ])('X-Forwarded-For %s in the request log', async (_when, trustProxy, expected) => {
-  const { dependencies, log } = api;
-  const server = await startServer(createApp({ ...dependencies, trustProxy }), { port: 0, log: dependencies.log });
-  try {
-    log.length = 0;
+  await servingWith(trustProxy, 60_000, async (url) => {
+    api.log.length = 0;
     const headers = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', connection: 'close' };
-    await fetch(`http://127.0.0.1:${server.port}/v0/accounts`, { headers });
-    expect(log).toEqual([expect.objectContaining({ remoteAddress: expect.stringMatching(expected) })]);
-  } finally {
-    await server.close(0);
-  }
+    await (await fetch(`${url}/v0/accounts`, { headers })).text();
+    expect(api.log).toEqual([expect.objectContaining({ remoteAddress: expect.stringMatching(expected) })]);
+  });
 });
 
-it('the request log has health checks at debug only', async () => {
+it('the request log has health checks only at the level debug', async () => {
   api.log.length = 0;
   await api.request('/healthz');
   await api.request('/readyz');
@@ -212,7 +225,7 @@ it('the request log has health checks at debug only', async () => {
   );
 });
 
-it('a credential may stand in either header or in both, and the case of its scheme does not matter', async () => {
+it('a credential may be in either header or in both, with its scheme in any case', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const [one, other] = [{ authorization: `${scheme} ${key}` }, { 'x-svc-authorization': `Bearer ${key}` }];
     for (const headers of [one, other, { ...one, ...other }]) expect((await withHeaders(headers)).status).toBe(200);
@@ -223,7 +236,7 @@ it.each([
   ['Bearer other', 400],
   ['Bearer', 400],
   ['bearer two words', 400],
-  // For something else, such as a proxy.
+  // For another system, such as a proxy.
   ['Basic YTpi', 200],
   ['Digest username="x"', 200],
   ['x', 200],
@@ -239,17 +252,20 @@ it.each([
   }
 });
 
-it.each(['Authorization', 'X-Svc-Authorization'])('two different %s have a message of their own', async (name) => {
-  const send = (other: string) =>
-    sendOpen('GET /v0/accounts', [`Bearer ${key}`, other].map((value) => `${name}: ${value}\r\n`).join(''));
-  for (const other of ['Bearer other', 'Basic YTpi']) {
-    const { status, body } = await send(other);
-    const { error, message } = errorBody.parse(body);
-    expect([status, error]).toEqual([400, 'conflicting_credentials']);
-    expect(message).toContain(`2 ${name} headers`);
-  }
-  expect((await send(`Bearer ${key}`)).status).toBe(200);
-});
+it.each(['Authorization', 'X-Svc-Authorization'])(
+  'two different %s headers get a message of their own',
+  async (name) => {
+    const send = (other: string) =>
+      sendOpen('GET /v0/accounts', [`Bearer ${key}`, other].map((value) => `${name}: ${value}\r\n`).join(''));
+    for (const other of ['Bearer other', 'Basic YTpi']) {
+      const { status, body } = await send(other);
+      const { error, message } = errorBody.parse(body);
+      expect([status, error]).toEqual([400, 'conflicting_credentials']);
+      expect(message).toContain(`2 ${name} headers`);
+    }
+    expect((await send(`Bearer ${key}`)).status).toBe(200);
+  },
+);
 
 it('X-Svc-Workspace does not filter billing: a member sees the account-wide aggregate', async () => {
   const member = await api.key('acme', 'member');
@@ -257,7 +273,7 @@ it('X-Svc-Workspace does not filter billing: a member sees the account-wide aggr
   expect(response.text).toContain('"totalCost":3');
 });
 
-it('Svc-Version is echoed, the earliest stable one when it is left out, and changes no response of the Billing API', async () => {
+it('Svc-Version is echoed, defaults to the earliest stable version, and changes no response of the Billing API', async () => {
   const earliest = await asAdmin({});
   expect([earliest.status, earliest.headers.get('svc-version')]).toEqual([200, '2026-04-16']);
   for (const version of ['2026-04-16', '2026-04-28']) {
@@ -266,15 +282,12 @@ it('Svc-Version is echoed, the earliest stable one when it is left out, and chan
   }
 });
 
-it('a web page of a listed origin may read a response, and the headers that it needs', async () => {
+it('a web page of a listed origin may read responses, errors and the headers that it needs, and another origin nothing', async () => {
   const { headers } = await asAdmin({ origin: APP });
   expect(headers.get('access-control-allow-origin')).toBe(APP);
   expect(headers.get('access-control-expose-headers')).toBe(
     'Svc-Version,ETag,Location,Age,X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,WWW-Authenticate',
   );
-});
-
-it('a web page of a listed origin may read an error, and one of another origin nothing', async () => {
   const [own, foreign] = [await withHeaders({ origin: APP }), await withHeaders({ origin: FOREIGN })];
   expect([own.status, own.headers.get('access-control-allow-origin')]).toEqual([401, APP]);
   expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
@@ -285,7 +298,7 @@ const preflight = (origin: string) => {
   return api.request(METRICS, { method: 'OPTIONS', headers: { origin, ...requested } });
 };
 
-it('a preflight allows every method with credentials in a header, and nothing to another origin', async () => {
+it('a preflight allows a listed origin every method with credentials in a header, and another origin nothing', async () => {
   const { status, headers } = await preflight(APP);
   expect([status, headers.get('access-control-allow-origin')]).toEqual([204, APP]);
   expect(headers.get('access-control-allow-methods')?.split(',')).toEqual(['GET', 'POST', 'PATCH', 'DELETE']);
@@ -294,15 +307,123 @@ it('a preflight allows every method with credentials in a header, and nothing to
   expect((await preflight(FOREIGN)).headers.get('access-control-allow-origin')).toBeNull();
 });
 
-it('a preflight is a method like any other where no origin is listed', async () => {
-  const closed = await startApi({ warehouse: api.dependencies.warehouse });
-  try {
-    const headers = { origin: APP, 'access-control-request-method': 'GET' };
-    const response = await closed.request('/v0/accounts', { method: 'OPTIONS', headers });
-    expect([response.status, errorOf(response).error]).toEqual([405, 'method_not_allowed']);
-    expect(response.headers.get('allow')).toBe('GET, HEAD');
-    expect(response.headers.get('access-control-allow-origin')).toBeNull();
-  } finally {
-    await closed.stop();
-  }
+it('a preflight gets 405 like any other method if no origin is listed', async () => {
+  const headers = { origin: APP, 'access-control-request-method': 'GET' };
+  const response = await closed.request('/v0/accounts', { method: 'OPTIONS', headers });
+  expect([response.status, errorOf(response).error]).toEqual([405, 'method_not_allowed']);
+  expect(response.headers.get('allow')).toBe('GET, HEAD');
+  expect(response.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+describe('the page', () => {
+  /** The maximum size of all JavaScript together, compressed, in bytes. */
+  const MOST_JAVASCRIPT = 250_000;
+  let assets: readonly string[];
+  beforeAll(async () => {
+    assets = await readdir(`${PAGE_FOLDER}/assets`);
+  });
+
+  const load = (path: string, encoding = 'br, gzip') => api.request(path, { headers: { 'accept-encoding': encoding } });
+  const ofKind = (extension: string) => assets.filter((name) => name.endsWith(extension));
+
+  it('the page is at /, revalidated each time, under a strict policy', async () => {
+    const { status, headers, text } = await load('/');
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-cache',
+    ]);
+    expect(text).toContain('<div id="root">');
+    expect(text).not.toMatch(/ style=|<style|<script(?![^>]* src=)/);
+    expect(headers.get('content-security-policy')).toBe(PAGE_POLICY);
+  });
+
+  const ancestors = (headers: Headers) => headers.get('content-security-policy')?.split('; ').at(-1);
+
+  it('the page at /embed is the same page, and only the listed origins may embed it', async () => {
+    const [page, embedded, docs] = [await load('/'), await load('/embed'), await load('/docs')];
+    expect([embedded.status, embedded.text]).toEqual([200, page.text]);
+    expect(ancestors(page.headers)).toBe("frame-ancestors 'none'");
+    expect(ancestors(embedded.headers)).toBe(`frame-ancestors ${EMBEDDING.join(' ')}`);
+    const frameOptions = [page, embedded, docs].map(({ headers }) => headers.get('x-frame-options'));
+    expect(frameOptions).toEqual(['SAMEORIGIN', null, 'SAMEORIGIN']);
+  });
+
+  it('the page at /embed may not be embedded if no origin is listed', async () => {
+    const { headers } = await closed.request('/embed');
+    expect([ancestors(headers), headers.get('x-frame-options')]).toEqual(["frame-ancestors 'none'", 'SAMEORIGIN']);
+  });
+
+  it('the page is not sent again if it has not changed', async () => {
+    const { headers } = await load('/');
+    // Like a reload in a browser. Without this header, fetch would add no-cache, which requests the whole page.
+    const since = { 'if-modified-since': headers.get('last-modified') ?? '', 'cache-control': 'max-age=0' };
+    expect((await api.request('/', { headers: since })).status).toBe(304);
+  });
+
+  it('the page has files that are compressed and cached forever', async () => {
+    for (const name of [...ofKind('.js'), ...ofKind('.css')]) {
+      for (const encoding of ['br', 'gzip']) {
+        const { status, headers } = await load(`/assets/${name}`, encoding);
+        // Files of less than a kilobyte are not compressed.
+        const isSmall = (await stat(`${PAGE_FOLDER}/assets/${name}`)).size < 1024;
+        expect([status, headers.get('content-encoding')]).toEqual([200, isSmall ? null : encoding]);
+        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+        expect(name).toMatch(/-[\w-]{8}\.\w+$/);
+      }
+    }
+  });
+
+  it('the page has less than 250 kB of JavaScript, including the parts that load on demand', async () => {
+    const sizes = ofKind('.js').map(async (name) => gzipSync(await readFile(`${PAGE_FOLDER}/assets/${name}`)).length);
+    const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(total).toBeGreaterThan(50_000);
+    expect(total).toBeLessThan(MOST_JAVASCRIPT);
+  });
+
+  // Not sent through fetch, which would resolve the dots.
+  it.each([
+    ...['/assets/nothing.js', '/assets/', '/assets', '/assets/..%2Findex.html', '/index.html', '/page', '/assets/.x'],
+    ...['/assets/.', '/assets/..', '/assets/%2e', '/assets/%2e%2e', '/assets/%00', '/assets/x%00.js', '/assets/%2F'],
+  ])('the path %s is not part of the page, and 404 like any unknown path', async (path) => {
+    const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+    const { status, body } = await sendBytes(api.url, request, { keepsOpen: true });
+    expect([status, errorBody.parse(body).error]).toEqual([404, 'not_found']);
+  });
+
+  it('the page is sent whole if a range is requested', async () => {
+    const [name] = ofKind('.js');
+    for (const range of ['bytes=0-9', 'bytes=99999999-']) {
+      const headers = { range, 'accept-encoding': 'identity' };
+      const { status, text } = await api.request(`/assets/${name}`, { headers });
+      expect([status, text.length > 10]).toEqual([200, true]);
+    }
+  });
+
+  it('the settings of the page have the URL of the collector and the origins that may embed the page', async () => {
+    const response = await api.request('/page-settings.json');
+    expect([response.status, response.body]).toEqual([
+      200,
+      { collectorUrl: 'https://collector.example.com', frameAncestors: EMBEDDING },
+    ]);
+    expect(response.headers.get('cache-control')).toBe('no-cache');
+  });
+
+  it('the page is 412 if a condition does not hold', async () => {
+    for (const path of ['/', `/assets/${ofKind('.js')[0]}`]) {
+      const headers = { 'if-match': '"another"' };
+      const response = await api.request(path, { headers });
+      expect([response.status, errorOf(response).error]).toEqual([412, 'precondition_failed']);
+      expect(response.headers.get('cache-control')).toBe('private, no-store');
+    }
+  });
+
+  it.each(['/', '/embed', '/assets/nothing.js', '/docs', '/openapi.json'])(
+    'the page at %s is read-only',
+    async (path) => {
+      const response = await api.request(path, { method: 'POST' });
+      expect([response.status, errorOf(response).error]).toEqual([405, 'method_not_allowed']);
+      expect(response.headers.get('allow')).toBe('GET, HEAD');
+    },
+  );
 });

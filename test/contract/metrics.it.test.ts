@@ -1,10 +1,24 @@
 /**
- * What the metrics and their enums answer: of each rule of the specification an example that can be checked by eye. The oracle draws all
- * other combinations; what is refused is in refusals, and how results are paged in paging.
+ * The metrics of an account, their enums and their pages: an example of each rule of the specification that can be checked by eye. The oracle
+ * draws all other combinations, and which parameters are rejected is a unit test of services/query/src/metrics/request.
  */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { bearer, DAY, metricsPath, type Query, readMetrics, startApi, type TestApi } from '../harness/api.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { onEachShard } from '@meterline/warehouse';
+import {
+  allPages,
+  bearer,
+  DAY,
+  errorOf,
+  metricsPath,
+  NOW,
+  type Query,
+  readMetrics,
+  startApi,
+  type TestApi,
+} from '../harness/api.js';
 import { type EventSketch, event } from '../harness/events.js';
+import { execute } from '../harness/stack.js';
+import { testDatabase } from '../harness/test-database.js';
 
 const HOUR = { startTime: '2025-10-01T10:00:00Z', endTime: '2025-10-01T11:00:00Z' };
 const BY_DIMENSION = { ...DAY, groupBy: 'billing_dimension' };
@@ -13,11 +27,12 @@ const VOLUME = { resourceType: 'volume', billingDimension: 'volume_storage_gbs' 
 const AGENT = { resourceType: 'agent', billingDimension: 'agent_async_requests_count' } as const;
 const ODD_NAME = "it's a \\ \u{1f600} job";
 
+const database = testDatabase();
 let api: TestApi;
 let key: string;
 let number = 0;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApi({ warehouse: database.warehouse });
   key = await api.key('acme');
   await api.seed([
     event({ workspace: 'main', cost: '1' }),
@@ -27,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** A new account with these events, and how it asks. */
+/** Creates an account with these events. */
 async function accountOf(...events: readonly EventSketch[]) {
   number += 1;
   const accountId = `account-${number}`;
@@ -77,16 +92,6 @@ it.each([
 });
 
 it.each([
-  ...['limit=1', 'limit=0100', 'limit=101', `limit=${'9'.repeat(400)}`, 'cursor=', 'resolution=monthly'],
-  ...['resourceName=%20', `workspace=${encodeURIComponent('\u{1f600}'.repeat(256))}`, 'resourceType=custom_domain'],
-  ...['resourceName', 'excludeResourceName'].map((name) =>
-    Array.from({ length: 100 }, (_, n) => `${name}=box-${n}`).join('&'),
-  ),
-])('the parameters %.60s are accepted', async (query) => {
-  expect((await inDay(query)).status).toBe(200);
-});
-
-it.each([
   ['hourly', '2025-10-01T12:30:00Z', '2025-10-08T12:30:00Z', 169],
   ['daily', '2025-01-01T00:00:00Z', '2025-04-01T00:00:00Z', 90],
   ['weekly', '2024-02-29T00:00:00Z', '2025-02-28T00:00:00Z', 53],
@@ -106,7 +111,7 @@ it.each([
   ['131000.123456789011', '0.000000000001', '131000.123456789012'],
   ['12345678901234567890.123456789012', '0', '12345678901234567890.123456789012'],
   ['0', '0', '0'],
-])('costs of %s and %s are %s, in digits', async (a, b, sum) => {
+])('costs of %s and %s add up to %s, to the last digit', async (a, b, sum) => {
   const { text } = await accountOf({ cost: a }, { cost: b });
   expect(await text(HOUR)).toBe(
     `{"startTime":"2025-10-01T10:00:00Z","endTime":"2025-10-01T11:00:00Z","resolution":"hourly","summary":{"totalCost":${sum}},` +
@@ -131,7 +136,7 @@ it('groups come by cost, the highest first, then by their values, bytewise', asy
   expect(data.map(({ workspace }) => workspace)).toEqual(['z', 'a', 'B', 'b', 'é', '\uff5e', '\u{1f600}', 'free']);
 });
 
-/** The table AccountMetricsDataEntry: of which dimensions one at least must be asked for. */
+/** By field, the dimensions that fill it, from the table AccountMetricsDataEntry of the specification. */
 const FILLED_BY = {
   workspace: ['workspace', 'resource_name', 'resource_uuid'],
   resourceType: ['resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],
@@ -144,7 +149,7 @@ const SETS = Array.from({ length: 31 }, (_, n) => DIMENSIONS.filter((_, bit) => 
   ({ length }) => length <= 3,
 );
 
-it('each of the 25 sets of dimensions fills exactly the fields that the specification says, for a member all but the workspace', async () => {
+it('each of the 25 sets of dimensions fills exactly the fields of the specification, and for members not the workspace', async () => {
   expect(SETS).toHaveLength(25);
   const { accountId, read } = await accountOf(
     { workspace: 'main', cost: '1' },
@@ -152,7 +157,7 @@ it('each of the 25 sets of dimensions fills exactly the fields that the specific
     { ...VOLUME, workspace: 'other', resourceName: 'disk', resourceUuid: '', cost: '4' },
   );
   const member = await api.key(accountId, 'member');
-  for (const set of SETS) {
+  const check = async (set: readonly string[]) => {
     const query = { ...DAY, groupBy: set.join() };
     const fields = Object.entries(FILLED_BY).flatMap(([field, by]) =>
       by.some((one) => set.includes(one)) ? [field] : [],
@@ -167,13 +172,14 @@ it('each of the 25 sets of dimensions fills exactly the fields that the specific
         expect([set, Object.keys(amounts)]).toEqual([set, ['timestamp', 'cost', ...usage]]);
       }
     }
-    if (set.includes('workspace')) continue;
+    if (set.includes('workspace')) return;
     const shown = (await readMetrics(api, accountId, member, query)).data;
     expect(shown).toEqual(data.map(({ workspace: _, ...entry }) => entry));
-  }
+  };
+  await Promise.all(SETS.map(check));
 });
 
-it('an enriched field is left out where a group has several values: no workspace gets the money of another', async () => {
+it('an enriched field is left out if a group has several values, so that no workspace shows the cost of another', async () => {
   const fieldsBy = async (groupBy: string, ...events: EventSketch[]) =>
     (await (await accountOf(...events)).read({ ...DAY, groupBy })).data.map(
       ({ timeseries: _, summary, ...fields }) => ({ ...fields, cost: summary.cost }),
@@ -188,7 +194,7 @@ it('an enriched field is left out where a group has several values: no workspace
     { workspace: 'prod', ...box, cost: 0.69 },
     { workspace: 'dev', ...box, cost: 0.575 },
   ]);
-  // Usage decides, also where it costs nothing or there is none of it.
+  // Events without cost or usage count, too.
   const free = { workspace: 'dev', cost: '0', usage: '0' };
   expect(await fieldsBy('resource_name', prod, free)).toEqual([{ ...box, cost: 0.69 }]);
   const bare = { workspace: 'dev', resourceUuid: '' };
@@ -197,7 +203,7 @@ it('an enriched field is left out where a group has several values: no workspace
   ]);
 });
 
-it('without groupBy there is one entry with nothing but summary and series, of zeros where nothing was used', async () => {
+it('without groupBy there is one entry with summary and series, which are zeros without usage', async () => {
   const [used, unused] = [await read(DAY), await read({ ...DAY, workspace: 'nobody' })];
   expect([used, unused].map(({ data }) => data.map((entry) => Object.keys(entry)))).toEqual(
     Array(2).fill([['summary', 'timeseries']]),
@@ -208,7 +214,7 @@ it('without groupBy there is one entry with nothing but summary and series, of z
 });
 
 it.each<Query>([{ workspace: 'nobody' }, { resourceType: 'volume', billingDimension: 'job_compute_runtime_gbs' }])(
-  'with groupBy there is no entry where %j selects nothing',
+  'with groupBy there is no entry if %j selects nothing',
   async (filters) => {
     const { data, summary } = await read({ ...BY_DIMENSION, ...filters });
     expect([data, summary]).toEqual([[], { totalCost: 0, totalUsage: 0 }]);
@@ -218,7 +224,7 @@ it.each<Query>([{ workspace: 'nobody' }, { resourceType: 'volume', billingDimens
 const enumOf = async (name: string, query = '') =>
   (await api.request(`/v0/accounts/acme/metrics/enums/${name}${query}`, bearer(await api.key('acme', 'member')))).body;
 
-it('the enum resource-types lists the types with an event in the window that the filters select, one that costs nothing included, a voided one not', async () => {
+it('the enum resource-types lists the types of the selected events in the window, including free events and excluding voided ones', async () => {
   const voided = { ...AGENT, accountId: 'acme', eventId: '018f0000-0000-7000-8000-ffffffffffff' };
   const at = '2025-09-01T10:00:00Z';
   await api.seed([
@@ -230,7 +236,7 @@ it('the enum resource-types lists the types with an event in the window that the
   ]);
   await api.seed([event({ ...voided, at, revision: 1, voided: true })]);
   const day = '2025-09-01T00:00:00Z 2025-09-02T00:00:00Z';
-  for (const [window, filters, values] of [
+  const rows = [
     [day, '', ['sandbox', 'job', 'volume']],
     ['2025-09-01T10:00:00Z 2025-09-01T10:00:00.500Z', '', ['volume']],
     ['2025-09-01T10:00:00.001Z 2025-09-01T10:00:00.501Z', '', ['sandbox']],
@@ -242,9 +248,160 @@ it('the enum resource-types lists the types with an event in the window that the
     [day, '&withoutResourceUuid=true', []],
     [day, '&excludeResourceType=job', ['sandbox', 'volume']],
     [day, '&excludeWithoutResourceUuid=true&excludeBillingDimension=job_compute_runtime_gbs', ['sandbox', 'volume']],
-  ] as const) {
+  ] as const;
+  const found = rows.map(async ([window, filters]) => {
     const [startTime, endTime] = window.split(' ');
-    const found = await enumOf('resource-types', `?startTime=${startTime}&endTime=${endTime}${filters}`);
-    expect([window, filters, found]).toEqual([window, filters, { values }]);
+    return [window, filters, await enumOf('resource-types', `?startTime=${startTime}&endTime=${endTime}${filters}`)];
+  });
+  expect(await Promise.all(found)).toEqual(rows.map(([window, filters, values]) => [window, filters, { values }]));
+});
+
+describe('pages', () => {
+  const GROUPS = 250;
+  const NAMES = Array.from({ length: GROUPS }, (_, index) => `box-${String(index).padStart(3, '0')}`);
+  /** In descending order. Costs repeat, so that pages end within ties. */
+  const COSTS = NAMES.map((_, index) => 5 - Math.floor(index / 50));
+
+  const ACCOUNT = 'paged';
+  let owner: string;
+
+  beforeAll(async () => {
+    owner = await api.key(ACCOUNT);
+    const boxes = NAMES.map((resourceName, index) => ({ resourceName, cost: String(COSTS[index]) }));
+    await api.seed(['globex', ACCOUNT].flatMap((accountId) => boxes.map((box) => event({ accountId, ...box }))));
+  });
+
+  const BY_NAME = { ...DAY, groupBy: 'resource_name,billing_dimension' };
+
+  const pages = (query: Record<string, string>, token = owner) =>
+    allPages((cursor) => readMetrics(api, ACCOUNT, token, { ...query, cursor }));
+
+  async function rejection(cursor: string, query: Record<string, string> = BY_NAME, token = owner, account = ACCOUNT) {
+    const response = await api.request(metricsPath(account, { ...query, cursor }), bearer(token));
+    expect(response.status).toBe(400);
+    return errorOf(response).error;
   }
+
+  const firstCursor = async () => (await readMetrics(api, ACCOUNT, owner, { ...BY_NAME, limit: '10' })).meta.nextCursor;
+
+  it.each([
+    [{}, [100, 100, 50]],
+    [{ limit: '40' }, [...Array(6).fill(40), 10]],
+  ])('pages with %j contain every group once, in order', async (limit, sizes) => {
+    const all = await pages({ ...BY_NAME, ...limit });
+    expect(all.map(({ data }) => data.length)).toEqual(sizes);
+    expect(all.flatMap(({ data }) => data.map((entry) => entry.resourceName))).toEqual(NAMES);
+    expect(all.map(({ meta }) => meta.hasMore)).toEqual(sizes.map((_, index) => index < sizes.length - 1));
+    for (const { summary } of all) expect(summary).toEqual({ totalCost: 750, totalUsage: 250 });
+  });
+
+  it('a page has fewer groups if they have many buckets', async () => {
+    const decades = { startTime: '2005-01-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z', resolution: 'monthly' };
+    const { data, meta } = await readMetrics(api, ACCOUNT, owner, { ...decades, groupBy: 'resource_name' });
+    // 250 months: 80 groups make 20,000 points.
+    expect([data.map((entry) => entry.resourceName), meta.hasMore]).toEqual([NAMES.slice(0, 80), true]);
+    expect(data.every(({ timeseries }) => timeseries.length === 250)).toBe(true);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['another limit', { limit: '3' }],
+    [
+      'the same parameters in another spelling',
+      {
+        groupBy: 'billing_dimension,resource_name',
+        endTime: '2025-10-02T00:00:00.0009+00:00',
+        startTime: '2025-10-01T00:00:00.000Z',
+        resolution: 'hourly',
+      },
+    ],
+  ])('a cursor is valid with %s', async (_what, query) => {
+    const page = await readMetrics(api, ACCOUNT, owner, { ...BY_NAME, ...query, cursor: await firstCursor() });
+    expect(page.data.slice(0, 3).map((entry) => entry.resourceName)).toEqual(['box-010', 'box-011', 'box-012']);
+  });
+
+  it('a cursor is valid with another key of the account and role, so that replicas of a dashboard may share pages', async () => {
+    const replica = await api.key(ACCOUNT, 'admin', 'another service account');
+    await readMetrics(api, ACCOUNT, replica, { ...BY_NAME, cursor: await firstCursor() });
+  });
+
+  it('a cursor is valid for 24 hours and not a millisecond longer', async () => {
+    const cursor = await firstCursor();
+    try {
+      api.clock.now = new Date(NOW.getTime() + 86_400_000);
+      await readMetrics(api, ACCOUNT, owner, { ...BY_NAME, cursor });
+      api.clock.now = new Date(NOW.getTime() + 86_400_001);
+      expect(await rejection(cursor)).toBe('cursor_expired');
+    } finally {
+      api.clock.now = NOW;
+    }
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['filtered by', { workspace: '\u{1f600}', resourceName: '\u{1f4e6}', resourceUuid: '\u{1f194}' }],
+    ['grouped by', {}],
+  ])('names of the maximum length can be %s, all at once, and paged', async (what, filters) => {
+    const longest = (character: string) => character.repeat(256);
+    const accountId = `${what}${'\u{1f3e6}'.repeat(246)}`;
+    const admin = await api.key(accountId);
+    const names = {
+      workspace: longest('\u{1f600}'),
+      resourceName: longest('\u{1f4e6}'),
+      resourceUuid: longest('\u{1f194}'),
+    };
+    await api.seed([
+      event({ accountId, ...names }),
+      event({ accountId, ...names, billingDimension: 'sandbox_image_storage_gbs', cost: '0.5' }),
+    ]);
+    const groupBy = 'workspace,resource_name,billing_dimension';
+    const wanted = Object.fromEntries(Object.entries(filters).map(([name, character]) => [name, longest(character)]));
+    const query = { ...DAY, ...wanted, groupBy, limit: '1' };
+    const first = await readMetrics(api, accountId, admin, query);
+    const second = await readMetrics(api, accountId, admin, { ...query, cursor: first.meta.nextCursor });
+    expect([...first.data, ...second.data].map((entry) => [entry.workspace, entry.summary.cost])).toEqual([
+      [names.workspace, 1],
+      [names.workspace, 0.5],
+    ]);
+    expect(second.meta.hasMore).toBe(false);
+  });
+
+  it.each([
+    ['startTime', '2025-10-01T00:00:00.001Z'],
+    ['endTime', '2025-10-01T23:59:59.999Z'],
+    ['resolution', 'daily'],
+    ['groupBy', 'resource_name'],
+    ['workspace', 'main'],
+    ['resourceType', 'sandbox'],
+    ['resourceName', 'box-001'],
+    ['resourceUuid', 'u-1'],
+    ['withoutResourceUuid', 'true'],
+    ['billingDimension', 'sandbox_compute_runtime_gbs'],
+    ['excludeWorkspace', 'nobody'],
+    ['excludeResourceName', 'nobody'],
+    ['excludeWithoutResourceUuid', 'true'],
+  ])('a cursor is rejected with another %s', async (name, value) => {
+    expect(await rejection(await firstCursor(), { ...BY_NAME, [name]: value })).toBe('invalid_cursor');
+  });
+
+  it('a cursor is rejected without groupBy, for another account, and in another role of the caller', async () => {
+    const cursor = await firstCursor();
+    expect(await rejection(cursor, DAY)).toBe('invalid_cursor');
+    const [member, globex] = [
+      await api.key(ACCOUNT, 'member', `admin of ${ACCOUNT}`),
+      await api.key('globex', 'admin', `admin of ${ACCOUNT}`),
+    ];
+    expect(await rejection(cursor, BY_NAME, member)).toBe('invalid_cursor');
+    expect(await rejection(cursor, BY_NAME, globex, 'globex')).toBe('invalid_cursor');
+  });
+
+  it('a cursor is rejected as expired if a revision has replaced an event of its first page', async () => {
+    const { accountId, read } = await accountOf();
+    const events = ['3', '2', '1'].map((cost) => event({ accountId, resourceName: `box-${cost}`, cost }));
+    await api.seed(events);
+    const { meta } = await read({ ...BY_NAME, limit: '1' });
+    await api.seed(events.map((one) => ({ ...one, cost: 5n, revision: 1 })));
+    // Without a merge, ClickHouse still has the replaced revisions.
+    await onEachShard(database.shards.all, (shard) => execute(shard, 'OPTIMIZE TABLE usage_events FINAL'));
+    const token = await api.key(accountId);
+    expect(await rejection(meta.nextCursor, { ...BY_NAME, limit: '1' }, token, accountId)).toBe('cursor_expired');
+  });
 });

@@ -19,7 +19,7 @@ type Parameter = z.output<typeof parameterSchema>;
 type Pair = readonly [name: string, value: string];
 type HeaderLine = readonly [name: string, value: string | string[]];
 
-/** Who sends a request. The whole matrix is test/contract/authorisation-matrix. */
+/** Who sends a request. The whole matrix is test/contract/authorisation. */
 export interface Caller {
   readonly headers: RawRequest['headers'];
   /** The account of which the caller is an admin or a member; undefined for who is turned away. */

@@ -1,7 +1,7 @@
 /**
  * The API under fuzzed requests, of which each response is as the OpenAPI document describes it and none shows anything to who may not see it,
  * and under bytes that HTTP forbids: well-formed requests with bytes changed, left out, doubled or moved. Which request gets which response
- * is in test/contract: refusals, metrics, authorisation-matrix.
+ * is in test/contract: errors, metrics, authorisation.
  */
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';

@@ -12,7 +12,7 @@ import {
 import { isRedisFull } from '@meterline/service';
 import { ApiKeyStore, type KeyRole } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
-import { insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
+import { createWarehouse, insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { checkResponse } from './openapi-check.js';
@@ -59,11 +59,15 @@ export const NO_LIMITS: AdmissionLimits & RateLimits = {
   maxWaitingOfAccount: 1_000,
 };
 
-/** On a database of its own, which takes longest, unless `replace` has a warehouse: that of another API, for example. */
-export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
-  const { warehouse, drop } = replace.warehouse
-    ? { warehouse: replace.warehouse, drop: async () => undefined }
-    : await createTestDatabase();
+/**
+ * Starts the API with a database of its own, unless `replace` has a warehouse, such as the one of another API.
+ * @param clickHouse away: no ClickHouse responds, and starting takes no time for a database
+ */
+export async function startApi(
+  replace: Partial<QueryDependencies> = {},
+  clickHouse: 'responds' | 'away' = 'responds',
+): Promise<TestApi> {
+  const { warehouse, drop } = await warehouseFor(replace, clickHouse);
   const redis = createRedis(testRedisUrl());
   await redis.connect();
   const prefix = uniquePrefix();
@@ -119,6 +123,15 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
       await drop();
     },
   };
+}
+
+async function warehouseFor(replace: Partial<QueryDependencies>, clickHouse: 'responds' | 'away') {
+  if (replace.warehouse) return { warehouse: replace.warehouse, drop: async () => undefined };
+  if (clickHouse === 'responds') return createTestDatabase();
+  // Nothing can listen on port 1 without the permission of the system.
+  const server = { url: 'http://127.0.0.1:1', user: 'default', password: '', database: 'meterline' };
+  const warehouse = createWarehouse({ ...server, application: 'meterline-test' });
+  return { warehouse, drop: () => warehouse.close() };
 }
 
 /** All pages, of which there must be less than a thousand; the cursor of the first is empty. */

@@ -1,139 +1,152 @@
-/** For tests: runs the statements of several tasks in every possible order. A task stops before each statement. */
+/**
+ * Runs the statements of several actors in every order with a bounded number of switches between actors. An actor stops before each of its
+ * statements. Most race conditions need few switches: each actor stops at the wrong moment once or twice. (Musuvathi and Qadeer,
+ * "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
+ */
 import type { Statement, Warehouse } from '../../packages/warehouse/src/clickhouse/connection.js';
 
-export type Pause = (name: string) => Promise<void>;
+type StatementKind = 'read' | 'run';
+export type Pause = (name: string, kind: StatementKind) => Promise<void>;
 
-export class SteppedTask {
-  /** The names of the statements before which it has stopped, in order. */
-  readonly pausePoints: string[] = [];
+/** A connection that calls `around` in place of each statement; `run` sends it. */
+export function intercepted(
+  warehouse: Warehouse,
+  around: <T>(statement: Statement, kind: StatementKind, run: (changed?: Statement) => Promise<T>) => Promise<T>,
+): Warehouse {
+  return {
+    ...warehouse,
+    read: (statement, row) => around(statement, 'read', (changed = statement) => warehouse.read(changed, row)),
+    run: (statement, body) => around(statement, 'run', (changed = statement) => warehouse.run(changed, body)),
+    within: (scope) => intercepted(warehouse.within(scope), around),
+  };
+}
+
+/** A connection that pauses before each statement of these kinds. */
+export function pausing(warehouse: Warehouse, pause: Pause, kinds: readonly StatementKind[] = ['read', 'run']) {
+  return intercepted(warehouse, async ({ name }, kind, run) => {
+    if (kinds.includes(kind)) await pause(name, kind);
+    return run();
+  });
+}
+
+/** A task that runs one statement for each call of `step`. */
+export class Actor {
+  /** The names of its statements so far. */
+  readonly path: string[] = [];
+  hasEnded = false;
+  readonly #work: Promise<void>;
+  #next: StatementKind = 'read';
   #resume: () => void = () => undefined;
   #stopped: Promise<void>;
-  #tellStopped: () => void = () => undefined;
-  readonly #ended: Promise<void>;
-  #hasEnded = false;
+  #stop: () => void = () => undefined;
 
   constructor(work: (pause: Pause) => Promise<void>) {
     this.#stopped = this.#nextStop();
-    this.#ended = work((name) => this.#pause(name)).finally(() => {
-      this.#hasEnded = true;
-      this.#tellStopped();
+    const pause: Pause = (name, kind) => {
+      this.path.push(name);
+      this.#next = kind;
+      return new Promise((resume) => {
+        this.#resume = resume;
+        this.#stop();
+      });
+    };
+    this.#work = work(pause).finally(() => {
+      this.hasEnded = true;
+      this.#stop();
     });
   }
 
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  /** Runs one statement, until the task stops before the next one or ends. @returns the statement's name */
-  async advance(): Promise<string> {
+  /** Runs one statement, and the work that follows until the next one. @returns the kind of the statement */
+  async step(): Promise<StatementKind> {
     await this.#stopped;
-    if (this.#hasEnded) {
-      await this.#ended;
-      throw new Error('the task has ended already');
+    if (this.hasEnded) {
+      await this.#work;
+      throw new Error('the actor has ended already');
     }
-    const statement = this.pausePoints.at(-1) ?? '';
-    const next = this.#nextStop();
-    this.#stopped = next;
+    const kind = this.#next;
+    this.#stopped = this.#nextStop();
     this.#resume();
-    await next;
-    if (this.#hasEnded) await this.#ended;
-    return statement;
-  }
-
-  #pause(name: string): Promise<void> {
-    this.pausePoints.push(name);
-    return new Promise((resolve) => {
-      this.#resume = resolve;
-      this.#tellStopped();
-    });
+    await this.#stopped;
+    if (this.hasEnded) await this.#work;
+    return kind;
   }
 
   #nextStop(): Promise<void> {
     return new Promise((resolve) => {
-      this.#tellStopped = resolve;
+      this.#stop = resolve;
     });
   }
 }
 
-/** The warehouse, but pausing before each statement of these kinds. There are no other kinds. */
-export function pausing(
-  warehouse: Warehouse,
-  pause: Pause,
-  kinds: readonly ('read' | 'run')[] = ['read', 'run'],
-): Warehouse {
-  const before = async (kind: 'read' | 'run', { name }: Statement) => {
-    if (kinds.includes(kind)) await pause(name);
-  };
-  return {
-    read: async (statement, row) => {
-      await before('read', statement);
-      return warehouse.read(statement, row);
-    },
-    run: async (statement, body) => {
-      await before('run', statement);
-      return warehouse.run(statement, body);
-    },
-    within: (scope) => pausing(warehouse.within(scope), pause, kinds),
-    ping: () => warehouse.ping(),
-    close: () => warehouse.close(),
-  };
-}
+/** Whose turn each step is, as indices of actors. */
+type Order = readonly number[];
 
-/** Whose turn it was, in order: indices of tasks. */
-export type Order = readonly number[];
-
-export interface Move {
-  readonly turn: number;
-  readonly statement: string;
-  /** Whether no earlier order began with the same moves. */
+interface Step {
+  /** The turns up to this step. */
+  readonly order: Order;
+  readonly actor: Actor;
+  readonly kind: StatementKind;
+  /** False if an earlier order began with the same turns, so that this step has been checked. */
   readonly isNew: boolean;
 }
 
+export interface Race {
+  readonly actors: readonly Actor[];
+  afterStep(step: Step): Promise<void>;
+  /** Called when all actors have ended. */
+  atEnd?(order: Order): Promise<void>;
+}
+
 /**
- * Runs every order of the statements of some tasks, with at most so many changes from one to another. A task that has
- * ended gets no more turns, so all orders differ. A fault between tasks mostly needs few changes: each stops at the
- * wrong moment once or twice. (Musuvathi and Qadeer,
- * "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
- *
- * @param count how many tasks there are
- * @param play starts new tasks, calls `next` until all have ended, and then checks the result
- * @returns how many orders were run
+ * Runs the turns of an order; after those, the actor of the last turn continues until it ends, then the others.
+ * @param onChoice called with each other order that begins with these turns; an earlier order has had all turns but the last
  */
-export async function playOrders(
-  count: number,
-  changes: number,
-  play: (next: (tasks: readonly SteppedTask[]) => Promise<Move | undefined>, order: Order) => Promise<void>,
-): Promise<number> {
-  const beginnings: Order[] = Array.from({ length: count }, (_, task) => [task]);
-  let played = 0;
-  for (let beginning = beginnings.pop(); beginning; beginning = beginnings.pop()) {
-    const given = beginning;
-    const order: number[] = [];
-    await play(async (tasks) => {
-      const open = tasks.flatMap(({ hasEnded }, task) => (hasEnded ? [] : [task]));
-      const turn = given[order.length] ?? turnAfter(order, open);
-      if (turn === undefined) return undefined;
-      if (order.length >= given.length) {
-        for (const other of open) {
-          // After this turn each of those that are open has at least one more.
-          const needed = changesOf([...order, other]) + open.length - 1;
-          if (other !== turn && needed <= changes) beginnings.push([...order, other]);
-        }
-      }
-      order.push(turn);
-      const statement = (await tasks[turn]?.advance()) ?? '';
-      return { turn, statement, isNew: order.length >= given.length };
-    }, order);
-    played += 1;
+export async function playOrder(race: Race, given: Order, onChoice?: (other: Order) => void): Promise<void> {
+  const order: number[] = [];
+  for (;;) {
+    const open = race.actors.flatMap(({ hasEnded }, index) => (hasEnded ? [] : [index]));
+    const turn = given[order.length] ?? open.find((index) => index === order.at(-1)) ?? open[0];
+    const actor = race.actors[turn ?? -1];
+    if (turn === undefined || actor === undefined) break;
+    if (order.length >= given.length) {
+      for (const other of open) if (other !== turn) onChoice?.([...order, other]);
+    }
+    order.push(turn);
+    const kind = await actor.step();
+    await race.afterStep({ order, actor, kind, isNew: onChoice === undefined || order.length >= given.length });
   }
-  return played;
+  await race.atEnd?.(order);
 }
 
-/** The next turn: the same task goes on as long as it can. */
-function turnAfter(order: Order, open: readonly number[]): number | undefined {
-  return open.find((task) => task === order.at(-1)) ?? open[0];
+interface Explored {
+  readonly orders: number;
+  /** How many sequences of statements each actor went through: what an actor finds decides what it does. */
+  readonly paths: readonly number[];
 }
 
-function changesOf(order: Order): number {
+/**
+ * Plays every order with at most this number of switches. All orders differ, because an actor that has ended gets no more turns.
+ * @param begin starts new actors for the order with this index
+ */
+export async function playEveryOrder(switches: number, begin: (index: number) => Promise<Race>): Promise<Explored> {
+  const waiting: Order[] = [[]];
+  const paths: Set<string>[] = [];
+  let orders = 0;
+  for (let order = waiting.pop(); order; order = waiting.pop()) {
+    const race = await begin(orders);
+    await playOrder(race, order, (other) => {
+      // Each of the other actors that have not ended takes one more switch at least.
+      const open = race.actors.filter(({ hasEnded }) => !hasEnded).length;
+      if (switchesOf(other) + open - 1 <= switches) waiting.push(other);
+    });
+    orders += 1;
+    for (const [index, { path }] of race.actors.entries()) {
+      paths[index] = (paths[index] ?? new Set()).add(path.join(' '));
+    }
+  }
+  return { orders, paths: paths.map(({ size }) => size) };
+}
+
+function switchesOf(order: Order): number {
   return order.filter((turn, index) => index > 0 && turn !== order[index - 1]).length;
 }

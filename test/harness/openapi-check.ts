@@ -2,7 +2,7 @@
 
 import type { OpenApiDocument, OpenApiResponse } from '@meterline/api';
 import { parseTimestamp } from '@meterline/catalog';
-import { createOpenApiDocument } from '@meterline/query';
+import { createOpenApiDocument } from '@meterline/query/openapi/document';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 export interface CheckedResponse {

@@ -1,7 +1,7 @@
 /** The tools of the tests themselves: what would let a failure pass unseen. */
 import { describe, expect, it } from '@jest/globals';
-import { parseUsageEvent, type UsageEvent, type UsageEventInput } from '@meterline/catalog';
-import { eventsOfJob } from '@meterline/service';
+import { parseUsageEvent, type UsageEvent, type UsageEventInput } from '@meterline/catalog/plain';
+import { eventsOfJob } from '@meterline/service/job';
 import { differentEvents, eventByEvent } from '../faults/compare.js';
 import { buildStream, SeededRandom, streamWindow } from '../faults/stream.js';
 import { Oracle } from '../oracle/model.js';

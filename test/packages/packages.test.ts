@@ -36,6 +36,35 @@ it.each(folders)('%s imports what its row says, and only packages above it', (fo
   expect(references.map(([, path = '']) => join(folder, path)).toSorted()).toEqual(named.toSorted());
 });
 
+it("the images install the development dependencies of their packages: OpenTelemetry's SDK, and no tools", () => {
+  const dockerfile = read('Dockerfile');
+  expect(dockerfile).not.toContain('--omit=dev');
+  const removed = /^RUN rm -r (.+) \\$/m.exec(dockerfile)?.[1]?.split(' ') ?? [];
+  const installed = folders.filter((folder) => !removed.includes(folder));
+  const names = installed.flatMap((folder) =>
+    Object.keys(JSON.parse(read(`${folder}/package.json`)).devDependencies ?? {}),
+  );
+  expect(names).toContain('@opentelemetry/sdk-trace-node');
+  expect(names.filter((name) => !name.startsWith('@opentelemetry/'))).toEqual([]);
+});
+
+const lockFile: { packages: Record<string, { resolved?: string; optionalDependencies?: Record<string, string> }> } =
+  JSON.parse(read('package-lock.json'));
+
+it('package-lock.json lists the optional packages of every platform, so that npm ci installs them anywhere', () => {
+  const missing = Object.entries(lockFile.packages).flatMap(([path, { optionalDependencies = {} }]) => {
+    const parents = [...path.matchAll(/node_modules\//g)].map(({ index }) => path.slice(0, index));
+    const places = ['', ...parents, `${path}/`].map((parent) => `${parent}node_modules/`);
+    return Object.keys(optionalDependencies).filter((name) => !places.some((place) => lockFile.packages[place + name]));
+  });
+  expect(missing).toEqual([]);
+});
+
+it('package-lock.json names no registry: npm uses the one that is configured', () => {
+  const resolved = Object.values(lockFile.packages).flatMap((entry) => entry.resolved ?? []);
+  expect(resolved.filter((target) => !/^(packages|services)\//.test(target))).toEqual([]);
+});
+
 it('no built file holds the path of the checkout: a copy would start the files of the other one', async () => {
   const holders: string[] = [];
   let files = 0;

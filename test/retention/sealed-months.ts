@@ -14,6 +14,7 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { pricedEvent } from '../harness/events.js';
+import { intercepted } from '../harness/interleaving.js';
 import { testDatabase } from '../harness/test-database.js';
 
 export const [OCTOBER, NOVEMBER, DECEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10), Date.UTC(2025, 11)];
@@ -98,26 +99,12 @@ const DIED = 'the process died';
 function dyingAt(warehouse: Warehouse, isFatal: IsFatal, when: 'before' | 'after'): Warehouse {
   let statements = 0;
   let isDead = false;
-  const beforeEachStatement = async (statement: Statement, run: () => Promise<unknown>) => {
+  return intercepted(warehouse, async (statement, kind, run) => {
     if (isDead) throw new Error(DIED);
     statements += 1;
     isDead = isFatal(statement, statements);
-    if (!isDead) return;
-    if (when === 'after') await run();
+    if (!isDead) return run();
+    if (when === 'after' && kind === 'run') await run();
     throw new Error(DIED);
-  };
-  const connection: Warehouse = {
-    ping: () => warehouse.ping(),
-    close: () => warehouse.close(),
-    within: () => connection,
-    read: async (statement, row) => {
-      await beforeEachStatement(statement, async () => undefined);
-      return warehouse.read(statement, row);
-    },
-    run: async (statement, body) => {
-      await beforeEachStatement(statement, () => warehouse.run(statement, body));
-      return warehouse.run(statement, body);
-    },
-  };
-  return connection;
+  });
 }

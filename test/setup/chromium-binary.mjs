@@ -1,6 +1,6 @@
-/** Finds or installs the browser that the tests of the web page drive. */
+/** Finds or installs the browser that the tests of the web page drive. Imports nothing that must be installed or compiled first. */
 import { fileURLToPath } from 'node:url';
-import { findExecutable, installProgram, isExecutable } from '@meterline/local-stack';
+import { findExecutable, installProgram, isExecutable } from '../../packages/local-stack/src/system-package.js';
 
 const ON_PATH = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'];
 const ELSEWHERE = [

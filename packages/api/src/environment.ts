@@ -1,8 +1,9 @@
 /** The variables of a service that answers HTTP, besides those of every service. */
-import { constant, wholeNumberVariable } from '@meterline/service';
+import { constant, wholeNumberVariable } from '@meterline/service/environment';
 import { z } from 'zod';
 import type { RateLimits } from './admission/rate-limits.js';
-import { claimPath, DEFAULT_ACCOUNT_CLAIMS, type TokenVerifierOptions } from './auth/tokens.js';
+import { claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
+import type { TokenVerifierOptions } from './auth/tokens.js';
 
 /**
  * Addresses of proxies. Express alone would also take octal and hexadecimal ones, and trust others than were meant; it takes no `/0`.

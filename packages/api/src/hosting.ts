@@ -41,14 +41,8 @@ import { type httpVariables, rateLimits, type TrustProxy, type WithTokens } from
 import { methodNotAllowed, respondWithError, routeNotFound } from './http/errors.js';
 import { healthRoute, type ReadinessCheck, readinessRoute } from './http/health.js';
 import { checkRequestTarget, VERSION_HEADER } from './http/request-checks.js';
-import {
-  noteInLog,
-  requestIdOf,
-  requestLog,
-  requestMetrics,
-  requestSpans,
-  type Watcher,
-} from './http/request-observation.js';
+import { requestLog, requestMetrics, requestSpans, type Watcher } from './http/request-observation.js';
+import { noteInLog, requestIdOf } from './http/request-record.js';
 import { DOCS_ROUTES, openApiRoute } from './openapi/docs.js';
 import type { OpenApiDocument } from './openapi/document.js';
 import { startServer } from './server.js';

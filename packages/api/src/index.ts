@@ -1,5 +1,7 @@
 export * from './admission/fair-permits.js';
+export * from './admission/principal.js';
 export * from './admission/rate-limits.js';
+export type { ClaimPath } from './auth/account-claims.js';
 export * from './auth/authenticate.js';
 export {
   type Caller,
@@ -13,7 +15,7 @@ export {
   requireWriter,
 } from './auth/permissions.js';
 export { METADATA_PATH, noTokens } from './auth/protected-resource.js';
-export { type ClaimPath, createTokenVerifier, type TokenVerifier } from './auth/tokens.js';
+export { createTokenVerifier, type TokenVerifier } from './auth/tokens.js';
 export * from './environment.js';
 export * from './hosting.js';
 export {
@@ -38,7 +40,8 @@ export {
 export { fullRedis, UnfitServer } from './http/health.js';
 export * from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
-export { noteInLog, requestIdOf, requestMetrics } from './http/request-observation.js';
+export { requestMetrics } from './http/request-observation.js';
+export { noteInLog, requestIdOf } from './http/request-record.js';
 export { assetRoute, type PageSettings, pageRoute, pageSettingsRoute } from './http/web-page.js';
 export type {
   ErrorSketch,

@@ -13,7 +13,7 @@ import {
 } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { DrainingServer } from '@meterline/service';
+import { DrainingServer } from '@meterline/service/draining';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { ApiError, errorBody, methodRefused, tooMany, unavailable } from './http/errors.js';

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { testFolder } from '../../../test/harness/test-folder.js';
-import { reportsItsDisk } from './connections/servers.js';
+import { reportsItsDisk } from './connections/redis-persistence.js';
 import { displayUrl, environment, Settings } from './settings.js';
 import { writeLogin } from './settings-files.js';
 

@@ -4,7 +4,8 @@ import { MeterlineClient } from '@meterline/client';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { isEmbedded, ParentKey } from './shell/embedding.js';
+import { isEmbedded } from './shell/embed-address.js';
+import { ParentKey } from './shell/embedding.js';
 import { Explorer } from './shell/explorer.js';
 import { applyTheme } from './shell/header.js';
 import {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { findFreePort } from '@meterline/local-stack';
+import { findFreePort } from '@meterline/local-stack/ports';
 import { metrics } from '@opentelemetry/api';
 import {
   AggregationTemporality,

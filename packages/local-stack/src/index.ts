@@ -5,4 +5,3 @@ export { type RedisUser, redisUrlOf } from './redis.js';
 export { type RunningServer, watched } from './server-process.js';
 export { type Servers, startServers } from './servers.js';
 export { NODE_OPTIONS } from './start/services.js';
-export { findExecutable, installProgram, isExecutable } from './system-package.js';

@@ -178,6 +178,26 @@ it.each(['brew', 'apt-get'])(
   },
 );
 
+it.each([
+  ['that installs the package does not update its lists', 'lists', ['install']],
+  ['that cannot install the package updates its lists and tries again', 'no-lists', ['install', 'update', 'install']],
+])('an apt-get %s', async (_, lists, commands) => {
+  const server = folder('redis-server');
+  await writeFile(folder(lists), '');
+  await program(
+    'apt-get',
+    `for word in "$@"; do case "$word" in install | update) command=$word ;; esac; done
+    echo $command >> ${folder('commands')}
+    if [ $command = update ]; then : > ${folder('lists')}; exit; fi
+    if [ ! -e ${folder('lists')} ]; then echo 'E: Unable to locate package' >&2; exit 100; fi
+    printf '#!${SHELL}\\necho Redis server v=8.0.1\\n' > ${server}; /bin/chmod +x ${server}`,
+  );
+  await program('env', 'shift 2; exec "$@"');
+  await program('sudo', 'shift; "$@"');
+  expect(await ensureRedisServer({ env: { PATH: folder() } })).toBe(server);
+  expect((await readFile(folder('commands'), 'utf8')).trim().split('\n')).toEqual(commands);
+});
+
 const TO_DO = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to a server of your own.';
 
 it.each([

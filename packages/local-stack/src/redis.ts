@@ -9,15 +9,13 @@ import { type DataDirectory, passwordOf } from './data-directory.js';
 import { errorMessage, LocalStackError } from './errors.js';
 import { LOOPBACK, launchOnPort } from './ports.js';
 import { type RunningServer, startServer } from './server-process.js';
-import { findExecutable, installProgram } from './system-package.js';
+import { findExecutable, installProgram, REDIS } from './system-package.js';
 
 const USERS_FILE = fileURLToPath(new URL('../../../redis/users.conf', import.meta.url));
 const PROBE_TIMEOUT_MS = 5_000;
 /** users.conf needs 7.0. */
 const OLDEST_MAJOR = 7;
 const WAY_OUT = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to a server of your own';
-/** By package manager. */
-const PACKAGE_NAMES = { 'apt-get': 'redis-server', dnf: 'redis', apk: 'redis', brew: 'redis' };
 
 /**
  * A queue may lose nothing: every write is on disk before it is answered, and memory that runs out is an error rather than an eviction.
@@ -149,7 +147,7 @@ export async function ensureRedisServer({ env = process.env, say }: RedisBinaryO
 }
 
 async function installRedis(env: NodeJS.ProcessEnv, say: RedisBinaryOptions['say']): Promise<string> {
-  const tool = await installProgram({ program: 'redis-server', names: PACKAGE_NAMES, env, say }).catch((error) => {
+  const tool = await installProgram({ ...REDIS, env, say }).catch((error) => {
     throw unavailable(errorMessage(error), error);
   });
   if (!tool) throw unavailable('redis-server is not on PATH');

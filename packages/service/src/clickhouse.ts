@@ -11,7 +11,7 @@ import {
   type WarehouseOptions,
 } from '@meterline/warehouse';
 import type { Logger } from 'pino';
-import { StartError, startError } from './servers.js';
+import { StartError, startError } from './start-error.js';
 
 const CLICKHOUSE_FAILURES = {
   refused: 'refuses',

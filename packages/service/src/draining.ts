@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import { startError } from './servers.js';
+import { startError } from './start-error.js';
 
 /** How long a connection without a request is kept, for one that is on its way: more than a round trip. */
 const IDLE_MS = 250;

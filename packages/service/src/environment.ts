@@ -1,5 +1,5 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
-import { QUEUE_PREFIX } from '@meterline/catalog';
+import { QUEUE_PREFIX } from '@meterline/catalog/plain';
 import type { WarehouseOptions } from '@meterline/warehouse';
 import { clickHouseUrlProblem, hostsOf } from '@meterline/warehouse/addresses';
 import { z } from 'zod';
@@ -123,6 +123,9 @@ export function warehouseOptions(
 export function constant(value: number, reason: string) {
   return z.int().min(0).default(value).describe(reason);
 }
+
+/** How long a stop may take. Container runtimes kill 10 s after SIGTERM. */
+export const STOP_DEADLINE_MS = 8_000;
 
 /** When a process dies, another takes over its jobs within four thirds of it. The lock of a job in work is renewed. */
 export const lockConstant = {

@@ -5,4 +5,5 @@ export * from './job.js';
 export { Outage, onceAMinute } from './log.js';
 export * from './run-service.js';
 export * from './servers.js';
+export * from './start-error.js';
 export * from './waiting.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MAX_JOB_BYTES, MAX_JOB_VALUES, QUEUE_NAME, QUEUE_PREFIX } from '@meterline/catalog';
+import { MAX_JOB_BYTES, MAX_JOB_VALUES, QUEUE_NAME, QUEUE_PREFIX } from '@meterline/catalog/plain';
 import { eventsOfJob, tooManyBytes, tooManyValues } from './job.js';
 
 describe('a job on the queue', () => {

@@ -2,11 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
 import { createLog, endLog, onceAMinute } from './log.js';
-import { StartError } from './servers.js';
-import { readTracingSettings, startTracing, type Tracing } from './tracing.js';
-
-/** How long a stop may take. Container runtimes kill 10 s after SIGTERM. */
-export const STOP_DEADLINE_MS = 8_000;
+import { StartError } from './start-error.js';
+import { readTracedService, startTracing, type Tracing } from './tracing.js';
 
 export interface Service {
   stop(): Promise<void>;
@@ -52,7 +49,7 @@ function openTracing(name: string, log: Logger): Promise<Tracing> {
   const onFailure = onceAMinute((reason: string) => {
     log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and are lost');
   });
-  return startTracing(readTracingSettings(process.env, name), onFailure);
+  return startTracing(readTracedService(process.env, name), onFailure);
 }
 
 /** Node alone would end at once, before the last lines are written: those that led to the defect. */

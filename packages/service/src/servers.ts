@@ -1,22 +1,8 @@
-/** Reaching Redis when a service starts, the error when it or another server cannot be reached, and whether Redis is full. */
-
+/** Connects to Redis when a service starts, warns of replicas that may lose events, and tells whether Redis is full. */
 import type { Logger } from 'pino';
 import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
 import { parseRedisUrl, redisTarget } from './redis-address.js';
-
-/** The service cannot start; the message is one line that says what to fix. */
-export class StartError extends Error {
-  override readonly name = 'StartError';
-}
-
-/** Characters; a server that is not ours may answer with a page. */
-const LONGEST_REASON = 300;
-
-/** @param message what does not work; the cause's own words, if it has any, follow it in brackets */
-export function startError(message: string, cause: unknown): StartError {
-  const reason = reasonOf(cause);
-  return new StartError(reason === '' ? message : `${message} (${reason})`, { cause });
-}
+import { StartError, startError } from './start-error.js';
 
 /**
  * Connects a lazy connection and asks for a response.
@@ -88,13 +74,6 @@ function redisError(host: string, cause: unknown): StartError {
     case 'away':
       return startError(`Redis at ${host} does not answer`, cause);
   }
-}
-
-/** Connecting to a name with several addresses fails with one error for each of them and no message of its own. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
-  const text = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').trim();
-  return text.length > LONGEST_REASON ? `${text.slice(0, LONGEST_REASON)}…` : text;
 }
 
 /**

@@ -16,12 +16,12 @@ import {
 import type { Telemetry } from 'bullmq';
 import { z } from 'zod';
 import { EnvError } from './environment.js';
-import type { TracingSettings } from './tracing-sdk.js';
 
 export { EnvError } from './environment.js';
 
 const TRACER = 'meterline';
-const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+/** The default of OpenTelemetry's specification. */
+const PROTOCOL = 'http/protobuf';
 
 export interface Tracing {
   readonly isOn: boolean;
@@ -34,19 +34,29 @@ export interface Tracing {
 }
 
 /**
- * The SDK is loaded only when it is needed. It registers itself for the process: what belongs to one request or job is
- * found by where the code runs, not by what is passed along.
+ * Loads the SDK, if tracing is on, and registers it for the process: the current span is found by where the code runs, not in a parameter.
+ * @param serviceName the name that spans carry; undefined: tracing is off
  * @param onFailure called with the reason at each attempt to send spans that fails
+ * @throws EnvError if the SDK is not installed
  */
 export async function startTracing(
-  settings: TracingSettings | undefined,
+  serviceName: string | undefined,
   onFailure: (reason: string) => void,
 ): Promise<Tracing> {
-  if (!settings) return noTracing();
-  const { startSdk } = await import('./tracing-sdk.js');
-  const sdk = startSdk(settings, onFailure);
+  if (serviceName === undefined) return noTracing();
+  const { startSdk } = await import('./tracing-sdk.js').catch(explainMissingSdk);
+  const sdk = startSdk(serviceName, onFailure);
   const tracer = trace.getTracer(TRACER);
   return { isOn: true, tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
+}
+
+/** `npm start` leaves development dependencies out. */
+function explainMissingSdk(error: unknown): never {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+  throw new EnvError([
+    "traces are on (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_TRACES_EXPORTER is set), but OpenTelemetry's SDK is not installed; " +
+      'run npm install where Meterline is installed, or set OTEL_SDK_DISABLED=true',
+  ]);
 }
 
 export function noTracing(): Tracing {
@@ -54,24 +64,26 @@ export function noTracing(): Tracing {
 }
 
 /**
- * Undefined: tracing is off. It is on when an exporter or an endpoint is named, and not when OTEL_SDK_DISABLED is true. The SDK itself reads
- * the other variables: endpoint, headers, sampling, resource attributes. Source: OpenTelemetry specification, "Environment Variable
+ * Reads the variables that turn tracing on: an exporter or an endpoint is named, and OTEL_SDK_DISABLED is not true. The SDK itself reads the
+ * other variables: endpoint, headers, sampling, resource attributes. Source: OpenTelemetry specification, "Environment Variable
  * Specification" and "OTLP Exporter Configuration".
- * @param serviceName unless OTEL_SERVICE_NAME says otherwise
- * @throws EnvError when they ask for an exporter or a protocol that Meterline does not have
+ * @param defaultName the service name if OTEL_SERVICE_NAME is not set
+ * @returns the service name of the spans; undefined if tracing is off
+ * @throws EnvError for an exporter or a protocol that Meterline does not have
  */
-export function readTracingSettings(variables: NodeJS.ProcessEnv, serviceName: string): TracingSettings | undefined {
+export function readTracedService(variables: NodeJS.ProcessEnv, defaultName: string): string | undefined {
   const read = (name: string) => variables[name]?.trim() || undefined;
   if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
   const endpoint = read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? read('OTEL_EXPORTER_OTLP_ENDPOINT');
   const exporter = read('OTEL_TRACES_EXPORTER') ?? (endpoint === undefined ? 'none' : 'otlp');
   if (exporter === 'none') return undefined;
   if (exporter !== 'otlp') throw new EnvError(['OTEL_TRACES_EXPORTER must be otlp or none']);
-  const requested =
-    read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
-  const protocol = PROTOCOLS.find((known) => known === requested);
-  if (!protocol) throw new EnvError([`OTEL_EXPORTER_OTLP_PROTOCOL must be one of ${PROTOCOLS.join(', ')}`]);
-  return { protocol, serviceName: read('OTEL_SERVICE_NAME') ?? serviceName };
+  const names = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'];
+  const name = names.find((candidate) => read(candidate) !== undefined);
+  if (name !== undefined && read(name) !== PROTOCOL) {
+    throw new EnvError([`${name} must be ${PROTOCOL}, the only protocol that Meterline sends traces with`]);
+  }
+  return read('OTEL_SERVICE_NAME') ?? defaultName;
 }
 
 type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;

@@ -10,7 +10,6 @@ import { type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { type EpochMs, MS_PER_DAY } from '@meterline/catalog';
-import { onceAMinute } from '@meterline/service';
 import type { RedisClient } from '@meterline/service/access';
 import {
   type Alert,
@@ -21,6 +20,7 @@ import {
   targetProblem,
   validSecrets,
 } from '@meterline/service/alerts';
+import { onceAMinute } from '@meterline/service/log';
 import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';

@@ -1,3 +1,4 @@
+import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
 import {
   constant,
   constantsVariable,
@@ -6,8 +7,7 @@ import {
   readEnvironment,
   serverVariables,
   statementMemoryVariable,
-} from '@meterline/service';
-import { allowedHostsVariable } from '@meterline/service/alerts';
+} from '@meterline/service/environment';
 import { z } from 'zod';
 
 export const constants = {

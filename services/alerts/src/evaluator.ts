@@ -13,8 +13,9 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import { Outage, onceAMinute } from '@meterline/service';
-import { type Alert, type AlertStore, periodAt, webhookPayload } from '@meterline/service/alerts';
+import type { AlertStore } from '@meterline/service/alerts';
+import { type Alert, periodAt, webhookPayload } from '@meterline/service/alerts/alert';
+import { Outage, onceAMinute } from '@meterline/service/log';
 import {
   type DimensionValues,
   isStatementLimit,

@@ -1,7 +1,8 @@
 /** What the alerts service measures. */
-import { inTime } from '@meterline/service';
+
 import type { DeliveryStore } from '@meterline/service/alerts';
 import { instruments } from '@meterline/service/metrics';
+import { inTime } from '@meterline/service/waiting';
 import type { Registry } from 'prom-client';
 
 /** A scrape has some ten seconds; the connection itself would wait for Redis for as long as it takes. */

@@ -4,7 +4,7 @@
  * the account with the most bytes gives up requests that wait for their own client or for their turn: bodies that come slowly, or
  * never, do not keep another account out.
  */
-import { type ApiError, tooMany, unavailable } from '@meterline/api';
+import { type ApiError, tooMany, unavailable } from '@meterline/api/http/errors';
 
 /** The share of the bound in all that one account may take. */
 const ACCOUNT_SHARE = 1 / 4;

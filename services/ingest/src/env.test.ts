@@ -7,29 +7,19 @@ it('the environment of ingest is what is set', () => {
   expect(readEnv(set)).toMatchObject({ ...set, ADMIN_PORT: 9_000 });
 });
 
-/** In the order of their lines. */
+/** In the order of the lines of the error. */
 const WRONG = {
-  REDIS_URL: ['localhost:6379'],
-  LISTEN_HOST: ['localhost'],
-  ADMIN_PORT: ['65536', '0x50'],
-  LOG_LEVEL: ['loud'],
-  CLICKHOUSE_URL: ['127.0.0.1'],
-  STATEMENT_MB: ['0', '1000001', '1e3', '0.5', ' '],
+  REDIS_URL: 'localhost:6379',
+  LISTEN_HOST: 'localhost',
+  ADMIN_PORT: '65536',
+  LOG_LEVEL: 'loud',
+  CLICKHOUSE_URL: '127.0.0.1',
+  STATEMENT_MB: '1e3',
 };
 
-it.each(Object.entries(WRONG))(
-  'the environment of ingest is rejected where %s is one of %j, in a line that says what is allowed',
-  (name, values) => {
-    for (const value of values) {
-      expect(() => readEnv({ [name]: value })).toThrow(new RegExp(`^${name} must be [^;\n]+$`));
-    }
-  },
-);
-
 it('the environment of ingest is rejected with a line for each variable that is wrong', () => {
-  const wrong = Object.fromEntries(Object.entries(WRONG).map(([name, [value]]) => [name, value]));
-  const problems = Object.keys(WRONG).map((name) => expect.stringMatching(new RegExp(`^${name} must be `)));
-  expect(() => readEnv(wrong)).toThrow(expect.objectContaining({ name: 'EnvError', problems }));
+  const problems = Object.keys(WRONG).map((name) => expect.stringMatching(new RegExp(`^${name} must be [^;\n]+$`)));
+  expect(() => readEnv(WRONG)).toThrow(expect.objectContaining({ name: 'EnvError', problems }));
 });
 
 it('the data in work always has room for two of the largest jobs', () => {

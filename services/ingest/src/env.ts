@@ -9,7 +9,7 @@ import {
   STOP_DEADLINE_MS,
   serverVariables,
   statementMemoryVariable,
-} from '@meterline/service';
+} from '@meterline/service/environment';
 import { z } from 'zod';
 
 export const constants = {

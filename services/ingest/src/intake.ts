@@ -15,8 +15,9 @@ import {
   type UsageEvent,
   type UsageEventInput,
 } from '@meterline/catalog';
-import { eventsOfJob, tooManyBytes, tooManyValues } from '@meterline/service';
-import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
+import { eventsOfJob, tooManyBytes, tooManyValues } from '@meterline/service/job';
+import type { RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import type { SpanContext } from '@opentelemetry/api';
 
 /** What is known of a job when it is taken from the queue. */

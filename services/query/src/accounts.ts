@@ -21,8 +21,9 @@ import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySc
 import { type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
+import { parseBody } from './http/body.js';
 import { noSuchApiKey, tooManyApiKeys } from './http/errors.js';
-import { admitCaller, parseBody, type RouteDependencies } from './http/member.js';
+import { admitCaller, type RouteDependencies } from './http/member.js';
 import { listResponse, parseListRequest } from './http/paging.js';
 
 export function accountsRoute(dependencies: RouteDependencies): RequestHandler {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { EnvError } from '@meterline/service';
+import { EnvError } from '@meterline/service/environment';
 import { readEnv } from './env.js';
 
 const SECRET = { CURSOR_SECRET: 'x'.repeat(32) };
@@ -50,6 +50,8 @@ it.each([
   ['PORT', '65536'],
   ['PORT', '80a'],
   ['PORT', '-1'],
+  ...['0', '1000001', '1e3', '0.5', ' '].map((text) => ['STATEMENT_MB', text]),
+  ['PORT', '0x50'],
   // A shell would take some of them for more than an address.
   ...['collector.example.com', 'https://x/$(id)', "https://x/'", 'https://ann:pass@x', 'https://x?a=b'].map((url) => [
     'COLLECTOR_URL',

@@ -1,5 +1,6 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
-import { burstConstant, httpVariables, originsVariable, rateVariable, withTokens } from '@meterline/api';
+import { burstConstant, httpVariables, originsVariable, rateVariable, withTokens } from '@meterline/api/environment';
+import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
 import {
   constant,
   constantsVariable,
@@ -7,8 +8,7 @@ import {
   serverVariables,
   statementMemoryVariable,
   wholeNumberVariable,
-} from '@meterline/service';
-import { allowedHostsVariable } from '@meterline/service/alerts';
+} from '@meterline/service/environment';
 import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;

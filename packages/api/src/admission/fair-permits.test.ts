@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import type { Principal } from '@meterline/api';
 import { FairPermits, type PermitLimits, type Release } from './fair-permits.js';
+import type { Principal } from './principal.js';
 
 const A: Principal = { account: 'a', caller: 'ann' };
 const ANOTHER_OF_A: Principal = { account: 'a', caller: 'alex' };

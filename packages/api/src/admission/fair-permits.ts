@@ -5,7 +5,7 @@
  * by one place. The last quarter of the permits is not for accounts that have kept the process busy: who asks now and then
  * finds one that is free.
  */
-import { callerKey, type Principal } from './rate-limits.js';
+import { callerKey, type Principal } from './principal.js';
 
 /** How many permits may be held at once: in this process, by one account, by one caller of an account. */
 export interface PermitLimits {

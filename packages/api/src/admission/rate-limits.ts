@@ -8,17 +8,7 @@ import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../http/errors.js';
-
-/** Who is counted and limited: an account, and of it a key's service account or a token's subject. */
-export interface Principal {
-  readonly account: string;
-  readonly caller: string;
-}
-
-/** Callers of two accounts are two callers, even if they have the same name. */
-export function callerKey({ account, caller }: Principal): string {
-  return JSON.stringify([account, caller]);
-}
+import { callerKey, type Principal } from './principal.js';
 
 /** The requests that are allowed in a window of time. */
 interface RateLimit {

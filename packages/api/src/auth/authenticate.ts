@@ -4,7 +4,7 @@ import { MS_PER_HOUR } from '@meterline/catalog';
 import { ApiKeyExpired, type ApiKeyStore, parseToken } from '@meterline/service/access';
 import { LRUCache } from 'lru-cache';
 import { ApiError, orAuthUnavailable, unauthorized, unknownCredential } from '../http/errors.js';
-import { noteInLog } from '../http/request-observation.js';
+import { noteInLog } from '../http/request-record.js';
 import type { Caller } from './permissions.js';
 import type { TokenVerifier } from './tokens.js';
 

@@ -1,6 +1,6 @@
 /** Who is asking, and what that caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
 import type { Role } from '@meterline/service/access';
-import type { Principal } from '../admission/rate-limits.js';
+import type { Principal } from '../admission/principal.js';
 import { ApiError, adminsOnly, insufficientScope, notAMember, notItsEmitter } from '../http/errors.js';
 
 /** Who is asking, and what they may see. */

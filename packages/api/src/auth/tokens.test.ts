@@ -1,4 +1,4 @@
-/** When the published keys are fetched, and what happens while they cannot be. What makes a token valid: test/contract/tokens. */
+/** When the published keys are fetched, and what happens while they cannot be. Which tokens are valid: test/contract/authorisation. */
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
@@ -63,6 +63,27 @@ it.each([
   [false, 'ends now', { exp: NOW.getTime() / 1000 }],
 ])('it is %s that a token is accepted that %s', async (isAccepted, _what, claims) => {
   expect(await accepts(await token('one', keys.one, claims))).toBe(isAccepted);
+});
+
+it.each([
+  [{ scope: 'jobs:list admin' }],
+  [{ scopes: ['jobs:list', 'admin'] }],
+  [{ scope: '', scp: ['jobs:list', 'admin'] }],
+  [{ scp: 'jobs:list admin' }],
+])('a token may carry its scopes as %j', async (claims) => {
+  const caller = await verifier.verify(await token('one', keys.one, claims));
+  expect([...(caller?.scopes ?? [])].filter((scope) => scope !== '')).toEqual(['jobs:list', 'admin']);
+});
+
+it.each([
+  [{ scope: 7 }, 'scope must be a text or a list of texts.'],
+  [{ sub: '' }, 'sub must not be empty.'],
+  [{ accounts: 'acme' }, 'accounts must be an object of account ids and roles'],
+])('a token with the claims %j is rejected with a message that names the claim', async (claims, problem) => {
+  const message = expect.stringContaining(`The token's claim ${problem}`);
+  await expect(verifier.verify(await token('one', keys.one, claims))).rejects.toThrow(
+    expect.objectContaining({ status: 401, code: 'unauthorized', message }),
+  );
 });
 
 it('while the published keys cannot be fetched, a token of a known key is accepted for as long as keys are kept, and not longer', async () => {

@@ -3,13 +3,13 @@
  * claim that is there and has another form makes the token invalid. Source: DESIGN section 7.
  */
 
-import { abortable, isName, MS_PER_DAY } from '@meterline/catalog';
-import { Outage } from '@meterline/service';
-import { ROLES, type Role } from '@meterline/service/access';
+import { abortable, MS_PER_DAY } from '@meterline/catalog/plain';
+import { Outage } from '@meterline/service/log';
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, jwtVerify } from 'jose';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { authUnavailable, unauthorized } from '../http/errors.js';
+import { type AccountClaims, DEFAULT_ACCOUNT_CLAIMS, MalformedClaim, readMemberships } from './account-claims.js';
 import type { Caller } from './permissions.js';
 
 /** For the start of a token, of an issuer whose clock is a little ahead. Its end is exact. Source: RFC 7519, section 4.1.5. */
@@ -132,112 +132,4 @@ function callerOf(payload: unknown, accountClaims: AccountClaims): Caller {
   }
   const { sub, scope, scopes, scp } = known.data;
   return { id: sub, scopes: new Set([...scope, ...scopes, ...scp]), ...readMemberships(payload, accountClaims) };
-}
-
-/** From the token's claims inwards. */
-export type ClaimPath = readonly string[];
-
-export interface AccountClaims {
-  /** Where the accounts are. */
-  readonly accounts: ClaimPath;
-  /** Where their names are; undefined: tokens do not name accounts. */
-  readonly names: ClaimPath | undefined;
-  /**
-   * The roles of the platform that make an admin; every other one makes a member. Undefined: the roles are those of
-   * Meterline, and any other gives no access.
-   */
-  readonly adminRoles: readonly string[] | undefined;
-}
-
-export const DEFAULT_ACCOUNT_CLAIMS: AccountClaims = {
-  accounts: ['accounts'],
-  names: undefined,
-  adminRoles: undefined,
-};
-
-/** A claim has a form that it must not have. The message is one for the caller. */
-class MalformedClaim extends Error {
-  override readonly name = 'MalformedClaim';
-}
-
-/**
- * `app_metadata.accounts` leads into an object. A name with a colon, such as `https://example.com/accounts`, is that of one
- * claim, whatever dots it has.
- * @returns undefined if a part is empty
- */
-export function claimPath(text: string): ClaimPath | undefined {
-  const path = text.includes(':') ? [text] : text.split('.');
-  return path.includes('') ? undefined : path;
-}
-
-/** @throws MalformedClaim */
-function readMemberships(claims: unknown, { accounts, names, adminRoles }: AccountClaims) {
-  const roles = new Map<string, Role>();
-  for (const [account, name] of entriesOf(claims, accounts, accountsClaim, ACCOUNT_FORMS)) {
-    const role = roleOf(name, adminRoles);
-    if (role) roles.set(account, role);
-  }
-  const accountNames = new Map<string, string>();
-  for (const [account, name] of names ? entriesOf(claims, names, namesClaim, NAME_FORMS) : []) {
-    if (name !== undefined) accountNames.set(account, name);
-  }
-  return { roles, accountNames };
-}
-
-/** @param name undefined: the platform says no more than that the subject belongs to the account */
-function roleOf(name: string | undefined, adminRoles: AccountClaims['adminRoles']): Role | undefined {
-  if (name === undefined) return 'member';
-  if (adminRoles) return adminRoles.includes(name) ? 'admin' : 'member';
-  return ROLES.find((role) => role === name);
-}
-
-const id = z.string().refine(isName);
-const text = z.string().min(1);
-
-/** An account, and its role or its name. */
-type Entry = readonly [account: string, word: string | undefined];
-
-/** Each form of the claim becomes a list of entries. */
-const accountsClaim = z.union([
-  z.record(id, text).transform((roles): Entry[] => Object.entries(roles)),
-  z.array(z.object({ id, role: text }).transform((entry): Entry => [entry.id, entry.role])),
-  z.array(id.transform((account): Entry => [account, undefined])),
-]);
-const ACCOUNT_FORMS = 'an object of account ids and roles, a list of objects with id and role, or a list of ids';
-
-const namesClaim = z.union([
-  z.record(id, id).transform((names): Entry[] => Object.entries(names)),
-  z.array(z.object({ id, name: id.optional() }).transform((entry): Entry => [entry.id, entry.name])),
-]);
-const NAME_FORMS = 'an object of account ids and names, or a list of objects with id and name';
-
-/** None if the claim is not there. @throws MalformedClaim */
-function entriesOf(claims: unknown, path: ClaimPath, schema: z.ZodType<Entry[]>, forms: string): Entry[] {
-  const claim = claimAt(claims, path);
-  if (claim === undefined) return [];
-  const entries = schema.safeParse(claim);
-  if (!entries.success)
-    throw new MalformedClaim(`The token's claim ${path.join('.')} must be ${forms}, all of them texts.`);
-  const accounts = new Set<string>();
-  for (const [account] of entries.data) {
-    if (accounts.has(account)) {
-      throw new MalformedClaim(
-        `The token's claim ${path.join('.')} names the account ${JSON.stringify(account)} twice.`,
-      );
-    }
-    accounts.add(account);
-  }
-  return entries.data;
-}
-
-const object = z.record(z.string(), z.unknown());
-
-/** Undefined if it is not there. @throws MalformedClaim where the path leads into something that is no object */
-function claimAt(claims: unknown, path: ClaimPath): unknown {
-  return path.reduce((value, part, depth) => {
-    if (value === undefined) return undefined;
-    const parent = object.safeParse(value);
-    if (parent.success) return Object.hasOwn(parent.data, part) ? parent.data[part] : undefined;
-    throw new MalformedClaim(`The token's claim ${path.slice(0, depth).join('.')} must be an object.`);
-  }, claims);
 }

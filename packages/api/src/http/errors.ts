@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { ZodError, z } from 'zod';
-import { noteFailure, requestIdOf } from './request-observation.js';
+import { noteFailure, requestIdOf } from './request-record.js';
 
 /** Public and stable: the member `error` of the body. */
 export type ErrorCode =

@@ -2,7 +2,7 @@
  * GET /healthz: the process runs. GET /readyz: it is not stopping, and the servers that it depends on answer too; and what one
  * of them cannot do although it does.
  */
-import { inTime } from '@meterline/service';
+import { inTime } from '@meterline/service/waiting';
 import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 

@@ -1,5 +1,4 @@
 /** What the service records of each request: a log line, its duration as a metric, and a span. */
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { instruments } from '@meterline/service/metrics';
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
@@ -7,33 +6,10 @@ import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { z } from 'zod';
+import { recordOf, requestIdOf, shortened } from './request-record.js';
 
 /** Sees a request first, and calls `next` without answering it. */
 export type Watcher = RequestHandler;
-
-/** What is known of a request when its response ends. */
-interface RequestRecord {
-  readonly id: string;
-  readonly facts: LoggedFacts;
-  failure?: Error;
-}
-
-interface LoggedFacts {
-  caller?: string;
-  account?: string;
-  /** The id of the API key that was created. */
-  keyId?: string;
-}
-
-const records = new WeakMap<IncomingMessage, RequestRecord>();
-
-function recordOf(request: IncomingMessage): RequestRecord {
-  const known = records.get(request);
-  if (known) return known;
-  const record = { id: chooseRequestId(request), facts: {} };
-  records.set(request, record);
-  return record;
-}
 
 /** Clients may send any word as a method; the ones that no route has share one label. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
@@ -127,37 +103,4 @@ export function requestLog(log: Logger): Watcher {
     });
     next();
   };
-}
-
-/** Adds to the request's line who the caller is, which account was asked for, or which API key was created. */
-export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
-  const { facts: known } = recordOf(request);
-  if (facts.caller !== undefined) known.caller = shortened(facts.caller);
-  if (facts.account !== undefined) known.account = shortened(facts.account);
-  if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
-}
-
-/** The request's line then says that it has failed, and why. */
-export function noteFailure(request: IncomingMessage, failure: Error): void {
-  recordOf(request).failure = failure;
-}
-
-/** Characters of a text that the client has chosen. A name has 256 code points at most. */
-const LONGEST_TEXT = 512;
-
-function shortened(text: string): string {
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
-}
-
-/** 1 to 128 visible ASCII characters; anything else could forge log lines or headers. */
-const SANE = /^[\x21-\x7e]{1,128}$/;
-
-function chooseRequestId(request: IncomingMessage): string {
-  const sent = request.headers['x-request-id'];
-  return typeof sent === 'string' && SANE.test(sent) ? sent : randomUUID();
-}
-
-/** Sent by the caller, or chosen when the request came in. */
-export function requestIdOf(request: IncomingMessage): string {
-  return recordOf(request).id;
 }

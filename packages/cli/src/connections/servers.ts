@@ -19,7 +19,6 @@ import {
   type WarehouseOptions,
 } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
-import { z } from 'zod';
 import type { CommandContext } from '../command.js';
 import { CommandError, systemErrorCode } from '../failure.js';
 import {
@@ -29,6 +28,7 @@ import {
   type RedisFlags,
   type Setting,
 } from '../settings.js';
+import { requireWritten } from './redis-persistence.js';
 
 /** Until the server has answered, not only until the connection stands. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -168,7 +168,7 @@ export async function withQueue<T>(
         ids.push(id);
       }
       // The connection is still the one that wrote: it is never made again.
-      if (ids.length > 0) await requireWritten(redis);
+      if (ids.length > 0) await requireWritten(redis, RESPONSE_TIMEOUT_MS);
       return ids;
     };
     try {
@@ -182,27 +182,6 @@ export async function withQueue<T>(
 function notReplicated(error: unknown): never {
   if (!(error instanceof NotReplicated)) throw error;
   throw new CommandError(`${error.message}; run the same command again later`, undefined, { cause: error });
-}
-
-/** How many disks have the writes: Redis' own, and those of replicas. */
-const disksReached = z.tuple([z.number(), z.number()]);
-
-/**
- * Redis can say what is on its disk from 7.2 on, and only with an append-only file; of any other it is only known that it has
- * answered, as it does to every producer.
- */
-async function requireWritten(redis: RedisClient): Promise<void> {
-  if (!reportsItsDisk(await redis.info('server'), await redis.info('persistence'))) return;
-  const [local] = disksReached.parse(await redis.call('WAITAOF', 1, 0, RESPONSE_TIMEOUT_MS));
-  if (local === 1) return;
-  throw new CommandError(`Redis has not written to its disk within ${RESPONSE_TIMEOUT_MS / 1000} s; try again later`);
-}
-
-/** @param server, persistence the sections of INFO. Source: Redis documentation, WAITAOF */
-export function reportsItsDisk(server: string, persistence: string): boolean {
-  const [, major = 0, minor = 0] = /^redis_version:(\d+)\.(\d+)/m.exec(server) ?? [];
-  const isRecent = Number(major) > 7 || (Number(major) === 7 && Number(minor) >= 2);
-  return isRecent && /^aof_enabled:1\r?$/m.test(persistence);
 }
 
 function redisFailure({ value, source }: Setting, cause: unknown): CommandError {

@@ -8,7 +8,7 @@ import {
   payloadReference,
   referencedPosition,
 } from '@meterline/catalog';
-import { eventsOfJob } from '@meterline/service';
+import { eventsOfJob } from '@meterline/service/job';
 import {
   countOpenRejections,
   type OpenRejection,

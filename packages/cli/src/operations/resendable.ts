@@ -11,7 +11,7 @@ import {
   toScaled,
   USAGE_SCALE,
 } from '@meterline/catalog';
-import { countValues } from '@meterline/service';
+import { countValues } from '@meterline/service/job';
 import type { OpenRejection } from '@meterline/warehouse';
 
 export type Resendable =

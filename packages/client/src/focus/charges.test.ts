@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { decimalText } from '@meterline/catalog';
+import { decimalText } from '@meterline/catalog/plain';
 import { FOCUS_COLUMNS, type FocusCharge, focusCsvHeading, focusCsvLines } from './charges.js';
 
 const [COST, USAGE] = [decimalText('0.000000000001'), decimalText('999999999999999.999999999')];

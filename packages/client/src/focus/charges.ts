@@ -18,7 +18,7 @@ import {
   USAGE_SCALE,
   type Window,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { MetricsResponseBy } from '../grouping.js';
 
 /** A row for each day, or for each hour. */

@@ -12,7 +12,7 @@ import {
   timesOf,
   type Window,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { MeterlineClient } from '../client.js';
 import { MeterlineError } from '../responses.js';
 import { MOST_RESTARTS, type RequestOptions } from '../transport.js';

@@ -1,5 +1,5 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
-import { changeFrom, compareDecimals, type DecimalText, type EpochMs, type Role, upTo } from '@meterline/catalog';
+import { changeFrom, compareDecimals, type DecimalText, type EpochMs, type Role, upTo } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';

@@ -7,7 +7,7 @@ import {
   type Role,
   sumDecimals,
   upTo,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo } from 'react';
 import { budgetOf, useAlerts } from '../alerts/alerts.js';

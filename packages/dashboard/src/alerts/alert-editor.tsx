@@ -1,5 +1,5 @@
 /** The form for a new alert, or for a change of one. What it holds is checked by the API. */
-import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
+import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog/plain';
 import { type AlertResponse, type AlertWithSecretResponse, MeterlineError, type NewAlertBody } from '@meterline/client';
 import { type FormEvent, useState } from 'react';
 import { ErrorText, Field, focusOn, Primary, Quiet, Segments } from '../controls/controls.js';

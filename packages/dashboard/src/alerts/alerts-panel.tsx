@@ -1,5 +1,5 @@
 /** The alerts of an account: what each is about, what it has fired, and its deliveries; admins make and change them here. */
-import { counted } from '@meterline/catalog';
+import { counted } from '@meterline/catalog/plain';
 import type { AlertResponse, AlertWithSecretResponse, DeliveryResponse, FilterQuery } from '@meterline/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

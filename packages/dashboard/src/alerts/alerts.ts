@@ -1,5 +1,5 @@
 /** The account's alerts, and what the page says of them. */
-import { alertAmountText, compareDecimals, type DecimalText, decimalText } from '@meterline/catalog';
+import { alertAmountText, compareDecimals, type DecimalText, decimalText } from '@meterline/catalog/plain';
 import type { AlertResponse, FilterQuery, MeterlineClient, NewAlertBody } from '@meterline/client';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { filterTexts, localized } from '../breakdown/texts.js';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { changeFrom, type DecimalText, decimalText, formatScaled, sumDecimals, ZERO } from '@meterline/catalog';
+import { changeFrom, type DecimalText, decimalText, formatScaled, sumDecimals, ZERO } from '@meterline/catalog/plain';
 import type { FilterQuery, MetricsEntry, MetricsResponse } from '@meterline/client';
 import fc from 'fast-check';
 import {

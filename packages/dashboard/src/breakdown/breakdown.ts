@@ -16,7 +16,7 @@ import {
   sumDecimals,
   type Window,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
 import type { DimensionValues, Measure } from '../view/view.js';
 import { valueLabel } from './texts.js';

@@ -23,10 +23,10 @@ import {
   roundSignificant,
   type Unit,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery } from '@meterline/client';
 import { windowText } from '../period/period.js';
-import { givenLocale } from '../shell/embedding.js';
+import { givenLocale } from '../shell/embed-address.js';
 import type { Filter } from '../view/view.js';
 
 export const DIMENSION_LABEL = {

@@ -1,5 +1,5 @@
 /** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
-import { type DecimalText, ZERO } from '@meterline/catalog';
+import { type DecimalText, ZERO } from '@meterline/catalog/plain';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { AlertsButton } from '../alerts/alerts-panel.js';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { decimalText, ZERO } from '@meterline/catalog';
+import { decimalText, ZERO } from '@meterline/catalog/plain';
 import fc from 'fast-check';
 import { type Breakdown, OTHER_KEY } from '../breakdown/breakdown.js';
 import { drawChart, plotOf, scaleOf } from './chart-drawing.js';

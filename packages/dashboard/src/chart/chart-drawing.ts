@@ -2,7 +2,7 @@
  * The geometry of the chart, in pixels: stacked bars, the forecast above them, and lines for the period before and the budget. One path
  * for all bars of a series, so that a year of hours is as few nodes as a week.
  */
-import { type DecimalText, ZERO } from '@meterline/catalog';
+import { type DecimalText, ZERO } from '@meterline/catalog/plain';
 import type { Quantity } from '../breakdown/texts.js';
 import { axisText } from '../breakdown/texts.js';
 import { tickText } from '../period/period.js';

@@ -13,7 +13,7 @@ import {
   sumDecimals,
   type Window,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { accumulated, accumulatedBreakdown, type Breakdown } from '../breakdown/breakdown.js';
 import type { Quantity } from '../breakdown/texts.js';
 import { unfinishedBucket } from '../period/period.js';

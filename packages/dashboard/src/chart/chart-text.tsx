@@ -1,5 +1,5 @@
 /** What the chart says: about one bucket, in a box beside the bar and as a sentence for screen readers; and the names of its colours. */
-import { changeFrom, compareDecimals, ZERO } from '@meterline/catalog';
+import { changeFrom, compareDecimals, ZERO } from '@meterline/catalog/plain';
 import { seriesColor } from '../breakdown/breakdown.js';
 import { amountText, changePercentText, differenceText } from '../breakdown/texts.js';
 import { FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';

@@ -8,7 +8,7 @@ import {
   MAX_FILTER_VALUES,
   RESOURCE_TYPES,
   type Window,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { FilterQuery } from '@meterline/client';
 import { useState } from 'react';
 import { amountText, FIELD_LABEL, filterText, localized, quantityOf, valueLabel } from '../breakdown/texts.js';

@@ -9,7 +9,7 @@ import {
   plusMonths,
   type Resolution,
   type Window,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { type FormEvent, useState } from 'react';
 import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';

@@ -10,7 +10,7 @@ import {
   isName,
   parseTimestamp,
   seriesCsvLines,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type MeterlineClient, type MetricsEntry, type MetricsQuery } from '@meterline/client';
 import {
   DEFAULT_PROVIDER,

@@ -2,7 +2,7 @@
  * What the page shows for use elsewhere: the query of a view with curl, the command line, or a program, each of which reads the key from
  * METERLINE_API_KEY; and what sends an account its first event.
  */
-import { formatTimestamp, type UsageEventInput } from '@meterline/catalog';
+import { formatTimestamp, type UsageEventInput } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {

@@ -18,7 +18,7 @@ import {
   sumDecimals,
   type Window,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 
 export const FORECAST_RULE =
   'The cost so far; every day still to come as the same weekday on average in the last four weeks, and today at least that.';

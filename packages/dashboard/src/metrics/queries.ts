@@ -10,7 +10,7 @@ import {
   upTo,
   type Window,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { FilterQuery, MetricsEntry, MetricsQuery, MetricsResponse } from '@meterline/client';
 import {
   hashKey,

@@ -15,7 +15,7 @@ import {
   timesOf,
   type Unit,
   type Window,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
 import type { View } from '../view/view.js';

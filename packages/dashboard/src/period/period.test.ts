@@ -6,7 +6,7 @@ import {
   formatTimestamp,
   type Resolution,
   type Window,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import fc from 'fast-check';
 import {
   bucketText,

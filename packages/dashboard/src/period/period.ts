@@ -10,8 +10,8 @@ import {
   type Resolution,
   type Window,
   wholeMonths,
-} from '@meterline/catalog';
-import { givenLocale } from '../shell/embedding.js';
+} from '@meterline/catalog/plain';
+import { givenLocale } from '../shell/embed-address.js';
 
 const SECOND_MS = 1_000;
 const QUARTER_MONTHS = 3;

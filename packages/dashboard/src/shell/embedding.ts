@@ -1,41 +1,7 @@
-/**
- * The page inside another one. What it is given stands in the fragment of its address, which is sent to no server:
- * `/embed#key=mlk_…&view=period%3Dmonth&theme=dark&locale=de`. The key is taken out of the address at once, and kept in memory only.
- */
+/** What an embedded page gets from its parent and from the service: its key, and who may embed it. */
 import type { Fetch } from '@meterline/client';
 import * as z from 'zod/mini';
-
-const PATH = '/embed';
-const THEMES = ['light', 'dark'] as const;
-
-// Unit tests have no address.
-export const isEmbedded = globalThis.location?.pathname === PATH;
-const fragment = new URLSearchParams(isEmbedded ? location.hash.slice(1) : '');
-
-/** Undefined: the embedding page has to give one. */
-const givenKey = fragment.get('key') ?? undefined;
-/** Undefined: the system's. */
-export const givenTheme = THEMES.find((theme) => theme === fragment.get('theme'));
-/** How dates and numbers are written; undefined: as in English. */
-export const givenLocale = localeOf(fragment.get('locale') ?? '');
-
-if (isEmbedded) {
-  // A reload keeps the view, the theme and the locale.
-  const query = fragment.get('view') ?? location.search.slice(1);
-  for (const name of ['key', 'view']) fragment.delete(name);
-  history.replaceState(null, '', `${PATH}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
-  // A changed fragment is a new key or view; the browser itself would load nothing.
-  window.addEventListener('hashchange', () => location.reload());
-}
-
-function localeOf(text: string): string | undefined {
-  try {
-    return Intl.getCanonicalLocales(text || [])[0];
-  } catch {
-    // No language tag.
-    return undefined;
-  }
-}
+import { givenKey, isEmbedded } from './embed-address.js';
 
 /** What the browser keeps for the person: inside another page nothing, where it may refuse to be asked. */
 export const browserStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> = isEmbedded

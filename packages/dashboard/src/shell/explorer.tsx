@@ -1,5 +1,5 @@
 /** The page after signing in: its header, and the view of one account. */
-import type { EpochMs, Role } from '@meterline/catalog';
+import type { EpochMs, Role } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
@@ -12,7 +12,7 @@ import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/pa
 import { isOnFirstPage } from '../table/rows.js';
 import { navigate, replaceView, useView } from '../view/address.js';
 import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
-import { isEmbedded } from './embedding.js';
+import { isEmbedded } from './embed-address.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { SHARED_SECONDS, useSession } from './session.js';
 

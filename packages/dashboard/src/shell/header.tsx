@@ -1,6 +1,7 @@
 /** For the top of every page: the name, and the switch of the theme. */
 import { useEffect, useState } from 'react';
-import { browserStorage, givenTheme } from './embedding.js';
+import { givenTheme } from './embed-address.js';
+import { browserStorage } from './embedding.js';
 
 export function Brand() {
   return (

@@ -1,5 +1,5 @@
 /** Who is signed in: the tab's key or token, the client that uses it, and the cache of its responses. */
-import type { EpochMs } from '@meterline/catalog';
+import type { EpochMs } from '@meterline/catalog/plain';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';

@@ -1,5 +1,5 @@
 /** What the page shows in place of figures: messages, problems, the wait for another attempt, skeletons, and how to send a first event. */
-import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
+import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
@@ -7,7 +7,7 @@ import { CopyButton, Primary, Quiet } from '../controls/controls.js';
 import { firstEvent, keyCommand, producerCode, sendCommand } from '../export/snippets.js';
 import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
 import { clockText, monthText } from '../period/period.js';
-import { isEmbedded } from '../shell/embedding.js';
+import { isEmbedded } from '../shell/embed-address.js';
 import { navigate } from '../view/address.js';
 import { hasFilters, type View, withGroups } from '../view/view.js';
 import { problemOf, retryDelay, waitingText, waitText } from './problem.js';

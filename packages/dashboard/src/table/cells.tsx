@@ -1,5 +1,11 @@
 /** What the table of groups and the chart's table have in common: amounts, and links to other views. */
-import { type Change, type DecimalText, ENTRY_FIELD, enrichedDimensions, SEVERAL_VALUES } from '@meterline/catalog';
+import {
+  type Change,
+  type DecimalText,
+  ENTRY_FIELD,
+  enrichedDimensions,
+  SEVERAL_VALUES,
+} from '@meterline/catalog/plain';
 import type { MouseEvent, ReactNode } from 'react';
 import type { Quantity } from '../breakdown/texts.js';
 import { amountText, changePercentText, differenceText, exactText, localized, valueLabel } from '../breakdown/texts.js';

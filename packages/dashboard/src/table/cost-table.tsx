@@ -1,5 +1,5 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
-import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog';
+import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
 import type { MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';

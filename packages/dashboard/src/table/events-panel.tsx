@@ -8,7 +8,7 @@ import {
   priceText,
   replacedText,
   sumDecimals,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { EventPage, EventResponse, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { exactText, localized, scopeText, valueLabel } from '../breakdown/texts.js';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { decimalText } from '@meterline/catalog';
+import { decimalText } from '@meterline/catalog/plain';
 import { quantityOf } from '../breakdown/texts.js';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
 import { isOnFirstPage, previousCostIn, type Row, roomOf, searchRows, sortRows } from './rows.js';

@@ -7,7 +7,7 @@ import {
   type MetricsDimension,
   subtractDecimals,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import type { MetricsEntry } from '@meterline/client';
 import { groupLabels } from '../breakdown/breakdown.js';
 import { type Quantity, quantityOf } from '../breakdown/texts.js';

@@ -1,5 +1,5 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
-import { counted, grouped } from '@meterline/catalog';
+import { counted, grouped } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, MOST_RESTARTS } from '@meterline/client';
 import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';

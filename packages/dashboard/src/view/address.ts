@@ -14,7 +14,7 @@ import {
   METRICS_DIMENSIONS,
   parseTimestamp,
   RESOLUTIONS,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { PRESETS } from '../period/period.js';

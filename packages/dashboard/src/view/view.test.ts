@@ -5,7 +5,7 @@ import {
   type GroupByDimension,
   RESOLUTIONS,
   RESOURCE_TYPES,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import fc from 'fast-check';
 import { PRESETS } from '../period/period.js';

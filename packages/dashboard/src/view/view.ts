@@ -11,7 +11,7 @@ import {
   type MetricsDimension,
   type Resolution,
   type ResourceType,
-} from '@meterline/catalog';
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import type { PeriodChoice } from '../period/period.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { EnvError } from '@meterline/service';
+import { EnvError } from '@meterline/service/environment';
 import { choosePort } from './services.js';
 import { parseCommandLine, readEnv } from './settings.js';
 import { clickHouseLogins } from './stack.js';

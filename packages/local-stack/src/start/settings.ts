@@ -7,7 +7,7 @@ import {
   readEnvironment,
   redisUrlVariable,
   wholeNumberVariable,
-} from '@meterline/service';
+} from '@meterline/service/environment';
 import { z } from 'zod';
 
 /** Where the meterline command looks for a local stack by default. */

@@ -1,8 +1,8 @@
 /** Starts every part after those that it needs, and side by side those that do not need each other. */
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { warehouseOptions } from '@meterline/service';
 import { ApiKeyStore, createRedisClient } from '@meterline/service/access';
+import { warehouseOptions } from '@meterline/service/environment';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
 import { CLUSTER, OWNER, type Passwords } from '../clickhouse-config.js';

@@ -1,10 +1,152 @@
-/** One golden statement for each shape. Their results: test/oracle. */
+/** The plan of a metrics query, and a golden statement of each shape. The oracle checks their results. */
+
 import { readFileSync } from 'node:fs';
 import { TupleParam } from '@clickhouse/client';
 import { expect, it } from '@jest/globals';
+import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS, type Resolution, type Window } from '@meterline/catalog';
+import fc from 'fast-check';
 import type { Statement } from '../clickhouse/connection.js';
+import { type AccountBucket, GRAIN_MS } from '../rollups/rollup-rows.js';
+import type { ReadableRollups } from '../rollups/watermarks.js';
+import { planSegments, type Segment } from './plan.js';
 import { storeMetricsStatement } from './read.js';
 import { type MetricsQuery, metricsStatement } from './statement.js';
+
+const START = Date.UTC(2025, 9, 1);
+
+const instant = fc.oneof(
+  fc.integer({ min: 0, max: 40 * MS_PER_DAY }),
+  fc.integer({ min: 0, max: 40 }).map((days) => days * MS_PER_DAY),
+  fc.integer({ min: 0, max: 960 }).map((hours) => hours * MS_PER_HOUR),
+);
+const window = fc
+  .tuple(instant, instant)
+  .filter(([a, b]) => a !== b)
+  .map(([a, b]) => ({ startTime: START + Math.min(a, b), endTime: START + Math.max(a, b) }));
+const hours = (most: number) =>
+  fc
+    .uniqueArray(fc.integer({ min: -30, max: 1_000 }), { maxLength: most, size: 'max' })
+    .map((numbers) => numbers.sort((a, b) => a - b).map((hour) => START + hour * MS_PER_HOUR));
+const someHours = fc.oneof(hours(3), hours(60), hours(900));
+/** Dirty hours of every account of the query, or of one of two accounts each. */
+const someDirtyHours = fc.oneof(
+  someHours.map((starts) => starts.map((bucket): AccountBucket => ({ bucket }))),
+  fc
+    .tuple(someHours, someHours)
+    .map(([ofA, ofB]) => [
+      ...ofA.map((bucket) => ({ accountId: 'a', bucket })),
+      ...ofB.map((bucket) => ({ accountId: 'b', bucket })),
+    ])
+    .map((dirty) => dirty.sort((one, other) => one.bucket - other.bucket)),
+);
+const ACCOUNTS = ['a', 'b', 'c'];
+const sealed = fc
+  .tuple(fc.integer({ min: -24, max: 1_000 }), fc.integer({ min: -1, max: 42 }))
+  .map(([hours, days]) => ({ hourly: START + hours * MS_PER_HOUR, daily: START + days * MS_PER_DAY }));
+const fresh = sealed.map((until) => ({ ...until, dirtyHours: [] }));
+const rollups = fc.tuple(sealed, someDirtyHours).map(([until, dirtyHours]) => ({ ...until, dirtyHours }));
+
+interface Planned {
+  readonly segments: readonly Segment[];
+  readonly requested: Window;
+  readonly resolution: Resolution;
+  readonly known: ReadableRollups;
+}
+
+/** Checks the plan of any query. */
+function checkPlans(rollups: fc.Arbitrary<ReadableRollups>, check: (planned: Planned) => void): void {
+  fc.assert(
+    fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (requested, resolution, known) =>
+      check({ segments: planSegments(requested, resolution, known), requested, resolution, known }),
+    ),
+  );
+}
+
+/** The parts of hours that a segment answers for of an account, as "from to". */
+function coveredBy({ source, from, to, only, except, days }: Segment, account = 'a'): string[] {
+  const names = (buckets: readonly AccountBucket[], start: number) =>
+    buckets.some(({ accountId = account, bucket }) => accountId === account && bucket === start);
+  const parts: string[] = [];
+  for (let hour = Math.floor(from / MS_PER_HOUR) * MS_PER_HOUR; hour < to; hour += MS_PER_HOUR) {
+    const bucket = source === 'daily' ? Math.floor(hour / MS_PER_DAY) * MS_PER_DAY : hour;
+    const isOfOtherDay = days && !names(days, bucket - (bucket % MS_PER_DAY));
+    const isLeftOut = (except && names(except, bucket)) || (only && !names(only, bucket)) || isOfOtherDay;
+    if (!isLeftOut) parts.push(`${Math.max(from, hour)} ${Math.min(to, hour + MS_PER_HOUR)}`);
+  }
+  return parts;
+}
+
+it('a plan covers the window exactly, in ascending order, without overlap', () => {
+  checkPlans(fresh, ({ segments, requested }) => {
+    const ends = segments.map(({ to }) => to);
+    expect(segments.map(({ from }) => from)).toEqual([requested.startTime, ...ends.slice(0, -1)]);
+    expect(ends.at(-1)).toBe(requested.endTime);
+    for (const { from, to } of segments) expect(from).toBeLessThan(to);
+  });
+});
+
+it('a plan covers each hour of the window once for every account, however many are dirty, and no segment is empty', () => {
+  checkPlans(rollups, ({ segments, requested }) => {
+    const whole = coveredBy({ source: 'events', from: requested.startTime, to: requested.endTime }).sort();
+    for (const account of ACCOUNTS) {
+      expect(segments.flatMap((segment) => coveredBy(segment, account)).sort()).toEqual(whole);
+    }
+    for (const segment of segments) {
+      expect(ACCOUNTS.flatMap((account) => coveredBy(segment, account))).not.toEqual([]);
+    }
+  });
+});
+
+it('a plan reads whole, sealed buckets from rollup rows, no dirty hour and no day that has one, and never days where the result has hours', () => {
+  checkPlans(rollups, ({ segments, resolution, known }) => {
+    for (const segment of segments) {
+      const { source, from, to } = segment;
+      if (source === 'events') continue;
+      expect([from % GRAIN_MS[source], to % GRAIN_MS[source]]).toEqual([0, 0]);
+      expect(to).toBeLessThanOrEqual(known[source]);
+      if (resolution === 'hourly') expect(source).toBe('hourly');
+      for (const account of ACCOUNTS) {
+        const covered = new Set(coveredBy(segment, account).map((part) => Number(part.split(' ')[0])));
+        const dirty = known.dirtyHours.filter(({ accountId = account }) => accountId === account);
+        expect(dirty.filter(({ bucket }) => covered.has(bucket))).toEqual([]);
+      }
+    }
+  });
+});
+
+it('a plan reads no events of a whole sealed hour, and no hours of a whole sealed day', () => {
+  const holds = ({ from, to }: Segment, length: number, until: number) =>
+    Math.ceil(from / length) * length + length <= Math.min(to, until);
+  checkPlans(fresh, ({ segments, resolution, known }) => {
+    for (const segment of segments) {
+      if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, known.hourly)).toBe(false);
+      if (segment.source === 'hourly' && resolution !== 'hourly') {
+        expect(holds(segment, MS_PER_DAY, known.daily)).toBe(false);
+      }
+    }
+  });
+});
+
+it('a plan lists few enough hours for a parameter, and beyond that reads all between the first dirty hour and the last', () => {
+  const requested = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
+  const dirtyDays = (count: number) =>
+    Array.from({ length: count }, (_, day) => ({ bucket: START + (7 + day) * MS_PER_DAY }));
+  const planned = (count: number) =>
+    planSegments(requested, 'monthly', {
+      hourly: requested.endTime,
+      daily: requested.endTime,
+      dirtyHours: dirtyDays(count),
+    });
+  const lists = planned(5_000).flatMap(({ only = [], except = [], days = [] }) => [only, except, days]);
+  expect(Math.max(...lists.map(({ length }) => length))).toBe(5_000);
+  const end = START + 5_007 * MS_PER_DAY + MS_PER_HOUR;
+  expect(planned(5_001)).toEqual([
+    { source: 'daily', from: START, to: START + 7 * MS_PER_DAY },
+    { source: 'events', from: START + 7 * MS_PER_DAY, to: end },
+    { source: 'hourly', from: end, to: START + 5_008 * MS_PER_DAY },
+    { source: 'daily', from: START + 5_008 * MS_PER_DAY, to: requested.endTime },
+  ]);
+});
 
 const ONE_DAY = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) };
 const TWO_DAYS = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };

@@ -1,12 +1,9 @@
-/**
- * Rollup rows that need more than ClickHouse's limits for a statement allow: they are marked, and nothing else waits for them; and a query
- * beside their sealer, in every order of their statements.
- */
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+/** Rollup rows that need more memory than ClickHouse allows a statement: they are marked as dirty, and nothing else waits for them. */
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { pausing, playOrders, SteppedTask } from '../../../../test/harness/interleaving.js';
-import { CHANGES_OF_TWO, RollupFixture, TIMEOUT_MS } from '../../../../test/harness/rollup-interleaving.js';
+import { playEveryOrder } from '../../../../test/harness/interleaving.js';
+import { rollupRace } from '../../../../test/harness/rollup-races.js';
 import { execute, select, storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { createWarehouse, type Warehouse } from '../clickhouse/connection.js';
@@ -14,11 +11,8 @@ import { insertUsageEvents } from '../events/usage-events.js';
 import { readMetrics } from '../metrics/read.js';
 import { readDirtyHours, readOpenMarks } from './dirty-hours.js';
 import { recomputeDirtyHours, sealNext } from './maintenance.js';
-import { rollupStateReader } from './readable.js';
 import { GRAINS } from './rollup-rows.js';
 import { readWatermarks } from './watermarks.js';
-
-jest.setTimeout(TIMEOUT_MS);
 
 const DAY = Date.UTC(2025, 9, 1);
 const END = DAY + MS_PER_DAY;
@@ -93,70 +87,12 @@ it('a rollup row that is too large for a statement stays dirty, and is tried aga
   expect(await usages()).toEqual(['4', `${EVENTS + 3}`, '4']);
 });
 
-/** ClickHouse has no memory for this statement. */
-function starving(inner: Warehouse, name: string): Warehouse {
-  const settings = { max_memory_usage: '1', max_untracked_memory: '1' };
-  return {
-    read: (statement, row) => inner.read(statement, row),
-    run: (statement, body) => inner.run(statement.name === name ? { ...statement, settings } : statement, body),
-    within: (scope) => starving(inner.within(scope), name),
-    ping: () => inner.ping(),
-    close: () => inner.close(),
-  };
-}
-
-const LIMITS = { stepRows: 1_000, statementRows: 1_000, largeRows: 1 };
-
-function sealer(until: number, cannot: string): SteppedTask {
-  return new SteppedTask(async (pause) => {
-    const starved = starving(pausing(warehouse, pause, ['run']), cannot);
-    const found: number[] = [];
-    for (let step = await sealNext([starved], until, LIMITS); step; step = await sealNext([starved], until, LIMITS)) {
-      found.push(step.tooLarge.length);
-    }
-    expect(found.sort()).toEqual([0, 1]);
-  });
-}
-
-/** As a query process that has just begun reads it. */
-async function usageOf(day: number, asker: Warehouse): Promise<string> {
-  const [accounts, window] = [['acme'], { startTime: day, endTime: day + MS_PER_DAY }];
-  const rollups = await rollupStateReader()({ accounts, warehouse: asker }, window);
-  const metricsQuery = { accounts, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
-  return (await readMetrics(asker, metricsQuery)).totals.usage;
-}
-
-function metricsQuery(day: number): SteppedTask {
-  return new SteppedTask(async (pause) => {
-    // Read beside the watermarks; it says the same all the time.
-    const stop = async (name: string) => (name === 'read_retention_bounds' ? undefined : pause(name));
-    expect(await usageOf(day, pausing(warehouse, stop))).toBe('1');
-  });
-}
-
-const FIRST_DAY = Date.UTC(2022, 0, 1);
-/** With how many orders. With no hour there is no day to compute. */
-const ROLLUPS = [
-  ['an hour', 'recompute_usage_hourly', 54],
-  ['a day', 'recompute_usage_daily', 70],
-] as const;
-
-it.each(ROLLUPS)(
-  'a response holds what is acknowledged beside a sealer for whom the rollup row of %s is too large',
-  async (_what, cannot, orders) => {
-    const fixture = new RollupFixture(database);
-    const days = Array.from({ length: orders }, (_, order) => FIRST_DAY + order * MS_PER_DAY);
-    await fixture.storeOnEachDay(FIRST_DAY);
-    while (await sealNext([warehouse], FIRST_DAY));
-    let order = 0;
-    const played = await playOrders(2, CHANGES_OF_TWO, async (next, turns) => {
-      const day = days[order] ?? Number.NaN;
-      order += 1;
-      const tasks = [sealer(day + MS_PER_DAY, cannot), metricsQuery(day)];
-      for (let move = await next(tasks); move; move = await next(tasks)) {
-        expect({ turns, usage: await usageOf(day, warehouse) }).toEqual({ turns, usage: '1' });
-      }
-    });
-    expect(played).toBe(orders);
-  },
-);
+/** How many orders of at most four switches each race has at least. If an hour cannot be computed, there is no day to compute. */
+it.each([
+  ['a sealer of an hour that is too large, and a query', 54],
+  ['a sealer of a day that is too large, and a query', 70],
+] as const)('%s agree in every order of their statements', async (name, orders) => {
+  const explored = await playEveryOrder(4, (index) => rollupRace(warehouse, name, index));
+  expect(explored.paths).toEqual([1, 1]);
+  expect(explored.orders).toBeGreaterThanOrEqual(orders);
+});

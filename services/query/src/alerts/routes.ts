@@ -33,8 +33,9 @@ import {
   webhookPayload,
 } from '@meterline/service/alerts';
 import type { Request, RequestHandler, Response } from 'express';
+import { parseBody } from '../http/body.js';
 import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
-import { admitMember, parseBody, type RouteDependencies } from '../http/member.js';
+import { admitMember, type RouteDependencies } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 

@@ -1,8 +1,6 @@
 /** The failures that only queries can meet, and the reference's examples of all error responses of this service. */
 import {
   ApiError,
-  COMMON_ERRORS,
-  type ErrorSketch,
   invalidParameters,
   notAMember,
   notFound,
@@ -10,9 +8,10 @@ import {
   tooMany,
   tooManyRequests,
   unavailable,
-} from '@meterline/api';
+} from '@meterline/api/http/errors';
+import { COMMON_ERRORS, type ErrorSketch } from '@meterline/api/openapi/common';
 import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
-import { isContentError, isStatementLimit } from '@meterline/warehouse';
+import { isContentError, isStatementLimit } from '@meterline/warehouse/clickhouse/errors';
 
 /** Longer than Meterline's own clients wait by themselves: the same query again would most often cost the same again. */
 const QUERY_LIMIT_RETRY_SECONDS = 60;

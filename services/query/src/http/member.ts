@@ -1,23 +1,16 @@
-/** What the routes need, how every request about an account begins, and the JSON body of a request. */
-import { isUtf8 } from 'node:buffer';
+/** The dependencies of the routes, and the first steps of every request. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
   applyVersion,
-  invalidBody,
-  type ParameterProblem,
   principalOf,
-  quoted,
   type ResponseBudget,
   requireMembership,
   requireReader,
   requireScope,
-  shortened,
 } from '@meterline/api';
-import { parseJson } from '@meterline/catalog';
 import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
-import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
 import type { PagesDependencies } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
@@ -68,45 +61,4 @@ export async function admitMember(
 ) {
   const admission = await admitCaller(dependencies, request, response, accountId);
   return { ...admission, role: requireMembership(admission.caller, accountId) };
-}
-
-const jsonObject = z.record(z.string(), z.unknown());
-
-/**
- * @param body as the body parser leaves it: bytes, or nothing
- * @param example an example of a body, for messages
- * @throws ApiError `invalid_body` with every error
- */
-export function parseBody<Schema extends z.ZodObject>(
-  body: unknown,
-  schema: Schema,
-  example: unknown,
-): z.output<Schema> {
-  const sent = jsonObject.safeParse(Buffer.isBuffer(body) && isUtf8(body) ? parseJson(body.toString()) : undefined);
-  if (!sent.success) {
-    throw invalidBody([
-      { parameter: 'body', message: `The body must be a JSON object in UTF-8, such as ${JSON.stringify(example)}.` },
-    ]);
-  }
-  const parsed = schema.safeParse(sent.data);
-  if (parsed.success) return parsed.data;
-  throw invalidBody(parsed.error.issues.flatMap((issue) => problemsOf(issue, sent.data, Object.keys(schema.shape))));
-}
-
-function problemsOf(
-  { path, ...issue }: z.core.$ZodIssue,
-  sent: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): ParameterProblem[] {
-  if (issue.code === 'unrecognized_keys' && path.length === 0) {
-    return issue.keys.map((name) => ({
-      parameter: name,
-      message: `${quoted(name)} is not a member; the members are ${names.join(', ')}.`,
-    }));
-  }
-  const parameter = path.join('.');
-  const value = path.reduce<unknown>((object, name) => Object(object)[name], sent);
-  if (value === undefined) return [{ parameter, message: `${parameter} is missing; it is required.` }];
-  const got = typeof value === 'string' ? quoted(value) : shortened(JSON.stringify(value));
-  return [{ parameter, message: `${parameter} ${issue.message} (got ${got}).` }];
 }

@@ -4,7 +4,7 @@
  * "Paging"; the API specification, section "Limits".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { QueryParameters, refuseParameters } from '@meterline/api';
+import { QueryParameters, refuseParameters } from '@meterline/api/http/query-parameters';
 import {
   type ApiVersion,
   DEFAULT_LIST_PAGE,

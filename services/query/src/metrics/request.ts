@@ -1,5 +1,5 @@
 /** The query string of GET …/metrics, parsed. Source: the API specification, section "Billing API", and DESIGN section 6. */
-import { type ParameterRules, QueryParameters } from '@meterline/api';
+import { type ParameterRules, QueryParameters } from '@meterline/api/http/query-parameters';
 import {
   ACCOUNT_FILTERS,
   type ACCOUNTS_METRICS_PARAMETERS,

@@ -3,7 +3,7 @@
  * 5.2.1.1). The age of a response counts from the moment before anything that it is made of was read, so what a request with N
  * gets holds every event that was acknowledged N seconds before it. Nothing outside this process knows of the cache.
  */
-import { ApiError, ClientGone } from '@meterline/api';
+import { ApiError, ClientGone } from '@meterline/api/http/errors';
 import { instruments } from '@meterline/service/metrics';
 import { LRUCache } from 'lru-cache';
 import type { Registry } from 'prom-client';

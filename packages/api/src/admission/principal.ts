@@ -1,0 +1,10 @@
+/** The account and the caller that limits apply to. The caller is the service account of a key or the subject of a token. */
+export interface Principal {
+  readonly account: string;
+  readonly caller: string;
+}
+
+/** Identifies a caller. Callers of two accounts are different even if they have the same name. */
+export function callerKey({ account, caller }: Principal): string {
+  return JSON.stringify([account, caller]);
+}

@@ -1,0 +1,183 @@
+/**
+ * The usage of the demo account's workloads: a pure function of workload and time. Events of the same span have the same ids whenever they
+ * are sent, so sending them again adds nothing.
+ */
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  DIMENSIONS,
+  type EpochMs,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  type ResourceType,
+  type UsageEventInput,
+} from '@meterline/catalog';
+import { v5 as uuidV5 } from 'uuid';
+
+/** How often running workloads report. */
+export const SLICE_MS = 10_000;
+/** Older history has an event for each six hours: the page shows it by days. */
+const LONG_SPAN_MS = 6 * MS_PER_HOUR;
+/** The page can show up to seven days by hours. */
+const HOURLY_DAYS = 8;
+const HISTORY_DAYS = 92;
+
+/** When a workload is busy: in office hours, at night, or always. */
+type Rhythm = 'office' | 'night' | 'steady';
+
+interface Workload {
+  /** Workspace and resource. */
+  readonly name: string;
+  readonly rhythm: Rhythm;
+  /** Per 30 days: 0.2 is 20 % more. */
+  readonly growth: number;
+  /** First and last day that it ran, in days before the first start. Default: always. */
+  readonly ran?: readonly [from: number, to: number];
+  /** Usage in a typical hour, in the dimension's unit. */
+  readonly used: Readonly<Partial<Record<BillingDimension, number>>>;
+}
+
+/** GB-seconds of an hour of storage. */
+const stored = (gigabytes: number) => gigabytes * 3_600;
+const agent = (compute: number, requests: number, image: number) => ({
+  agent_compute_runtime_gbs: compute,
+  agent_async_requests_count: requests,
+  agent_image_storage_gbs: stored(image),
+});
+const server = (compute: number, image: number) => ({
+  mcp_server_compute_runtime_gbs: compute,
+  mcp_server_image_storage_gbs: stored(image),
+});
+const job = (compute: number, image: number) => ({
+  job_compute_runtime_gbs: compute,
+  job_image_storage_gbs: stored(image),
+});
+const sandbox = (compute: number, image: number, snapshots: number) => ({
+  sandbox_compute_runtime_gbs: compute,
+  sandbox_image_storage_gbs: stored(image),
+  sandbox_snapshot_storage_gbs: stored(snapshots),
+});
+const volume = (gigabytes: number) => ({ volume_storage_gbs: stored(gigabytes) });
+
+const ALWAYS = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] as const;
+
+const FLEET: readonly Workload[] = [
+  { name: 'production/support-agent', rhythm: 'office', growth: 0.22, used: agent(52_000, 1_900, 2) },
+  { name: 'production/billing-agent', rhythm: 'office', growth: 0.05, used: agent(18_500, 640, 1) },
+  { name: 'production/search-tools', rhythm: 'office', growth: 0.15, used: server(9_400, 1.5) },
+  { name: 'production/crm-connector', rhythm: 'office', growth: 0.4, ran: [40, 0], used: server(3_100, 0.8) },
+  { name: 'production/customer-data', rhythm: 'steady', growth: 0.08, used: volume(420) },
+  { name: 'production/app.example.com', rhythm: 'steady', growth: 0, used: { custom_domain_active_time_hours: 1 } },
+  { name: 'data/nightly-report', rhythm: 'night', growth: 0.1, used: job(64_000, 3) },
+  { name: 'data/embedding-refresh', rhythm: 'night', growth: 0.3, ran: [62, 0], used: job(120_000, 6) },
+  { name: 'data/warehouse-cache', rhythm: 'steady', growth: 0, used: volume(150) },
+  { name: 'staging/pull-request-sandbox', rhythm: 'office', growth: 0.12, used: sandbox(14_000, 4, 0) },
+  { name: 'staging/load-test-sandbox', rhythm: 'night', growth: 0, ran: [33, 26], used: sandbox(88_000, 0, 12) },
+  { name: 'staging/notebook-sandbox', rhythm: 'office', growth: -0.1, used: sandbox(6_200, 0, 9) },
+  { name: 'assistants/code-completion', rhythm: 'office', growth: 0.18, used: agent(8_700, 8_800, 0) },
+  { name: 'assistants/chat', rhythm: 'office', growth: 0.25, used: agent(101_000, 19_300, 0) },
+];
+
+/** Resource types whose events have a resourceUuid. */
+const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
+
+/** The first start with a database. Growth and lifetimes count from its hour. */
+export interface Origin {
+  readonly firstHour: EpochMs;
+  /** Usage is reported live from this instant on, which lies in the first hour. */
+  readonly liveFrom: EpochMs;
+}
+
+/** The origin, and the instant at which the history begins. */
+export function originAt(now: EpochMs): Origin & { readonly next: EpochMs } {
+  const firstHour = now - (now % MS_PER_HOUR);
+  return { firstHour, liveFrom: now - (now % SLICE_MS), next: firstHour - HISTORY_DAYS * MS_PER_DAY };
+}
+
+interface Span {
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+}
+
+/**
+ * Divides the time up to `now` into spans that are over: six hours in the older history, then hours, the part of the first hour before its
+ * start, and slices of {@link SLICE_MS} in the current hour. A later call continues where an earlier one ended.
+ */
+export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }: Origin): Generator<Span> {
+  const hourlyFrom = firstHour - HOURLY_DAYS * MS_PER_DAY;
+  for (let start = from; ; ) {
+    let to = start - (start % SLICE_MS) + SLICE_MS;
+    if (start % MS_PER_HOUR === 0 && start + MS_PER_HOUR <= now) to = start + MS_PER_HOUR;
+    if (start % LONG_SPAN_MS === 0 && start + LONG_SPAN_MS <= hourlyFrom) to = start + LONG_SPAN_MS;
+    if (start === firstHour && firstHour < liveFrom) to = liveFrom;
+    if (to > now) return;
+    yield { from: start, to };
+    start = to;
+  }
+}
+
+/**
+ * Returns the events of a span, one for each workload and dimension used in it.
+ */
+export function eventsOfSpan(accountId: string, span: Span, origin: Origin): UsageEventInput[] {
+  return FLEET.flatMap((workload) =>
+    BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, origin)),
+  );
+}
+
+/** Returns no event if nothing is used, or a count rounds to zero. */
+function usageEvent(
+  workload: Workload,
+  billingDimension: BillingDimension,
+  accountId: string,
+  span: Span,
+  { firstHour }: Origin,
+): UsageEventInput[] {
+  const amount = usageIn(span, workload, billingDimension, firstHour);
+  const { resourceType, unit } = DIMENSIONS[billingDimension];
+  const usage = unit === 'count' ? Math.round(amount) : amount.toFixed(6);
+  if (Number(usage) === 0) return [];
+  const [workspace = '', resourceName = ''] = workload.name.split('/');
+  const source = `demo:${accountId}:${workload.name}`;
+  const eventId = uuidV5(`${source}:${billingDimension}:${span.from}-${span.to}`, uuidV5.URL);
+  const resourceUuid = INSTANCES.includes(resourceType) ? uuidV5(source, uuidV5.URL) : undefined;
+  const timestamp = new Date(span.from + 1).toISOString();
+  return [
+    { eventId, accountId, workspace, resourceType, resourceName, resourceUuid, billingDimension, usage, timestamp },
+  ];
+}
+
+/** Adds up the hours of the span, each with its own activity, growth and noise. */
+function usageIn({ from, to }: Span, workload: Workload, dimension: BillingDimension, firstHour: EpochMs): number {
+  const { rhythm, growth, used, ran: [first, last] = ALWAYS } = workload;
+  const hourly = used[dimension];
+  if (!hourly) return 0;
+  const isActivity = DIMENSIONS[dimension].unit === 'count' || dimension.endsWith('_compute_runtime_gbs');
+  let total = 0;
+  for (let start = from; start < to; start += MS_PER_HOUR) {
+    const daysAgo = (firstHour - start) / MS_PER_DAY;
+    if (daysAgo > first || daysAgo < last) continue;
+    const hours = Math.min(MS_PER_HOUR, to - start) / MS_PER_HOUR;
+    const grown = hourly * hours * (1 + growth) ** (-daysAgo / 30);
+    total += isActivity ? grown * activity(rhythm, start) * (0.75 + 0.5 * noise(workload, dimension, start)) : grown;
+  }
+  return total;
+}
+
+/** Returns the share of its typical usage that a workload reaches in an hour of the week. */
+function activity(rhythm: Rhythm, instant: EpochMs): number {
+  const time = new Date(instant);
+  const hour = time.getUTCHours();
+  const isWeekend = time.getUTCDay() % 6 === 0;
+  if (rhythm === 'steady') return 1;
+  if (rhythm === 'night') return hour >= 1 && hour < 5 ? 1 : 0.02;
+  const office = 0.15 + 0.85 * Math.max(0, Math.sin(((hour - 6) / 14) * Math.PI));
+  return isWeekend ? office * 0.3 : office;
+}
+
+/** Returns a number in [0, 1), the same for the same hour. */
+function noise(workload: Workload, dimension: BillingDimension, instant: EpochMs): number {
+  const series = FLEET.indexOf(workload) * BILLING_DIMENSIONS.length + BILLING_DIMENSIONS.indexOf(dimension);
+  const value = Math.sin(Math.floor(instant / MS_PER_HOUR) + series / 7) * 10_000;
+  return value - Math.floor(value);
+}

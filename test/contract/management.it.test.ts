@@ -1,0 +1,378 @@
+/**
+ * The management API: the list of accounts, API keys, and alerts. Who may do what is in the authorisation matrix, and errors are in errors.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { TooManyApiKeys } from '@meterline/service/access';
+import { z } from 'zod';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
+import { allPages, bearer, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
+import { startTokenIssuer, type TokenIssuer } from './callers.js';
+
+let api: TestApi;
+let issuer: TokenIssuer;
+let admin: string;
+beforeAll(async () => {
+  issuer = await startTokenIssuer(NOW);
+  api = await startApi({ tokens: issuer.verifier }, 'away');
+  admin = await api.key('acme');
+});
+afterAll(async () => {
+  await api.stop();
+  await issuer.close();
+});
+
+describe('the list of accounts', () => {
+  const IDS = Array.from({ length: 120 }, (_, index) => `account-${String(index).padStart(3, '0')}`);
+  const NEWEST = Array.from({ length: 12 }, (_, decade) => IDS.slice(110 - decade * 10, 120 - decade * 10)).flat();
+  let user: string;
+  beforeAll(async () => {
+    user = await issuer.sign({ accounts: IDS });
+    for (const [index, id] of IDS.entries()) {
+      await api.dependencies.accounts.register(id, new Date(NOW.getTime() + Math.floor(index / 10) * 1_000));
+    }
+  });
+
+  const list = (query = '', credential = user, version = '2026-04-28') =>
+    api.request(`/v0/accounts${query}`, { headers: { ...bearer(credential).headers, 'svc-version': version } });
+  const page = z.strictObject({
+    data: z.array(z.strictObject({ id: z.string(), name: z.string(), role: z.string(), createdAt: z.string() })),
+    meta: z.strictObject({ hasMore: z.boolean(), nextCursor: z.string(), total: z.number() }),
+  });
+  const readPage = async (query = '', credential?: string) => page.parse((await list(query, credential)).body);
+  const ACME = { id: 'acme', name: 'acme', role: 'admin', createdAt: '2025-11-15T12:00:00.000Z' };
+
+  it('the list of accounts is a bare array at 2026-04-16, and an object with data and meta from 2026-04-28 on', async () => {
+    expect((await api.request('/v0/accounts', bearer(admin))).body).toEqual([ACME]);
+    expect(await readPage('', admin)).toEqual({ data: [ACME], meta: { hasMore: false, nextCursor: '', total: 1 } });
+    expect((await list('', user, '2026-04-16')).body).toHaveLength(120);
+  });
+
+  it.each(['2026-04-16', '2026-04-28'])(
+    'the list of accounts at %s ignores the parameter workspace',
+    async (version) => {
+      const plain = await list('', admin, version);
+      for (const query of ['?workspace=main', '?workspace=', '?workspace=a&workspace=b']) {
+        const { status, text } = await list(query, admin, version);
+        expect([status, text]).toEqual([200, plain.text]);
+      }
+    },
+  );
+
+  it.each([
+    ['', 50],
+    ['?limit=201', 120],
+    ['?limit=119', 119],
+    ['?limit=1', 1],
+  ])('the list of accounts%s has %d entries on its first page', async (limit, count) => {
+    const { data, meta } = await readPage(limit);
+    expect([data.length, meta.hasMore, meta.total]).toEqual([count, count < 120, 120]);
+  });
+
+  it.each([
+    ['', NEWEST],
+    ['&sort=createdAt:desc', NEWEST],
+    ['&sort=createdAt:asc', IDS],
+    ['&sort=name:asc', IDS],
+    ['&sort=name:desc', [...IDS].reverse()],
+  ])('the list of accounts in pages%s contains every account once, in order', async (sort, expected) => {
+    const pages = await allPages((cursor) => readPage(`?limit=7${sort}&cursor=${cursor}`));
+    for (const { meta } of pages) expect(meta.hasMore).toBe(meta.nextCursor !== '');
+    expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(expected);
+  });
+
+  it('the list of accounts has cursors that are bound to the caller and the order', async () => {
+    const { meta } = await readPage('?limit=7');
+    const other = await issuer.sign({ sub: 'user-2', accounts: [IDS[0]] });
+    for (const response of [
+      await list(`?sort=name:asc&cursor=${meta.nextCursor}`),
+      await list(`?cursor=${meta.nextCursor}`, other),
+    ]) {
+      expect(errorOf(response).error).toBe('invalid_cursor');
+    }
+  });
+
+  it('the list of accounts has an account without createdAt if no key of it was ever created', async () => {
+    const { body } = await api.request(
+      '/v0/accounts',
+      bearer(await issuer.sign({ accounts: { acme: 'admin', globex: 'member' } })),
+    );
+    expect(body).toEqual([ACME, { id: 'globex', name: 'globex', role: 'member' }]);
+  });
+
+  it('the list of accounts of an operator contains every registered account with the role admin', async () => {
+    const own = await startApi({}, 'away');
+    for (const account of ['acme', 'globex', 'umbrella *?[]']) await own.key(account, 'member');
+    const body = (await own.request('/v0/accounts', bearer(await own.key('platform', 'operator')))).body;
+    await own.stop();
+    expect(body).toMatchObject(['acme', 'globex', 'platform', 'umbrella *?[]'].map((id) => ({ id, role: 'admin' })));
+  });
+});
+
+describe('API keys', () => {
+  const keyId = (key: string) => key.split('_')[1] ?? '';
+  const revoke = (caller: string, clientId: string, id: string, query = '') =>
+    api.request(`/v0/service_accounts/${encodeURIComponent(clientId)}/api_keys/${encodeURIComponent(id)}${query}`, {
+      method: 'DELETE',
+      ...bearer(caller),
+    });
+  const isValid = async (key: string) => (await api.request('/v0/accounts', bearer(key))).status === 200;
+
+  const create = (caller: string, body: unknown, clientId = 'robot', query = '') =>
+    api.request(`/v0/service_accounts/${encodeURIComponent(clientId)}/api_keys${query}`, {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...bearer(caller),
+    });
+  const created = z.strictObject({
+    id: z.string(),
+    account: z.string(),
+    role: z.string(),
+    createdAt: z.string(),
+    expiresAt: z.string().optional(),
+    revoked: z.boolean(),
+    key: z.string(),
+  });
+  const END = '2025-11-16T00:00:00Z';
+
+  it('a new key is shown once and is valid immediately', async () => {
+    const { key, ...entry } = created.parse((await create(admin, { role: 'member' }, 'new robot')).body);
+    expect(entry).toEqual({
+      id: keyId(key),
+      account: 'acme',
+      role: 'member',
+      createdAt: '2025-11-15T12:00:00.000Z',
+      revoked: false,
+    });
+    const accounts = await api.request('/v0/accounts', bearer(key));
+    expect(accounts.body).toMatchObject([{ id: 'acme', role: 'member' }]);
+    const listed = await api.request('/v0/service_accounts/new%20robot/api_keys', bearer(admin));
+    expect(listed.body).toEqual([{ ...entry, lastUsedAt: '2025-11-15T12:00:00.000Z' }]);
+    expect(listed.text).not.toContain(key.split('_')[2]);
+  });
+
+  it('a key is rejected from its expiration time on, with a message that names the time', async () => {
+    const response = created.parse((await create(admin, { role: 'admin', expiresAt: END })).body);
+    expect(response.expiresAt).toBe('2025-11-16T00:00:00.000Z');
+    try {
+      api.clock.now = new Date(Date.parse(END) - 1);
+      expect(await isValid(response.key)).toBe(true);
+      api.clock.now = new Date(END);
+      const refused = await api.request('/v0/accounts', bearer(response.key));
+      const { code, error, message } = errorOf(refused);
+      expect([code, error]).toEqual([401, 'unauthorized']);
+      expect(message).toBe(
+        'The API key expired at 2025-11-16T00:00:00.000Z; ask an admin of the account for another one.',
+      );
+      expect(refused.headers.get('www-authenticate')).toContain('error="invalid_token"');
+    } finally {
+      api.clock.now = NOW;
+    }
+  });
+
+  it('the log has the id and the account of a new key, and not the key', async () => {
+    api.log.length = 0;
+    const response = await create(admin, { role: 'member' }, 'logged');
+    const { id, key } = created.parse(response.body);
+    const said = { event: 'request', method: 'POST', caller: 'admin of acme', account: 'acme', keyId: id };
+    expect(api.log).toContainEqual(expect.objectContaining(said));
+    expect(JSON.stringify(api.log)).not.toContain(key.split('_')[2]);
+    // The request counts for the account like any other.
+    expect(response.headers.get('ratelimit')).toMatch(/^"account"/);
+  });
+
+  it('a new key is 409 if the account has the maximum number of keys, with a message that says what to do', async () => {
+    jest.spyOn(api.keys, 'create').mockRejectedValueOnce(new TooManyApiKeys());
+    const { status, body } = await create(admin, { role: 'member' });
+    const message = expect.stringMatching(/as many valid API keys as it may have; revoke those that nobody uses/);
+    expect([status, body]).toMatchObject([409, { error: 'too_many_api_keys', message }]);
+  });
+
+  const page = z.strictObject({
+    data: z.array(z.looseObject({ id: z.string(), revoked: z.boolean(), lastUsedAt: z.string().optional() })),
+    meta: z.strictObject({ hasMore: z.boolean(), nextCursor: z.string(), total: z.number() }),
+  });
+  const list = (query = '', { clientId = 'walked', caller = admin, version = '2026-04-28' } = {}) =>
+    api.request(`/v0/service_accounts/${clientId}/api_keys${query}`, {
+      headers: { ...bearer(caller).headers, 'svc-version': version },
+    });
+  const readPage = async (query = '', options = {}) => page.parse((await list(query, options)).body);
+
+  it('the list of keys contains the keys of the account once, in pages and in order, and marks revoked keys', async () => {
+    const ids: string[] = [];
+    for (let minute = 0; minute < 5; minute += 1) {
+      const at = new Date(NOW.getTime() - minute * 60_000);
+      ids.push((await api.keys.create({ account: 'acme', role: 'member', clientId: 'walked' }, at)).keyId);
+    }
+    await api.keys.revoke(ids[4] ?? '', NOW);
+    await api.key('globex', 'member', 'walked');
+    for (const [sort, expected] of [
+      ['', ids],
+      ['&sort=createdAt:asc', ids.toReversed()],
+    ] as const) {
+      const pages = await allPages((cursor) => readPage(`?limit=2${sort}&cursor=${cursor}`));
+      for (const { meta } of pages) expect(meta.total).toBe(5);
+      expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(expected);
+    }
+    const { data } = await readPage();
+    expect(data.map(({ revoked }) => revoked)).toEqual([false, false, false, false, true]);
+    expect((await list('', { version: '2026-04-16' })).body).toEqual(data);
+  });
+
+  it('the list of keys has cursors that another admin of the account may use, but not for another service account', async () => {
+    for (let keys = 0; keys < 2; keys += 1) await api.key('acme', 'member', 'paged');
+    const { meta } = await readPage('?limit=1', { clientId: 'paged' });
+    const next = `?limit=1&cursor=${meta.nextCursor}`;
+    const other = await api.key('acme', 'admin', 'second admin');
+    expect((await list(next, { clientId: 'paged', caller: other })).status).toBe(200);
+    expect(errorOf(await list(next, { clientId: 'robot' })).error).toBe('invalid_cursor');
+  });
+
+  it('an admin of the account revokes a key with 200 and no body, and revoking it again keeps the first time', async () => {
+    const key = await api.key('acme', 'member', 'robot');
+    const response = await revoke(admin, 'robot', keyId(key));
+    expect([response.status, response.text, await isValid(key)]).toEqual([200, '', false]);
+    api.clock.now = new Date(NOW.getTime() + 60_000);
+    expect((await revoke(admin, 'robot', keyId(key))).status).toBe(200);
+    api.clock.now = NOW;
+    expect((await api.keys.find(keyId(key)))?.revokedAt).toBe(NOW.toISOString());
+  });
+
+  it('revoking a key of another service account, or without the right, is 404 like a key that does not exist', async () => {
+    const key = await api.key('acme', 'member', 'robot');
+    const others = [await api.key('acme', 'member'), await api.key('globex'), await api.key('acme', 'member', 'robot')];
+    const responses = [await revoke(admin, 'other robot', keyId(key))];
+    for (const caller of others) responses.push(await revoke(caller, 'robot', keyId(key)));
+    const missing = errorOf(await revoke(admin, 'robot', 'none'));
+    for (const response of responses)
+      expect([response.status, errorOf(response).message]).toEqual([404, missing.message]);
+    expect(await isValid(key)).toBe(true);
+  });
+
+  it('creating and revoking a key ignore the parameter workspace', async () => {
+    const response = await create(admin, { role: 'member' }, 'robot', '?workspace=main');
+    const { id, key } = created.parse(response.body);
+    expect((await revoke(admin, 'robot', id, '?workspace=main')).status).toBe(200);
+    expect(await isValid(key)).toBe(false);
+  });
+
+  it('a key of any role may revoke itself', async () => {
+    for (const role of ['admin', 'member', 'emitter', 'operator'] as const) {
+      const key = await api.key('acme', role, 'leaving');
+      const leave = () => revoke(key, 'leaving', keyId(key));
+      expect([(await leave()).status, (await leave()).status]).toEqual([200, 401]);
+    }
+  });
+});
+
+describe('alerts', () => {
+  let account: string;
+  let owner: string;
+  let number = 0;
+  beforeEach(async () => {
+    number += 1;
+    account = `alerted-${number}`;
+    owner = await api.key(account);
+  });
+
+  const list = z.array(z.looseObject({ id: z.string() }));
+  const alertBody = z.object({ id: z.string() });
+
+  /** @param path below the alerts of the account */
+  function ask(method: string, path: string, body?: unknown, key = owner, version = '2026-04-16') {
+    return api.request(`/v0/accounts/${account}/alerts${path}`, {
+      method,
+      headers: { ...bearer(key).headers, 'svc-version': version },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  }
+
+  async function create(settings = {}): Promise<z.output<typeof alertBody>> {
+    return alertBody.parse((await ask('POST', '', { ...ALERT_SETTINGS, ...settings })).body);
+  }
+
+  it('a new alert is at its Location, without the secret that only its creation returns', async () => {
+    const { thresholds: _, ...requested } = ALERT_SETTINGS;
+    const created = await ask('POST', '', { ...requested, amount: '0100.50' });
+    const { secret, ...alert } = z.looseObject({ secret: z.string() }).parse(created.body);
+    expect([created.status, alert]).toMatchObject([201, { ...ALERT_SETTINGS, amount: '100.5', fired: [] }]);
+    expect(Buffer.from(secret.replace('whsec_', ''), 'base64')).toHaveLength(32);
+    const shown = await api.request(created.headers.get('location') ?? '', bearer(owner));
+    expect(shown.body).toEqual(alert);
+    expect(JSON.stringify(api.log)).not.toContain(secret);
+  });
+
+  it('the list of alerts is a bare array at the first version, and has pages by name from the second on', async () => {
+    for (const name of ['b', 'a', 'c']) await create({ name });
+    const { body } = await ask('GET', '');
+    expect(list.parse(body)).toHaveLength(3);
+    const page = await ask('GET', '?sort=name:asc&limit=2', undefined, owner, '2026-04-28');
+    expect(page.body).toMatchObject({ data: [{ name: 'a' }, { name: 'b' }], meta: { hasMore: true, total: 3 } });
+  });
+
+  it('an alert of a workspace is hidden from members, in the list and by its id', async () => {
+    const member = await api.key(account, 'member');
+    const { id } = await create({ filters: { workspace: ['main'] } });
+    await create({ name: 'of all' });
+    expect((await ask('GET', '', undefined, member)).body).toMatchObject([{ name: 'of all' }]);
+    expect((await ask('GET', `/${id}`, undefined, member)).status).toBe(404);
+  });
+
+  it('deliveries that an alert sent while it was about a workspace are hidden from members', async () => {
+    const member = await api.key(account, 'member');
+    const { id } = await create({ filters: { workspace: ['main'] } });
+    await ask('POST', `/${id}/test`);
+    await ask('PATCH', `/${id}`, { filters: {} });
+    await ask('POST', `/${id}/test`);
+    expect((await ask('GET', `/${id}/deliveries`)).body).toHaveLength(2);
+    expect((await ask('GET', `/${id}/deliveries`, undefined, member)).body).toHaveLength(1);
+    const page = await ask('GET', `/${id}/deliveries?limit=1`, undefined, member, '2026-04-28');
+    expect(page.body).toMatchObject({ data: [{}], meta: { hasMore: false, nextCursor: '', total: 1 } });
+  });
+
+  it('an alert of another account is 404', async () => {
+    const { id } = await create();
+    account = 'another';
+    owner = await api.key(account);
+    for (const [method, body] of [['GET'], ['PATCH', {}], ['DELETE']] as const) {
+      expect((await ask(method, `/${id}`, body)).status).toBe(404);
+    }
+  });
+
+  it('a change of an alert replaces the members that it names and nothing else', async () => {
+    const { id } = await create({ filters: { resourceName: ['b', 'a', 'a'] } });
+    const { body } = await ask('PATCH', `/${id}`, { amount: '7', filters: { resourceType: ['agent'] } });
+    expect(body).toMatchObject({ ...ALERT_SETTINGS, amount: '7', filters: { resourceType: ['agent'] } });
+    expect(body).not.toHaveProperty('secret');
+    const refused = await ask('PATCH', `/${id}`, { measure: 'usage' });
+    expect(errorOf(refused).details).toMatchObject([{ parameter: 'filters.billingDimension' }]);
+  });
+
+  it('an account has at most 100 alerts, even if more are created concurrently', async () => {
+    const responses = await Promise.all(Array.from({ length: 110 }, () => ask('POST', '', ALERT_SETTINGS)));
+    const refused = responses.filter(({ status }) => status !== 201).map(errorOf);
+    expect(refused.map(({ error }) => error)).toEqual(Array(10).fill('too_many_alerts'));
+  });
+
+  it('an alert shows the exact values that fired it until its period ends', async () => {
+    const { id } = await create({ period: 'day' });
+    const { alerts } = api.dependencies;
+    const alert = await alerts.find(id);
+    const fired = { threshold: 50, value: '123456789012345.123456789012', firedAt: NOW.toISOString() };
+    if (alert) await alerts.fire(alert, Date.UTC(2025, 10, 15), fired, '{}');
+    expect((await ask('GET', `/${id}`)).text).toContain('"value":123456789012345.123456789012');
+    api.clock.now = new Date(NOW.getTime() + 86_400_000);
+    expect((await ask('GET', `/${id}`)).body).toMatchObject({ fired: [] });
+    api.clock.now = NOW;
+  });
+
+  it('a test is a delivery of one alert, and sending it again does not create another', async () => {
+    const [alert, other] = [await create(), await create()];
+    const tested = await ask('POST', `/${alert.id}/test`);
+    expect(tested.body).toMatchObject({ state: 'pending', attempts: 0, payload: { type: 'alert.test' } });
+    const [delivery] = list.parse((await ask('GET', `/${alert.id}/deliveries`)).body);
+    expect(delivery).toEqual(tested.body);
+    expect((await ask('GET', `/${other.id}/deliveries`)).body).toEqual([]);
+    expect((await ask('POST', `/${alert.id}/deliveries/${delivery?.id}/redeliver`)).body).toEqual(delivery);
+    expect((await ask('POST', `/${other.id}/deliveries/${delivery?.id}/redeliver`)).status).toBe(404);
+  });
+});
