@@ -1,7 +1,7 @@
 /** Three sealed months of two accounts, and a drop of their events that can die at any statement. */
 import { beforeAll, beforeEach } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
-import { type DropOptions, dropClosedMonths } from '@meterline/cli/operations/retention';
+import { closeMonths, type DropOptions, dropClosedMonths, reopenMonths } from '@meterline/cli/operations/retention';
 import {
   insertUsageEvents,
   oneServer,
@@ -62,6 +62,8 @@ export function sealedMonths(of: 'file' | 'each test' = 'each test') {
     },
     options,
     drop,
+    close: (before: number) => closeMonths(oneServer(database.warehouse), before),
+    reopen: (from: number) => reopenMonths(oneServer(database.warehouse), from),
     /** @returns false if the drop died at the fatal statement */
     dropOrDie: (isFatal: IsFatal, when: 'before' | 'after') =>
       drop({ shards: oneServer(dyingAt(database.warehouse, isFatal, when)) }).then(

@@ -1,6 +1,13 @@
 /** Closes months and drops their events, on a real ClickHouse. Deaths at every statement: test/retention/deaths.long.test.ts. */
-import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { insertUsageEvents, oneServer, sealNext, setRetentionBound, type Warehouse } from '@meterline/warehouse';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  GRAINS,
+  insertUsageEvents,
+  raiseWatermarks,
+  sealNext,
+  setRetentionBound,
+  type Warehouse,
+} from '@meterline/warehouse';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { execute, recomputeAll, select, storeEvents } from '../../../../test/harness/stack.js';
 import {
@@ -12,17 +19,16 @@ import {
   sealedMonths,
 } from '../../../../test/retention/sealed-months.js';
 import { auditRollups } from './audit.js';
-import { closeMonths, compareClosedMonths, reopenMonths } from './retention.js';
+import { compareClosedMonths } from './retention.js';
 
-describe('closing and dropping', () => {
-  const fixture = sealedMonths();
-  const { options, drop, dropOrDie, bounds, months, responses } = fixture;
-  let warehouse: Warehouse;
-  let close: (before: number) => Promise<number>;
-  beforeEach(() => {
-    warehouse = fixture.warehouse;
-    close = (before) => closeMonths(oneServer(warehouse), before);
-  });
+const LATE = pricedEvent({ timestamp: OCTOBER, workspace: 'late' });
+const workspacesOf = (responses: Awaited<ReturnType<ReturnType<typeof sealedMonths>['responses']>>) =>
+  responses[0]?.groups.map(({ values }) => values.workspace);
+
+// Bounds only rise, except that of closed months: each test goes on from the one before.
+describe('closing months', () => {
+  const fixture = sealedMonths('file');
+  const { bounds, close, drop, months, reopen, responses } = fixture;
 
   it('months are closed once they are sealed, and closing fewer months opens none', async () => {
     await expect(close(Date.UTC(2026, 1))).rejects.toThrow('sealed until 2026-01-01');
@@ -31,23 +37,52 @@ describe('closing and dropping', () => {
     expect(await bounds()).toEqual([DECEMBER, 0, 0]);
   });
 
-  it('closed months can be opened again until their events are dropped', async () => {
-    await close(SEALED_UNTIL);
-    await reopenMonths(oneServer(warehouse), NOVEMBER);
+  it('closed months can be opened again', async () => {
+    await reopen(NOVEMBER);
     expect(await bounds()).toEqual([NOVEMBER, 0, 0]);
-    await drop();
-    await expect(reopenMonths(oneServer(warehouse), OCTOBER)).rejects.toThrow('cannot be opened again');
-    expect(await bounds()).toEqual([NOVEMBER, NOVEMBER, NOVEMBER]);
   });
 
-  it('a drop of the months that were confirmed leaves every response about whole hours and days as it was', async () => {
+  it('a drop that is interrupted ends between two days', async () => {
+    const interruption = new AbortController();
+    await drop({ signal: interruption.signal, onProgress: (done) => done === 1 && interruption.abort() });
+    expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
+  });
+
+  it('no event is dropped while its hours are to be sealed again', async () => {
+    await execute(fixture.warehouse, 'TRUNCATE TABLE rollup_watermarks');
+    const message = 'sealed until 1970-01-01T00:00:00Z only';
+    await expect(compareClosedMonths(fixture.options())).rejects.toThrow(message);
+    await expect(drop()).rejects.toThrow(message);
+    expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
+    const sealed = { sealingUntil: SEALED_UNTIL, sealedUntil: SEALED_UNTIL };
+    for (const grain of GRAINS) await raiseWatermarks([fixture.warehouse], grain, sealed);
+  });
+
+  it('an event whose hour is dirty counts after the drop of its month, which cannot be opened again', async () => {
+    await storeEvents(fixture.warehouse, [LATE]);
+    await drop();
+    expect(workspacesOf(await responses())).toContain('late');
+    await expect(reopen(OCTOBER)).rejects.toThrow('cannot be opened again');
+    expect(await bounds()).toEqual([NOVEMBER, NOVEMBER, NOVEMBER]);
+  });
+});
+
+describe('dropping the events of closed months', () => {
+  const fixture = sealedMonths();
+  const { bounds, close, drop, dropOrDie, months, options, responses } = fixture;
+
+  it('a drop leaves every response about whole hours and days as it was, also if it died and another finishes it', async () => {
     const before = await responses();
     expect(before[0]?.totals.usage).toBe('11.000000007');
     await close(DECEMBER);
     await compareClosedMonths(options());
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [DECEMBER, 0, 0]]);
+    // Between the final hours and their days.
+    expect(await dropOrDie(({ name }) => name === 'make_hours_final', 'after')).toBe(false);
+    expect(await responses()).toEqual(before);
     const dropped: number[] = [];
     const onDropped = ({ startTime }: { startTime: number }) => dropped.push(startTime);
+    // Only what was closed when the drop was confirmed.
     await drop({ before: NOVEMBER, onDropped });
     expect([dropped, await months()]).toEqual([[OCTOBER], [NOVEMBER, DECEMBER]]);
     expect(await bounds()).toEqual([DECEMBER, NOVEMBER, NOVEMBER]);
@@ -57,55 +92,25 @@ describe('closing and dropping', () => {
     expect(await bounds()).toEqual([DECEMBER, DECEMBER, DECEMBER]);
   });
 
-  it.each([
-    [
-      'rollup rows differ from the events',
-      "ALTER TABLE usage_hourly DELETE WHERE account_id = 'globex' AND toMonth(bucket) = 10",
-      'rollup rows differ from their events, which were not dropped; see "meterline audit --from 1970-01-01T00:00:00Z --to 2025-1',
-    ],
-    ['hours are to be sealed again', 'TRUNCATE TABLE rollup_watermarks', 'sealed until 1970-01-01T00:00:00Z only'],
-  ])('no event is dropped where %s', async (_what, query, message) => {
+  it('no event is dropped where rollup rows differ, except to finish a drop, which repairs them and counts unmarked events', async () => {
+    const { warehouse } = fixture;
     await close(NOVEMBER);
-    await execute(warehouse, query);
+    await execute(
+      warehouse,
+      "ALTER TABLE usage_hourly DELETE WHERE account_id = 'globex' AND toDate(bucket) = '2025-10-01'",
+    );
+    const message = 'which were not dropped; see "meterline audit --from 1970-01-01T00:00:00Z --to 2025-1';
     await expect(compareClosedMonths(options())).rejects.toThrow(message);
     await expect(drop()).rejects.toThrow(message);
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
-  });
-
-  const LATE = pricedEvent({ timestamp: OCTOBER, workspace: 'late' });
-  it.each([
-    ['marked as dirty, and not recomputed yet', () => storeEvents(warehouse, [LATE])],
-    [
-      'not marked, because the worker died after its insert',
-      async () => {
-        await setRetentionBound([warehouse], 'dropping', NOVEMBER);
-        await insertUsageEvents(warehouse, [LATE]);
-      },
-    ],
-  ])('an event counts after the drop of its month although its hour was %s', async (_what, store) => {
-    await close(NOVEMBER);
-    await store();
+    await setRetentionBound([warehouse], 'dropping', NOVEMBER);
+    // The worker died after its insert.
+    await insertUsageEvents(warehouse, [LATE]);
     await drop();
-    const [first] = await responses();
-    expect(first?.groups.map(({ values }) => values.workspace)).toContain('late');
-  });
-
-  it('a drop that died between the final hours and their days is finished by the next one', async () => {
-    const before = await responses();
-    await close(NOVEMBER);
-    expect(await dropOrDie(({ name }) => name === 'make_hours_final', 'after')).toBe(false);
-    expect(await responses()).toEqual(before);
-    await drop();
-    expect(await responses()).toEqual(before);
     expect(await months()).toEqual([NOVEMBER, DECEMBER]);
-  });
-
-  it('a drop that is interrupted ends between two days', async () => {
-    await close(NOVEMBER);
-    const interruption = new AbortController();
-    const onProgress = (done: number) => done === 1 && interruption.abort();
-    await drop({ signal: interruption.signal, onProgress });
-    expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
+    const after = await responses();
+    expect(workspacesOf(after)).toContain('late');
+    expect(after.map(({ totals }) => totals.usage)).toEqual(['12.000000007', '12.000000007', '12', '12']);
   });
 });
 
@@ -117,7 +122,7 @@ describe('final rollup rows', () => {
   beforeAll(async () => {
     warehouse = fixture.warehouse;
     before = await responses();
-    await closeMonths(oneServer(warehouse), NOVEMBER);
+    await fixture.close(NOVEMBER);
     await drop();
   });
 

@@ -235,9 +235,10 @@ it('a block of events is stored as ClickHouse stores the same rows from JSON, wi
 it.each([256, 257, 65_536, 65_537])('a block of events may have %d names in a column', async (count) => {
   const accountId = randomUUID();
   const rows = new EventRows(count + 1, new Names());
-  // The last is the first again.
+  // The last name is the first again.
   for (let name = 0; name <= count; name += 1) {
-    const event = pricedEvent({ accountId, resourceName: `name-${name % count}` });
+    const eventId = `00000000-0000-7000-8000-${name.toString(16).padStart(12, '0')}`;
+    const event = { ...EVENT, accountId, eventId, resourceName: `name-${name % count}` };
     rows.add(event, event, 0);
   }
   await prepareUsageEvents([rows])(database.warehouse);

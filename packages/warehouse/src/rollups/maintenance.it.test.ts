@@ -68,7 +68,7 @@ describe('sealing', () => {
   it.each([1, 7])('statements of about %i rows each seal every rollup row of a step', async (statementRows) => {
     for (const table of ['usage_events', 'usage_hourly', 'usage_daily', 'rollup_watermarks'])
       await execute(database.warehouse, `TRUNCATE TABLE ${table}`);
-    const accounts = ['acme', 'acme-2', "o'neil", 'back\\slash', '😀'];
+    const accounts = ["o'neil", 'back\\slash', '😀'];
     const events = accounts.flatMap((accountId, index) =>
       [0, 23, 24, 47].flatMap((hour) =>
         Array.from({ length: 1 + (index % 3) }, () => pricedEvent({ accountId, timestamp: at(hour) })),
@@ -76,7 +76,7 @@ describe('sealing', () => {
     );
     await insertUsageEvents(database.warehouse, events);
     // Rows that are not merged yet count, and change nothing.
-    await insertUsageEvents(database.warehouse, events.slice(0, 20));
+    await insertUsageEvents(database.warehouse, events.slice(0, 10));
     while (await sealNext(database.shards.all, at(48), { ...SMALL_STEPS, statementRows }));
     const scope = { window: { startTime: DAY, endTime: at(48) } };
     for (const grain of GRAINS) expect(await readRollupDifferences(database.warehouse, grain, scope)).toEqual([]);
@@ -231,7 +231,10 @@ describe('dirty hours', () => {
     const [count, days] = [names.length, 9];
     const recomputed = { marks: count, hourly: count * hours.length, daily: count * days, tooLarge: [] };
     expect(await recomputeDirtyHours(warehouse)).toEqual(recomputed);
-    for (const name of names) await agrees(name);
+    for (const grain of GRAINS) {
+      const differences = await readRollupDifferences(warehouse, grain, { window: WINDOW });
+      expect(differences.filter(({ accountId }) => names.includes(accountId))).toEqual([]);
+    }
   });
 
   it.each([
