@@ -21,8 +21,6 @@ import {
 /** Source: web.dev, "Cumulative Layout Shift": below 0.1 is good. */
 const GOOD_LAYOUT_SHIFT = 0.1;
 const BUSY_VIEW = 'account=acme&group=resource_type,billing_dimension&compare=period';
-/** axe checks the whole page several times. */
-const SLOW_MS = 300_000;
 
 const explorer = useExplorer();
 
@@ -67,23 +65,18 @@ it.each(['light', 'dark'] as const)(
       await page.keyboard.press('Escape');
     }
   },
-  SLOW_MS,
 );
 
-it(
-  'the pages of an empty account and of a problem have no serious finding of accessibility',
-  async () => {
-    for (const view of ['name=nobody', 'account=initech']) {
-      const page = await explorer().open(view);
-      await page.locator('.message h2').waitFor();
-      expect(await graveFindings(page)).toEqual([]);
-    }
-    const { page } = await explorer().visit({ key: await explorer().api.key('fresh') });
-    await page.getByRole('heading', { name: 'Send the first event' }).waitFor();
+it('the pages of an empty account and of a problem have no serious finding of accessibility', async () => {
+  for (const view of ['name=nobody', 'account=initech']) {
+    const page = await explorer().open(view);
+    await page.locator('.message h2').waitFor();
     expect(await graveFindings(page)).toEqual([]);
-  },
-  SLOW_MS,
-);
+  }
+  const { page } = await explorer().visit({ key: await explorer().api.key('fresh') });
+  await page.getByRole('heading', { name: 'Send the first event' }).waitFor();
+  expect(await graveFindings(page)).toEqual([]);
+});
 
 const sideways = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 

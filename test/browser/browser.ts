@@ -13,11 +13,10 @@ import {
 } from 'playwright-core';
 import { NOW, startApi, type TestApi } from '../harness/api.js';
 import { PAGE_FOLDER } from '../harness/programs.js';
+import { LIMIT_MS } from '../harness/waiting.js';
 import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { ACME } from './acme.js';
 
-/** For one thing to appear; generous, because the machine may be busy with other tests. */
-const TIMEOUT_MS = 120_000;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
 export interface Explorer {
@@ -121,7 +120,7 @@ export interface VisitedPage {
 export async function visitIn(context: BrowserContext, url: string, options: Visit = {}): Promise<VisitedPage> {
   const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
-  page.setDefaultTimeout(TIMEOUT_MS);
+  page.setDefaultTimeout(LIMIT_MS);
   // The driver's own clock is no use: it replaces Date, and date-fns does not recognise the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);

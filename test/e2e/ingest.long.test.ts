@@ -1,15 +1,14 @@
 /** Rejected events are kept, once, and do not affect others; and several processes seal, as they do in production but more often. */
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MAX_JOB_BYTES, MAX_JOB_VALUES } from '@meterline/catalog';
 import { readWatermarks } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { drained, enqueue, enqueueData, enqueueRaw, rejectedRows, stored, until } from '../harness/queue.js';
+import { drained, enqueue, enqueueData, enqueueRaw, rejectedRows, stored } from '../harness/queue.js';
 import { type LogEntry, startIngest, withConstants } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
-
-jest.setTimeout(400_000);
+import { until } from '../harness/waiting.js';
 
 let product: Product;
 beforeAll(async () => {
@@ -84,5 +83,5 @@ it('several processes seal each step once, early and late events alike, and go o
   for (const shard of product.shards.all) await execute(shard, 'TRUNCATE TABLE rollup_watermarks');
   if (sealers.length === workers.length) await startIngest(sealing);
   const isSealed = async () => (await readWatermarks(product.warehouse)).daily.sealedUntil > 0;
-  await until('another process seals', 60_000, isSealed);
+  await until('another process seals', isSealed);
 });

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { findFreePort, type RedisUser, startServers } from '@meterline/local-stack';
 import { AlertStore } from '@meterline/service/alerts';
@@ -16,13 +16,12 @@ import { runCommand } from '../cli/run-command.js';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { usageEvent, usageEvents } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { drained, enqueue, enqueueData, stored, until } from '../harness/queue.js';
+import { drained, enqueue, enqueueData, stored } from '../harness/queue.js';
 import { fillRedis, RedisProcess, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
 import { killServices, startCollector, withConstants } from '../harness/services.js';
 import { uniquePrefix } from '../harness/stack.js';
 import { testFolder } from '../harness/test-folder.js';
-
-jest.setTimeout(600_000);
+import { until } from '../harness/waiting.js';
 
 const USERS = fileURLToPath(new URL('../../redis/users.conf', import.meta.url));
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
@@ -35,7 +34,7 @@ async function readiness(url: string): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 const becomes = (url: string, text: string) =>
-  until(`the collector says ${text}`, 30_000, async () => (await readiness(url)).includes(text));
+  until(`the collector says ${text}`, async () => (await readiness(url)).includes(text));
 
 describe.each(SERVERS)('%s', (binary) => {
   let server: RedisProcess;
@@ -82,7 +81,7 @@ describe.each(SERVERS)('%s', (binary) => {
     async (signal) => {
       await fill();
       await server.command((redis) => redis.bgrewriteaof());
-      await until('the append-only file is rewritten', 30_000, async () =>
+      await until('the append-only file is rewritten', async () =>
         (await server.command((redis) => redis.info('persistence'))).includes('aof_rewrite_in_progress:0'),
       );
       await fill();
@@ -168,7 +167,7 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
     await drained(queue);
     expect(await stored(warehouse)).toEqual({ events: 10_000, usage: 10_000 });
     const taken = async () => (await enqueueData(queue, usageEvent(20_000)).catch(() => undefined)) !== undefined;
-    await until('a producer is taken again', 10_000, taken);
+    await until('a producer is taken again', taken);
     await drained(queue);
     expect(await stored(warehouse)).toMatchObject({ events: 10_001 });
 
@@ -237,10 +236,10 @@ describe('with a replica', () => {
     expect(await post(11)).toBe(503);
     await redis.rejoin(master);
     for (const n of [10, 11, 12]) {
-      await until('the event is taken', 20_000, async () => (await post(n)) === 202);
+      await until('the event is taken', async () => (await post(n)) === 202);
     }
     const worker = await product.startIngest(withConstants(own, { maintenanceEveryMs: 500 }));
-    await until('all events are stored', 30_000, async () => (await stored(product.warehouse)).events === 13);
+    await until('all events are stored', async () => (await stored(product.warehouse)).events === 13);
     expect(await stored(product.warehouse)).toEqual({ events: 13, usage: 13 });
     expect(await Promise.all([worker.stop(), collector.stop()])).toEqual([0, 0]);
   });

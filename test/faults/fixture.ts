@@ -8,8 +8,8 @@ import { types } from 'node:util';
 import { isPortFree, type RunningServer, type Servers, startServers } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
 import { type Product, startProduct } from '../harness/product.js';
-import { until } from '../harness/queue.js';
 import type { HttpProcess, ServiceEnvironment } from '../harness/services.js';
+import { until } from '../harness/waiting.js';
 import { TcpProxy } from './tcp-proxy.js';
 
 const FIRST_YEAR = 2018;
@@ -118,8 +118,6 @@ export class Fixture {
   }
 }
 
-const PORT_TIMEOUT_MS = 2_000;
-
 /** A server that can be killed or stopped and started again with the same data, on the same ports. */
 export class RestartableServer {
   #running: RunningServer;
@@ -135,7 +133,7 @@ export class RestartableServer {
   /** Waits for the port, because a client may have taken it for a moment while the server was down. @throws LocalStackError */
   async start(): Promise<void> {
     const port = Number(new URL(this.#running.url).port);
-    await until(`port ${port} is free`, PORT_TIMEOUT_MS, () => isPortFree(port));
+    await until(`port ${port} is free`, () => isPortFree(port));
     this.#running = await this.#running.restart();
   }
 

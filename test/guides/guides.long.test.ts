@@ -5,12 +5,10 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { watched } from '@meterline/local-stack';
 import { z } from 'zod';
 import { START, said } from '../harness/programs.js';
-
-jest.setTimeout(400_000);
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What is run; ```console shows, and is not. */

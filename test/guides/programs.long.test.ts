@@ -5,12 +5,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parseUsageEvent } from '@meterline/catalog';
 import { json, type Respond, serve } from '../harness/serving.js';
 import { testFolder } from '../harness/test-folder.js';
-
-jest.setTimeout(300_000);
 
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 
@@ -64,8 +62,7 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
     const { code, requests } = await run(
       language,
       (response) => {
-        response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1');
-        setTimeout(() => response.destroy(), 50);
+        response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1', () => response.destroy());
       },
       (response) => response.destroy(),
       json(503, '', { 'retry-after': new Date().toUTCString() }),

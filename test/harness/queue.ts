@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { usageEvents } from './events.js';
 import { select, testRedisUrl, uniquePrefix } from './stack.js';
+import { until } from './waiting.js';
 
 /** Adds jobs of equal size; the events are numbered from `first`. */
 export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, first = 0): Promise<void> {
@@ -35,8 +36,8 @@ export async function enqueueRaw(
 }
 
 /** Resolves when every job is acknowledged. @throws Error when a job failed */
-export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> {
-  await until('the queue is empty', deadlineMs, async () => {
+export async function drained(queue: Queue): Promise<void> {
+  await until('the queue is empty', async () => {
     const { failed } = await queue.getJobCounts('failed');
     if (failed) throw new Error(`${failed} jobs have failed`);
     return (await openJobs(queue)) === 0;
@@ -47,15 +48,6 @@ export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> 
 export async function openJobs(queue: Queue): Promise<number> {
   const { completed: _, ...open } = await queue.getJobCounts();
   return Object.values(open).reduce((sum, jobs) => sum + jobs, 0);
-}
-
-/** How many times longer than an idle machine a busy one may take before a test fails. */
-export const TIMEOUT_FACTOR = 12;
-
-/** Polls until the condition holds. @param deadlineMs more than enough on an idle machine */
-export async function until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
-  if (!(await holdsWithin(deadlineMs * TIMEOUT_FACTOR, undefined, holds)))
-    throw new Error(`not within ${deadlineMs * TIMEOUT_FACTOR} ms: ${what}`);
 }
 
 /** Polls the condition. @returns whether it held before the deadline @throws AbortError */

@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort, watched } from '@meterline/local-stack';
 import { Redis, type RedisOptions } from 'ioredis';
-import { until } from './queue.js';
+import { until } from './waiting.js';
 
 const HOST = '127.0.0.1';
-const READY_WITHIN_MS = 30_000;
 const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 
 /** A redis-server; it ends with this process, and keeps its data over `kill` and `start`. */
@@ -47,7 +46,7 @@ export class RedisProcess {
     for (const output of [started.stdout, started.stderr]) output.on('data', (text) => (this.log += String(text)));
     this.#process = started;
     const responds = () => this.command((redis) => redis.ping()).then(Boolean, () => false);
-    await until('a redis-server has started', READY_WITHIN_MS, responds);
+    await until('a redis-server has started', responds);
   }
 
   /** On a connection of its own, tried once. */
@@ -79,7 +78,7 @@ export class RedisProcess {
 
 /** Resolves when a replica has all that its master has. */
 function isLinked(replica: RedisProcess): Promise<void> {
-  return until('the replica has what its master has', READY_WITHIN_MS, async () =>
+  return until('the replica has what its master has', async () =>
     (await replica.command((redis) => redis.info('replication'))).includes('master_link_status:up'),
   );
 }
@@ -118,13 +117,13 @@ export async function startWatchedRedis(): Promise<WatchedRedis> {
     const replicas = JSON.stringify(await redis.call('SENTINEL', 'REPLICAS', 'main'));
     return String(quorum).startsWith('OK') && replicas.includes(`:${replica.port}`);
   };
-  await until('the Sentinel knows both servers', READY_WITHIN_MS, () => sentinel.command(knowsAll));
+  await until('the Sentinel knows both servers', () => sentinel.command(knowsAll));
   const servers = [master, replica] as const;
   return {
     url: `redis+sentinel://${HOST}:${sentinel.port}/main`,
     servers,
     promote: async (server) => {
-      await until('the server is the master', READY_WITHIN_MS, () =>
+      await until('the server is the master', () =>
         sentinel.command(async (redis) => {
           const address = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main');
           if (JSON.stringify(address).includes(`"${server.port}"`)) return true;

@@ -8,11 +8,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { NODE_OPTIONS, type RedisUser, redisUrlOf, watched } from '@meterline/local-stack';
 import { listening } from './listening.js';
+import { LIMIT_MS } from './waiting.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const READY_DEADLINE_MS = 120_000;
-/** Longer than any deadline of the services themselves, even on a busy machine. */
-const STOP_DEADLINE_MS = 60_000;
 
 export type ServiceName = 'ingest' | 'query' | 'collector' | 'alerts';
 export type ServiceEnvironment = Readonly<Record<string, string>>;
@@ -184,7 +182,7 @@ export async function killServices(ofPrefix?: string): Promise<void> {
 }
 
 async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: LogEntry) => boolean) {
-  const deadline = setTimeout(() => void service.kill(), READY_DEADLINE_MS);
+  const deadline = setTimeout(() => void service.kill(), LIMIT_MS);
   try {
     return await service.entry(fits);
   } catch (error) {
@@ -245,11 +243,11 @@ async function stop(name: ServiceName, child: ChildProcess, exited: Promise<Serv
   const deadline = setTimeout(() => {
     late = true;
     child.kill('SIGKILL');
-  }, STOP_DEADLINE_MS);
+  }, LIMIT_MS);
   child.kill('SIGTERM');
   const { code } = await exited;
   clearTimeout(deadline);
-  if (late) throw new Error(`${name} did not end within ${STOP_DEADLINE_MS / 1000} s of SIGTERM`);
+  if (late) throw new Error(`${name} did not end within ${LIMIT_MS / 1000} s of SIGTERM`);
   return code;
 }
 

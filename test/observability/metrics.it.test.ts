@@ -1,17 +1,16 @@
 /** What Prometheus reads on the admin ports of the services, each a process of its own; and that a full disk costs the log, not the service. */
 import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { findFreePort } from '@meterline/local-stack';
 import { usageEvent, usageEvents } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { openFull } from '../harness/programs.js';
-import { enqueueData, until } from '../harness/queue.js';
+import { enqueueData } from '../harness/queue.js';
 import { type HttpProcess, launchService } from '../harness/services.js';
 import { uniquePrefix } from '../harness/stack.js';
+import { until } from '../harness/waiting.js';
 import { adminUrl, scrape } from './scrape.js';
-
-jest.setTimeout(180_000);
 
 let product: Product;
 let query: HttpProcess;
@@ -148,18 +147,22 @@ function launchWithFullLog(name: 'ingest' | 'query', variables: Record<string, s
   return service;
 }
 
-it.each([
-  ['query', 'PORT', '/readyz'],
-  ['ingest', 'ADMIN_PORT', '/healthz'],
-] as const)('with its log on a full disk, %s starts, answers, and stops with code 0', async (name, variable, path) => {
-  const port = await findFreePort();
-  const service = launchWithFullLog(name, { [variable]: String(port) });
-  const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
-  await until('it answers', 10_000, () => get().then(Boolean, () => false));
-  // Each request has a line of its own in the log.
-  for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
-  expect(await service.stop()).toBe(0);
-  expect(service.errorLines()).toEqual([]);
+it('with its log on a full disk, a service starts, responds, and stops with code 0', async () => {
+  const services = [
+    ['query', 'PORT', '/readyz'],
+    ['ingest', 'ADMIN_PORT', '/healthz'],
+  ] as const;
+  const runs = services.map(async ([name, variable, path]) => {
+    const port = await findFreePort();
+    const service = launchWithFullLog(name, { [variable]: String(port) });
+    const get = () => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
+    await until('it responds', () => get().then(Boolean, () => false));
+    // Each request has a line of its own in the log.
+    for (let request = 0; request < 20; request += 1) expect((await get()).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+    expect(service.errorLines()).toEqual([]);
+  });
+  await Promise.all(runs);
 });
 
 it('with its log on a full disk, a service that cannot start ends with code 1 and says why', async () => {

@@ -7,9 +7,9 @@ import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
 import { startTokenIssuer } from '../contract/callers.js';
 import { startProduct } from '../harness/product.js';
-import { until } from '../harness/queue.js';
 import { NO_LIMITS, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
+import { until } from '../harness/waiting.js';
 import { maskedPages, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
 import type { Request } from './requests.js';
 
@@ -61,7 +61,7 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
   // The keys come from this process, which may be too busy for their deadline once cases run. They are kept for a day.
   const headers = { authorization: `Bearer ${await tokenOf(name, {})}` };
   for (const { url } of [rollups, truth]) {
-    await until('tokens can be checked', 10_000, async () => (await fetch(`${url}/v0/accounts`, { headers })).ok);
+    await until('tokens can be checked', async () => (await fetch(`${url}/v0/accounts`, { headers })).ok);
   }
   const bookFile = join(tmpdir(), `${name}-price-book.json`);
   await writeFile(bookFile, JSON.stringify(book));

@@ -1,7 +1,5 @@
 /** Dropping the events of closed months, in a process that dies at each of its statements. */
 import { expect, it } from '@jest/globals';
-import { closeMonths } from '@meterline/cli/operations/retention';
-import { oneServer } from '@meterline/warehouse';
 import { DECEMBER, sealedMonths } from './sealed-months.js';
 
 const fixture = sealedMonths();
@@ -10,7 +8,7 @@ it.each(['before', 'after'] as const)(
   'dropping is finished by the next call after the process died %s any of its statements',
   async (when) => {
     const responses = await fixture.responses();
-    await closeMonths(oneServer(fixture.warehouse), DECEMBER);
+    await fixture.close(DECEMBER);
     let deaths = 0;
     while (!(await fixture.dropOrDie((_statement, number) => number === deaths + 1, when))) {
       deaths += 1;

@@ -1,13 +1,12 @@
 /** Months that are closed and dropped under a worker and an API that run, by the command line. */
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
-import { drained, rejectedRows, until } from '../harness/queue.js';
+import { drained, rejectedRows } from '../harness/queue.js';
 import { type HttpProcess, NO_LIMITS, type ServiceProcess, UNLIMITED, withConstants } from '../harness/services.js';
 import { select, uniquePrefix } from '../harness/stack.js';
-
-jest.setTimeout(600_000);
+import { until } from '../harness/waiting.js';
 
 const account = uniquePrefix();
 let product: Product;
@@ -48,7 +47,7 @@ async function usage(window: readonly [string, string]): Promise<number> {
 }
 
 const months = (count: number) =>
-  until('the worker knows of the closing', 10_000, async () => {
+  until('the worker knows of the closing', async () => {
     return worker.entries().filter(({ event: name }) => name === 'months_closed').length === count;
   });
 
@@ -87,7 +86,7 @@ it('figures stay as they are when months are closed, opened again, closed and dr
   expect((await meterline('retention', 'status')).text).not.toContain('2026-01 ');
 
   // A process may know for a second what it knew before.
-  await until('the API knows', 10_000, async () => (await ask('metrics', HALF_HOUR)).status === 400);
+  await until('the API knows', async () => (await ask('metrics', HALF_HOUR)).status === 400);
   expect(await ask('metrics?groupBy=resource_name', YEAR)).toEqual(all);
   expect(await ask('metrics?groupBy=resource_name', YEAR, eventsApi)).toEqual(all);
   const refused = { code: 400, error: 'events_dropped' };

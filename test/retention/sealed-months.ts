@@ -1,7 +1,7 @@
-/** Three sealed months of two accounts on a database of its own for each test, and a drop of their events that can die at any statement. */
-import { beforeEach } from '@jest/globals';
+/** Three sealed months of two accounts, and a drop of their events that can die at any statement. */
+import { beforeAll, beforeEach } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
-import { type DropOptions, dropClosedMonths } from '@meterline/cli/operations/retention';
+import { closeMonths, type DropOptions, dropClosedMonths, reopenMonths } from '@meterline/cli/operations/retention';
 import {
   insertUsageEvents,
   oneServer,
@@ -20,15 +20,15 @@ import { testDatabase } from '../harness/test-database.js';
 export const [OCTOBER, NOVEMBER, DECEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10), Date.UTC(2025, 11)];
 export const ALL_MONTHS = [OCTOBER, NOVEMBER, DECEMBER];
 export const SEALED_UNTIL = Date.UTC(2026, 0);
-export const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
+const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
 const ACCOUNTS = ['acme', 'globex'];
 
 /** Selects the statement at which a process dies, from the statement and its number, from 1. */
 export type IsFatal = (statement: Statement, number: number) => boolean;
 
-/** Registers the set-up of the test file that calls it. */
-export function sealedMonths() {
-  const database = testDatabase('each test');
+/** Registers the set-up of the file, or of each test, that calls this function. */
+export function sealedMonths(of: 'file' | 'each test' = 'each test') {
+  const database = testDatabase(of);
   const options = (changes: Partial<DropOptions> = {}): DropOptions => ({
     shards: oneServer(database.warehouse),
     before: SEALED_UNTIL,
@@ -40,11 +40,12 @@ export function sealedMonths() {
   });
   const drop = (changes?: Partial<DropOptions>) => dropClosedMonths(options(changes));
 
-  beforeEach(async () => {
+  const before = of === 'file' ? beforeAll : beforeEach;
+  before(async () => {
     const { warehouse } = database;
     const [first, ...others] = ACCOUNTS.flatMap((accountId) =>
       ALL_MONTHS.flatMap((month) =>
-        [0, 1, 5, 23, 24, 31 * 24 - 25].map((hour) =>
+        [0, 1, 23, 31 * 24 - 25].map((hour) =>
           pricedEvent({ accountId, timestamp: month + hour * MS_PER_HOUR + 1, workspace: `w${hour % 3}` }),
         ),
       ),
@@ -61,6 +62,8 @@ export function sealedMonths() {
     },
     options,
     drop,
+    close: (before: number) => closeMonths(oneServer(database.warehouse), before),
+    reopen: (from: number) => reopenMonths(oneServer(database.warehouse), from),
     /** @returns false if the drop died at the fatal statement */
     dropOrDie: (isFatal: IsFatal, when: 'before' | 'after') =>
       drop({ shards: oneServer(dyingAt(database.warehouse, isFatal, when)) }).then(

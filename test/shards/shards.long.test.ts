@@ -4,14 +4,14 @@
  * query processes have one address of ClickHouse, which leads each request to the next of the two servers. Every process and
  * command is a user of its own, as with `npm start`.
  */
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Servers, startServers } from '@meterline/local-stack';
 import type { Warehouse } from '@meterline/warehouse';
 import { type MeterlineOptions, runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { whileFrozen } from '../harness/programs.js';
-import { drained, enqueueData, until } from '../harness/queue.js';
+import { drained, enqueueData } from '../harness/queue.js';
 import {
   type HttpProcess,
   NO_LIMITS,
@@ -21,9 +21,8 @@ import {
   withConstants,
 } from '../harness/services.js';
 import { execute, select, uniquePrefix } from '../harness/stack.js';
+import { until } from '../harness/waiting.js';
 import { startBalancer } from '../setup/balancer.mjs';
-
-jest.setTimeout(600_000);
 
 const WINDOW = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-03T00:00:00Z' };
 const USD_PER_GBS = 0.0000115;
@@ -149,7 +148,7 @@ it('two shards keep the figures of a month whose events are dropped from both', 
   const window = { startTime: '2025-11-01T00:00:00Z', endTime: '2025-12-01T00:00:00Z' };
   const figures = { status: 200, usage: 2, names: ['r1', 'r2'] };
   for (const account of accounts) expect(await two.ask(account, window)).toEqual(figures);
-  await until('both shards are sealed', 30_000, async () => {
+  await until('both shards are sealed', async () => {
     return (await two.operate(['retention', 'close', '--before', '2025-12', '--yes'])).code === 0;
   });
   expect(await two.operate(['retention', 'drop', '--yes'])).toMatchObject({
@@ -160,7 +159,7 @@ it('two shards keep the figures of a month whose events are dropped from both', 
     expect(await select(shard, 'SELECT event_id FROM usage_events')).toEqual([]);
   for (const account of accounts) {
     const within = { ...window, startTime: '2025-11-05T10:00:00.001Z' };
-    await until('both processes know', 10_000, async () => (await two.ask(account, within)).status === 400);
+    await until('both processes know', async () => (await two.ask(account, within)).status === 400);
     expect(await two.ask(account, window)).toEqual(figures);
   }
 });
@@ -171,7 +170,7 @@ it('two shards find rollup rows that differ, and repair them', async () => {
   const day = "account_id = {account: String} AND bucket = '2026-01-01 00:00:00'";
   const rollups = () =>
     select(two.product.warehouse, `SELECT version FROM usage_daily FINAL WHERE ${day}`, { account: second });
-  await until('its rollups are there', 30_000, async () => (await rollups()).length === 1);
+  await until('its rollups are there', async () => (await rollups()).length === 1);
   const remove = `ALTER TABLE usage_daily DELETE WHERE ${day}`;
   for (const shard of two.product.shards.all) await execute(shard, remove, { account: second });
   expect(await two.operate(['audit', '--account', second])).toMatchObject({ code: 1 });

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { openFull } from '../../../test/harness/programs.js';
 import { testFolder } from '../../../test/harness/test-folder.js';
+import { until } from '../../../test/harness/waiting.js';
 import { LogDestination } from './log.js';
 
 const folder = testFolder('each test');
@@ -12,18 +13,18 @@ const folder = testFolder('each test');
 const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(980) })}\n`;
 const numberOf = (text: string): number => JSON.parse(text).number;
 
-it('lines that come together are all written, in their order, whether another one follows or the end', async () => {
+it('lines that come together are all written in their order, before more lines and before the end', async () => {
   const file = folder('log');
   const destination = new LogDestination(openSync(file, 'a'), () => undefined);
   const written = () => readFileSync(file, 'utf8').split('\n').slice(0, -1).map(numberOf);
   for (let number = 0; number < 30; number += 1) destination.write(line(number));
-  while (written().length < 30) await sleep(1);
+  await until('they are written', () => written().length === 30);
   for (let number = 30; number < 33; number += 1) destination.write(line(number));
   await destination.end(10_000);
   expect(written()).toEqual(Array.from({ length: 33 }, (_, number) => number));
 });
 
-it('a full disk costs no line that fits into what may wait, and has them when it has room again', async () => {
+it('a full disk costs no line that fits into the buffer: all are written when there is room again', async () => {
   const fd = openFull();
   const destination = new LogDestination(fd, () => undefined);
   for (let number = 0; number < 100; number += 1) {
@@ -33,13 +34,13 @@ it('a full disk costs no line that fits into what may wait, and has them when it
   }
   const file = folder('log');
   replaceDescriptor(fd, file);
-  while (readFileSync(file, 'utf8').split('\n').length <= 100) await sleep(10);
+  await until('all lines are written', () => readFileSync(file, 'utf8').split('\n').length > 100);
   const written = readFileSync(file, 'utf8').trimEnd().split('\n').map(numberOf);
   expect(written).toEqual(Array.from({ length: 100 }, (_, number) => number));
   await destination.end(10_000);
 });
 
-it('an end on a full disk does not wait for room', async () => {
+it('the end of a log does not wait for room on a full disk', async () => {
   const destination = new LogDestination(openFull(), () => undefined);
   destination.write(line(0));
   // Far longer than any test may take.
@@ -47,7 +48,7 @@ it('an end on a full disk does not wait for room', async () => {
   destination.write(line(1));
 });
 
-it('a log that its reader does not take is kept in its first part, and the rest is counted', async () => {
+it('a log whose reader is slow keeps its first lines, and counts those that it drops', async () => {
   const path = folder('pipe');
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);

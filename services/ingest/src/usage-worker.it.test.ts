@@ -9,8 +9,8 @@ import { openQueueConnection } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { SANDBOX_EVENT } from '../../../test/harness/events.js';
-import { until } from '../../../test/harness/queue.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
+import { until } from '../../../test/harness/waiting.js';
 import { isConsuming, openAdminPort } from './admin.js';
 import { type Intake, Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
@@ -44,8 +44,7 @@ const event = (changes: object = {}) => ({
   ...changes,
 });
 const accepted = () => stored.reduce((sum, intake) => sum + intake.accepted.length, 0);
-const holds = (condition: () => Promise<boolean> | boolean) =>
-  until(String(condition), 20_000, async () => condition());
+const holds = (condition: () => Promise<boolean> | boolean) => until(String(condition), async () => condition());
 const allDone = (events: number) =>
   holds(async () => {
     const open = await queue.getJobCountByTypes('wait', 'active', 'delayed');

@@ -1,12 +1,12 @@
 /** What the server does with statements that nobody waits for any more, or that take more than they may. */
 import { createServer } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { failureOf } from '../../../../test/harness/failure.js';
 import { listening } from '../../../../test/harness/listening.js';
 import { execute, select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
+import { until } from '../../../../test/harness/waiting.js';
 import { createWarehouse, type Statement, type StatementOutcome, type Warehouse } from './connection.js';
 
 const database = testDatabase();
@@ -27,9 +27,7 @@ const SETTINGS = { function_sleep_max_microseconds_per_block: '1000000000', max_
 const SELECT = `${NEVER_ENDING} LIMIT 1 OFFSET 99999999`;
 const neverEnding = (query = SELECT): Statement => ({ name: 'never', query, settings: SETTINGS });
 
-async function untilRunning(count: number): Promise<void> {
-  while ((await running()) !== count) await delay(20);
-}
+const untilRunning = (count: number) => until(`${count} statements run`, async () => (await running()) === count);
 
 /** How many statements of this database the server is working on, but for the query itself. */
 async function running(): Promise<number> {

@@ -1,10 +1,8 @@
 /** Sealers, writers, recomputers and queries of a day in every order of their statements. */
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { playEveryOrder } from '../../../../test/harness/interleaving.js';
 import { type RACES, rollupRace } from '../../../../test/harness/rollup-races.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
-
-jest.setTimeout(1_800_000);
 
 /**
  * Maximum number of switches between actors: with 20, two actors would play every order there is. A recomputer that reads the watermark of

@@ -1,5 +1,5 @@
 /** Rollup rows that need more memory than ClickHouse allows a statement: they are marked as dirty, and nothing else waits for them. */
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { playEveryOrder } from '../../../../test/harness/interleaving.js';
@@ -13,8 +13,6 @@ import { readDirtyHours, readOpenMarks } from './dirty-hours.js';
 import { recomputeDirtyHours, sealNext } from './maintenance.js';
 import { GRAINS } from './rollup-rows.js';
 import { readWatermarks } from './watermarks.js';
-
-jest.setTimeout(1_800_000);
 
 const DAY = Date.UTC(2025, 9, 1);
 const END = DAY + MS_PER_DAY;

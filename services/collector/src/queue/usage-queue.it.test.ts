@@ -1,9 +1,9 @@
-/** What becomes of a write when Redis is silent between two commands, which no request can show: it asks for the key first. */
-import { setTimeout as delay } from 'node:timers/promises';
+/** A write when Redis becomes silent between two commands. No request can show this: it reads the key first. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Servers, startServers } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
 import { whileFrozen } from '../../../../test/harness/programs.js';
+import { until } from '../../../../test/harness/waiting.js';
 import { UsageQueue } from './usage-queue.js';
 
 const WRITE_MS = 300;
@@ -30,14 +30,13 @@ it('the usage queue ends a write that Redis does not answer, keeps nothing of it
     // The connection, with what was not sent on it, is gone.
     await expect(queue.add([{}])).rejects.toThrow();
   });
-  for (let isWritten = false; !isWritten; ) {
-    // Without a connection a write fails within the same turn.
-    await delay(20);
-    isWritten = await queue.add([{}]).then(
+  // Without a connection a write fails within the same turn.
+  await until('it writes again', () =>
+    queue.add([{}]).then(
       () => true,
       () => false,
-    );
-  }
+    ),
+  );
   const redis = new Redis(servers.redis.url);
   expect(await redis.llen('bull:usage-events:wait')).toBeGreaterThan(0);
   redis.disconnect();
