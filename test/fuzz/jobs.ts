@@ -41,9 +41,18 @@ const options: fc.Arbitrary<JobsOptions> = fc.oneof(
 
 /** By producers of BullMQ 5 and 6, and in hashes edited in Redis. */
 export async function fuzzJobs(product: Product, events: number): Promise<void> {
-  const { queue, env } = product;
+  const { env } = product;
   const connection = { url: env.REDIS_URL ?? '' };
   const queue5 = new Queue5(QUEUE_NAME, { prefix: env.QUEUE_PREFIX ?? '', connection });
+  try {
+    await fuzzWorkers(product, queue5, events);
+  } finally {
+    await queue5.close();
+  }
+}
+
+async function fuzzWorkers(product: Product, queue5: Queue5, events: number): Promise<void> {
+  const { queue } = product;
   const now = Date.now();
   const model = await addRaw(product);
   const workers = [
@@ -82,7 +91,6 @@ export async function fuzzJobs(product: Product, events: number): Promise<void> 
   for (const memory of memories) memory();
   const codes = await Promise.all(workers.map((worker) => worker.stop()));
   throwAll(codes.filter((code) => code !== 0).map((code) => `a worker ended with ${code}`));
-  await queue5.close();
 }
 
 /** The data of a job, with accounts of a run of their own. */
