@@ -1,5 +1,6 @@
 /** ClickHouse servers whose profile an operator has changed: results are exact, or fail; nothing wrong is stored. */
 import { createServer } from 'node:http';
+import { ClickHouseError } from '@clickhouse/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { type Servers, startServers } from '@meterline/local-stack';
@@ -90,6 +91,16 @@ describe('with a limit that a statement exceeds', () => {
     while ((await recomputeDirtyHours(warehouse)).marks > 0);
     expect(await readRollupDifferences(warehouse, 'hourly', { window })).toEqual([]);
   });
+});
+
+it.each([
+  ['Query memory limit exceeded: would use 2.00 GiB', true],
+  ['Memory limit (for query) exceeded: would use 2.00 GiB', true],
+  ['(total) memory limit exceeded: would use 20.00 GiB', false],
+  ['Memory limit (total) exceeded: would use 20.00 GiB', false],
+  ['User memory limit exceeded: would use 5.00 GiB', false],
+])('"%s" is a limit of the statement: %s', (message, isOfStatement) => {
+  expect(isStatementLimit(new ClickHouseError({ message, code: '241' }))).toBe(isOfStatement);
 });
 
 const FITS = { version: '26.7.2.1', settings: [['read_overflow_mode', 'throw']] };

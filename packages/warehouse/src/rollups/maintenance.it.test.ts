@@ -11,7 +11,7 @@ import { readRollupDifferences } from '../operations/audit.js';
 import { clearMarks, readDirtyHours, readOpenMarks } from './dirty-hours.js';
 import { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './maintenance.js';
 import { GRAINS } from './rollup-rows.js';
-import { raiseWatermarks } from './watermarks.js';
+import { raiseWatermarks, readWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 
@@ -63,6 +63,12 @@ describe('sealing', () => {
       { grain: 'daily', from: at(48), to: due },
     ]);
     expect(await sealUntil(DAY)).toEqual([]);
+  });
+
+  it('a clock that is ahead seals nothing that has not ended by the clock of ClickHouse', async () => {
+    await sealUntil(Date.now() + 1_000 * MS_PER_DAY);
+    const { hourly } = await readWatermarks(database.warehouse);
+    expect(hourly.sealingUntil).toBeLessThanOrEqual(Date.now());
   });
 
   it.each([1, 7])('statements of about %i rows each seal every rollup row of a step', async (statementRows) => {
@@ -212,6 +218,17 @@ describe('dirty hours', () => {
     expect(marks.reduce((sum, found) => sum + found, 0)).toBe(4);
     expect(marks.length).toBeGreaterThan(1);
     for (const each of [account, `${account}-2`]) await agrees(each);
+  });
+
+  it('a recomputation counts the events under whose id and revision there is another one', async () => {
+    const timestamp = DAY + 50 * MS_PER_HOUR;
+    const event = () => pricedEvent({ accountId: account, timestamp });
+    const [first, corrected, sentTwice] = [event(), event(), event()];
+    const changes = { workspace: 'another' };
+    await storeEvents(warehouse, [first, corrected, sentTwice]);
+    await storeEvents(warehouse, [{ ...first, ...changes }, { ...corrected, ...changes, revision: 1 }, sentTwice]);
+    const { conflicts } = await recomputeDirtyHours(warehouse);
+    expect(conflicts).toEqual({ events: 1, first: { accountId: account, hour: timestamp, eventId: first.eventId } });
   });
 
   it('a recomputation leaves the marks when it fails', async () => {
