@@ -38,7 +38,7 @@ export const HOSTILE_PROFILE = {
   input_format_defaults_for_omitted_fields: '0',
   insert_null_as_default: '0',
   optimize_on_insert: '0',
-  max_insert_block_size: '3',
+  max_insert_block_size: '100',
   min_insert_block_size_rows: '1',
   min_insert_block_size_bytes: '1',
   mutations_sync: '0',
@@ -89,7 +89,7 @@ export const HOSTILE_PROFILE = {
   cancel_http_readonly_queries_on_client_close: '0',
   http_write_exception_in_output_format: '1',
   // How it is computed
-  max_block_size: '7',
+  max_block_size: '1000',
   max_threads: '3',
   join_algorithm: 'partial_merge',
   short_circuit_function_evaluation: 'disable',
