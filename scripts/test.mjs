@@ -27,6 +27,10 @@ const program = (name, file, ...args) => ({ name, args: [join('dist', file), ...
 const onTwoShards = (name, files, cases) =>
   jest(name, files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases) });
 
+/** See test/setup/hostile-profile.mjs. */
+const onHostileServers = (...files) =>
+  jest('on servers with a hostile profile', files, { METERLINE_TEST_PROFILE: 'hostile' });
+
 const checks = [
   { name: 'lint', args: [join(MODULES, '@biomejs', 'biome', 'bin', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'nothing unused or undeclared', args: [join(MODULES, 'knip', 'bin', 'knip.js'), '--no-progress'] },
@@ -35,6 +39,7 @@ const checks = [
 const full = [
   jest('the long tests', ['--selectProjects', 'long']),
   onTwoShards('the oracle and the metrics contract on two shards', ['oracle/oracle', 'contract/metrics'], 30),
+  onHostileServers('oracle/oracle', 'contract/', 'rollups/interleavings'),
   program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
   { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
 ];

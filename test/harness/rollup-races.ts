@@ -46,19 +46,21 @@ function writer({ warehouse }: RaceDay, event: PricedEvent): Actor {
   const job = { id: event.eventId, receivedAt: event.timestamp };
   const accepted = EventRows.of([event], new Names());
   return new Actor((pause) => {
-    const store = openEventStore(pausing(warehouse, exceptBounds(pause)));
+    const store = openEventStore(pausing(warehouse, steps(pause)));
     return store.store([{ job, accepted, rejected: [] }]);
   });
 }
 
-/** The bounds of retention are no statement of a race: no actor changes them. */
-function exceptBounds(pause: Pause): Pause {
-  return async (name, kind) => (name === 'read_retention_bounds' ? undefined : pause(name, kind));
+/** No statements of a race: no actor changes the bounds of retention, and nothing depends on conflicts. */
+const NO_STEPS: readonly string[] = ['read_retention_bounds', 'read_conflicting_events'];
+
+function steps(pause: Pause): Pause {
+  return async (name, kind) => (NO_STEPS.includes(name) ? undefined : pause(name, kind));
 }
 
 function recomputer({ warehouse }: RaceDay): Actor {
   return new Actor(async (pause) => {
-    await recomputeDirtyHours(pausing(warehouse, pause));
+    await recomputeDirtyHours(pausing(warehouse, steps(pause)));
   });
 }
 
@@ -75,7 +77,7 @@ async function sealAll(warehouse: Warehouse, due: EpochMs): Promise<void> {
 function query(day: RaceDay, race: () => RollupRace, ask: (warehouse: Warehouse) => Promise<string>): Actor {
   return new Actor(async (pause) => {
     let allowed: Set<string> | undefined;
-    const begin = exceptBounds(async (name, kind) => {
+    const begin = steps(async (name, kind) => {
       await pause(name, kind);
       allowed ??= allowedUsage(race());
     });

@@ -126,12 +126,12 @@ export function select<Row = Record<string, unknown>>(
 }
 
 /** Runs a test's own statement that returns no rows. For a mutation, waits until it is done. */
-export function execute(
+export async function execute(
   warehouse: Warehouse,
   query: string,
   query_params: Statement['query_params'] = {},
 ): Promise<void> {
-  return warehouse.run({ name: 'test', query, query_params, settings: { mutations_sync: '2' } });
+  await warehouse.run({ name: 'test', query, query_params, settings: { mutations_sync: '2' } });
 }
 
 /** Stores events as an ingest process does, also late ones. Resolves when they may be acknowledged. */

@@ -4,6 +4,7 @@
  * - METERLINE_TEST_CLICKHOUSE_URL, _USER and _PASSWORD, and METERLINE_TEST_REDIS_URL: one ClickHouse and one Redis
  * - METERLINE_TEST_BALANCER: with METERLINE_TEST_SHARDS=2 there are two ClickHouse servers in one cluster, and this URL leads to
  *   both; METERLINE_TEST_CLICKHOUSE_URL then lists both
+ * - METERLINE_TEST_PROFILE=hostile: the ClickHouse users have the settings of hostile-profile.mjs
  * - METERLINE_TEST_TEMPLATE: the database that each test file copies
  * - TMPDIR: a folder for all temporary files, in memory if there is room
  */

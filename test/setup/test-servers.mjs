@@ -10,6 +10,7 @@ import { CLUSTER, startServers } from '@meterline/local-stack';
 import { migrate } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { startBalancer } from './balancer.mjs';
+import { HOSTILE_PROFILE } from './hostile-profile.mjs';
 import { createTestFolder } from './test-folder.mjs';
 
 const KEPT = fileURLToPath(new URL('../../node_modules/.cache/test-servers.json', import.meta.url));
@@ -24,7 +25,7 @@ const TEMPLATE = 'test_template';
  *   global-setup.mjs documents them
  */
 export async function openTestServers(shards) {
-  const kept = shards === 1 ? await keptServers() : undefined;
+  const kept = shards === 1 && process.env.METERLINE_TEST_PROFILE === undefined ? await keptServers() : undefined;
   const servers = kept ? { env: kept, stop: async () => undefined } : await startTestServers(shards);
   const { METERLINE_TEST_CLICKHOUSE_URL: url, METERLINE_TEST_CLICKHOUSE_USER: user } = servers.env;
   const password = servers.env.METERLINE_TEST_CLICKHOUSE_PASSWORD;
@@ -34,7 +35,8 @@ export async function openTestServers(shards) {
 }
 
 async function startTestServers(shards) {
-  const servers = await startServers({ shards, say: console.log });
+  const profile = process.env.METERLINE_TEST_PROFILE === 'hostile' ? HOSTILE_PROFILE : undefined;
+  const servers = await startServers({ shards, profile, say: console.log });
   const balancer = shards > 1 ? await startBalancer(servers.shards.map(({ httpPort }) => httpPort)) : undefined;
   const { user, password } = servers.clickhouse;
   return {

@@ -156,6 +156,8 @@ interface UsersOptions {
   readonly database: string;
   /** It reaches other shards. */
   readonly isShard: boolean;
+  /** Settings of the profile of every user, by name. */
+  readonly profile: Readonly<Record<string, string>>;
 }
 
 /**
@@ -163,9 +165,10 @@ interface UsersOptions {
  * reads standard input, as a file, to its end. Over HTTP it is refused to all who lack a password. To those who have one, its quota leaves
  * only what reads no table (`SELECT 1`) or system tables alone, which ClickHouse does not count: the start uses it up.
  */
-export async function usersXml(passwords: Passwords, { database, isShard }: UsersOptions): Promise<string> {
+export async function usersXml(passwords: Passwords, { database, isShard, profile }: UsersOptions): Promise<string> {
+  const settings = Object.entries(profile).map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`);
   return `<clickhouse>
-    <profiles><default/></profiles>
+    <profiles><default/><users>${settings.join('')}</users></profiles>
     <quotas>
         <default/>
         <start><interval><duration>${FOR_EVER_SECONDS}</duration><queries>${isShard ? 3 : 2}</queries></interval></start>
@@ -184,7 +187,7 @@ export async function usersXml(passwords: Passwords, { database, isShard }: User
         </default>
         <${OWNER}>
             ${hashOf(passwords[OWNER])}
-            <profile>default</profile>
+            <profile>users</profile>
             <quota>default</quota>
         </${OWNER}>${rolesOf(await rolesFile(isShard), passwords, database)}
     </users>
@@ -202,6 +205,7 @@ async function rolesFile(isShard: boolean): Promise<string> {
 function rolesOf(file: string, passwords: Passwords, database: string): string {
   const roles = /<users>(.*)<\/users>/s.exec(file)?.[1] ?? '';
   const withDatabase = roles
+    .replaceAll('<profile>default</profile>', '<profile>users</profile>')
     .replaceAll(' ON meterline.', () => ` ON ${escapeXml(quoted(database))}.`)
     .replaceAll(' ON meterline_local.', () => ` ON ${escapeXml(quoted(`${database}_local`))}.`);
   return Object.entries(passwords).reduce(

@@ -38,6 +38,8 @@ export interface ClickHouseOptions {
   dataDir: DataDirectory;
   /** The one that the roles of clickhouse/users.xml are for. Default: meterline. */
   database?: string | undefined;
+  /** Settings of every user's profile, by name. Default: none. */
+  profile?: Readonly<Record<string, string>> | undefined;
   /** It is one shard of a cluster; data, configuration and log have names of their own. */
   shard?: Shard | undefined;
 }
@@ -49,14 +51,14 @@ export interface ClickHouseOptions {
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
-  const { dataDir: directory, shard, database = DATABASE } = options;
+  const { dataDir: directory, shard, database = DATABASE, profile = {} } = options;
   const label = engineLabel(shard?.number);
   const path = directory.file(label);
   await mkdir(path, { recursive: true, mode: 0o700 });
   const passwords = passwordsFrom(directory.secret);
   const [config, users] = [directory.file(`${label}-config.xml`), directory.file(`${label}-users.xml`)];
   // In files, because every user of the machine can read the arguments of a process.
-  await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined }));
+  await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined, profile }));
   await writePrivateText(config, configXml(users, passwords, shard));
   return launchOnPort(async (httpPort) => {
     const url = `http://${LOOPBACK}:${httpPort}`;

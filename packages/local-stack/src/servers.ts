@@ -18,6 +18,8 @@ export interface ServersOptions {
   readonly redis?: boolean | undefined;
   /** The one that the users of clickhouse/users.xml may use. Default: meterline. */
   readonly database?: string | undefined;
+  /** Settings of the profile of ClickHouse's users, by name. Default: none. */
+  readonly profile?: Readonly<Record<string, string>> | undefined;
   /** The prefix of the queues that users of Redis may use. Default: any. */
   readonly queuePrefix?: string | undefined;
   /** Called with one line before a step that takes long, such as installing Redis. */
@@ -41,7 +43,7 @@ export interface Servers {
  * @throws LocalStackError
  */
 export async function startServers(options: ServersOptions = {}): Promise<Servers> {
-  const { dataDir, shards: count = 1, redis: hasRedis = true, database, queuePrefix, say } = options;
+  const { dataDir, shards: count = 1, redis: hasRedis = true, database, profile, queuePrefix, say } = options;
   const directory =
     dataDir instanceof DataDirectory
       ? dataDir
@@ -58,7 +60,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
   };
   try {
     const plan = await planShards(count, directory.path);
-    const engines = plan.map((shard) => started(startClickHouse({ dataDir: directory, shard, database })));
+    const engines = plan.map((shard) => started(startClickHouse({ dataDir: directory, shard, database, profile })));
     const redis = hasRedis ? started(startRedis({ dataDir: directory, queuePrefix, say })) : undefined;
     // What has started is stopped if another one fails.
     await Promise.allSettled([...engines, redis]);

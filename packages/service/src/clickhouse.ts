@@ -15,8 +15,10 @@ import { StartError, startError } from './start-error.js';
 
 const CLICKHOUSE_FAILURES = {
   refused: 'refuses',
+  unfit: 'cannot be used',
   foreign: 'does not answer as ClickHouse does',
   away: 'does not answer',
+  defect: 'cannot be asked',
 } as const satisfies Record<ReturnType<typeof clickHouseFailureKind>, string>;
 
 /**

@@ -35,6 +35,7 @@ export * from './operations/audit.js';
 export * from './operations/rejections.js';
 export * from './operations/repricing.js';
 export * from './retention.js';
+export { allConflicts, type Conflicts } from './rollups/conflicts.js';
 export {
   markDirtyHours,
   markHoursOfEvents,

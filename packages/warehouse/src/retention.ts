@@ -30,6 +30,7 @@
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
 import { insertRows, onEachShard, type Statement, type Warehouse } from './clickhouse/connection.js';
+import { ForeignResponse } from './clickhouse/errors.js';
 import { FINAL_VERSION, ROLLUP_COLUMNS, ROLLUP_SETTINGS, recomputeRollups } from './rollups/recompute.js';
 import { ROLLUP_TABLE } from './rollups/rollup-rows.js';
 import { readSlices } from './rollups/sources.js';
@@ -123,17 +124,22 @@ async function makeHoursFinal(warehouse: Warehouse, from: EpochMs, to: EpochMs):
   const copied = ROLLUP_COLUMNS.map((column) =>
     column === 'version' ? `bitOr(${table}.version, ${FINAL_VERSION})` : column,
   );
+  const replaceable = `
+FROM ${table} FINAL
+WHERE bucket >= toDateTime({from: UInt32}, 'UTC') AND bucket < toDateTime({to: UInt32}, 'UTC')
+  AND ${table}.version < ${FINAL_VERSION}`;
+  const query_params = { from: from / 1000, to: to / 1000 };
   await warehouse.run({
     name: 'make_hours_final',
     query: `
 INSERT INTO ${table} (${ROLLUP_COLUMNS.join(', ')})
-SELECT ${copied.join(', ')}
-FROM ${table} FINAL
-WHERE bucket >= toDateTime({from: UInt32}, 'UTC') AND bucket < toDateTime({to: UInt32}, 'UTC')
-  AND ${table}.version < ${FINAL_VERSION}
+SELECT ${copied.join(', ')}${replaceable}
 ${ROLLUP_SETTINGS}`,
-    query_params: { from: from / 1000, to: to / 1000 },
+    query_params,
   });
+  const check = { name: 'check_hours_final', query: `SELECT count() AS hours${replaceable}`, query_params };
+  const [left] = await warehouse.read(check, z.object({ hours: z.coerce.number() }));
+  if (left?.hours !== 0) throw new ForeignResponse(`${left?.hours} rows of ${table} were not made final`);
 }
 
 /**

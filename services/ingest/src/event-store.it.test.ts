@@ -86,6 +86,15 @@ it('the event store rejects what it has stored if its month is being dropped, bu
   expect(await usages()).toEqual([1, 2]);
 });
 
+it('the event store fails a batch that meets a defect of ours, and does not wait for ClickHouse', async () => {
+  // A row that this build does not know.
+  const grains = "Enum8('hourly' = 1, 'daily' = 2, 'yearly' = 3)";
+  await execute(database.warehouse, `ALTER TABLE rollup_watermarks MODIFY COLUMN grain ${grains}`);
+  await execute(database.warehouse, "INSERT INTO rollup_watermarks (grain) VALUES ('yearly')");
+  await expect(openStore().store([intake('1', [1])])).rejects.toThrow('Invalid option');
+  expect(lines).toEqual([]);
+});
+
 /** Tables that are away, each with the number of events that are stored meanwhile. */
 it.each([
   ['rejected_events', 0],

@@ -1,6 +1,7 @@
 /** Makes a batch of intakes durable, and tries for as long as it takes. */
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
+  clickHouseFailureKind,
   isContentError,
   markDirtyHours,
   type PreparedInsert,
@@ -106,7 +107,7 @@ export class EventStore {
     if (parts.length === 0) return [];
     try {
       const insert = prepareUsageEvents(parts.map(({ accepted }) => accepted));
-      await this.#insert('usage_events', rowsOf(parts), insert, (error) => !isContentError(error));
+      await this.#insert('usage_events', rowsOf(parts), insert, (error) => isOutage(error) && !isContentError(error));
       return [];
     } catch (error) {
       if (!isContentError(error)) throw error;
@@ -187,7 +188,7 @@ export class EventStore {
   async #retried<T>(
     work: () => Promise<T>,
     failures: Pick<Counter.Internal, 'inc'>,
-    isWorthwhile: (error: unknown) => boolean = () => true,
+    isWorthwhile: (error: unknown) => boolean = isOutage,
   ): Promise<T> {
     const done = await retryUntilDone(work, {
       backOff: BACK_OFF,
@@ -201,6 +202,11 @@ export class EventStore {
     this.#outage.recovered();
     return done;
   }
+}
+
+/** Everything but a defect of ours, which another attempt would not change. */
+function isOutage(error: unknown): boolean {
+  return clickHouseFailureKind(error) !== 'defect';
 }
 
 function keyOf({ jobId, position }: RejectedEvent): string {

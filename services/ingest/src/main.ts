@@ -7,6 +7,7 @@ import {
   runService,
   type Service,
   StartError,
+  shared,
   startError,
   warehouseOptions,
   warnOfReplicas,
@@ -172,14 +173,14 @@ async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> 
  */
 async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, log: Logger) {
   let before: EpochMs = 0;
-  const refresh = async () => {
+  const refresh = shared(async () => {
     const { closedBefore } = await readRetentionBounds(warehouse);
     metrics.closedBefore.set(closedBefore / 1000);
     if (closedBefore === before) return;
     before = closedBefore;
     const text = formatTimestamp(before);
     log.info({ event: 'months_closed', before: text }, 'events before this time are rejected from now on');
-  };
+  });
   await refresh();
   // The store reports an outage.
   const refreshing = setInterval(() => refresh().catch(() => undefined), BOUNDS_EVERY_MS);

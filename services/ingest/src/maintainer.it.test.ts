@@ -114,28 +114,31 @@ it('the maintainer recomputes dirty hours, seals what is due, and says how much 
   expect(await metric('meterline_maintenance_failures_total')).toBe(0);
 });
 
-it('the maintainer tries again at the next turn what fails, says so once, and seals meanwhile', async () => {
-  const hourEnd = HOUR + MS_PER_HOUR;
-  await raiseWatermarks(database.shards.all, 'hourly', { sealingUntil: hourEnd, sealedUntil: hourEnd });
-  await storeLate();
-  let isBroken = true;
-  const maintainer = openMaintainer({
-    pause: async () => {
-      if (isBroken) throw new Error('broken');
-    },
-  });
-  for (let time = 0; time < 3; time += 1) await maintainer.turn();
-  expect(await dirtyHours()).toBe(1);
-  expect(await metric('meterline_maintenance_failures_total')).toBeGreaterThanOrEqual(3);
-  expect(await sealedUntil()).toBeGreaterThan(hourEnd);
-  isBroken = false;
-  await maintainer.turn();
-  expect(await dirtyHours()).toBe(0);
-  expect(lines.map(({ event }) => event).filter((event) => event.startsWith('outage'))).toEqual([
-    'outage',
-    'outage_over',
-  ]);
-});
+it.each([
+  ['a server that is away', Object.assign(new Error('broken'), { code: 'ECONNRESET' }), ['outage', 'outage_over']],
+  ['a defect', new Error('broken'), ['maintenance_failed']],
+])(
+  'the maintainer tries again at the next turn what fails by %s, says so once, and seals meanwhile',
+  async (_what, error, said) => {
+    const hourEnd = HOUR + MS_PER_HOUR;
+    await raiseWatermarks(database.shards.all, 'hourly', { sealingUntil: hourEnd, sealedUntil: hourEnd });
+    await storeLate();
+    let isBroken = true;
+    const maintainer = openMaintainer({
+      pause: async () => {
+        if (isBroken) throw error;
+      },
+    });
+    for (let time = 0; time < 3; time += 1) await maintainer.turn();
+    expect(await dirtyHours()).toBe(1);
+    expect(await metric('meterline_maintenance_failures_total')).toBeGreaterThanOrEqual(3);
+    expect(await sealedUntil()).toBeGreaterThan(hourEnd);
+    isBroken = false;
+    await maintainer.turn();
+    expect(await dirtyHours()).toBe(0);
+    expect(lines.map(({ event }) => event).filter((event) => event !== 'sealed')).toEqual(said);
+  },
+);
 
 it('the maintainer leaves the step under way when it is closed, and its marks to the next', async () => {
   await openMaintainer().turn();

@@ -8,6 +8,9 @@ import { formatTimestamp } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import { Scheduler, type SchedulerOptions } from '@meterline/service/queue';
 import {
+  allConflicts,
+  type Conflicts,
+  clickHouseFailureKind,
   GRAINS,
   lowestWatermarks,
   onEachShard,
@@ -40,6 +43,9 @@ export class Maintainer {
   readonly #scheduler: Scheduler;
   readonly #outage: Outage;
   readonly #stopping = new AbortController();
+  readonly #logDefect = onceAMinute((err: unknown) => {
+    this.#options.log.error({ event: 'maintenance_failed', err }, 'a defect keeps rollups from being maintained');
+  });
 
   constructor(options: MaintainerOptions) {
     const { log, shards } = options;
@@ -87,7 +93,8 @@ export class Maintainer {
     } catch (error) {
       if (this.#stopping.signal.aborted) return 'done';
       this.#options.metrics.maintenanceFailures.inc();
-      this.#outage.failed(error);
+      if (clickHouseFailureKind(error) === 'defect') this.#logDefect(error);
+      else this.#outage.failed(error);
       return 'failed';
     }
   }
@@ -103,6 +110,7 @@ export class Maintainer {
     const total = (what: 'marks' | 'hourly' | 'daily') => steps.reduce((sum, step) => sum + step[what], 0);
     for (const grain of GRAINS) metrics.rowsRecomputed.inc({ grain }, total(grain));
     this.#tellTooLarge(steps.flatMap(({ tooLarge }) => tooLarge));
+    this.#tellConflicts(allConflicts(steps.map(({ conflicts }) => conflicts)));
     const took = performance.now() - startedAt;
     if (took > SLOW_STEP_MS) {
       const rows = { marks: total('marks'), hourly: total('hourly'), daily: total('daily') };
@@ -127,7 +135,19 @@ export class Maintainer {
     const [from, to] = [formatTimestamp(step.from), formatTimestamp(step.to)];
     log.info({ event: 'sealed', grain, from, to, seconds }, 'rollups are ready to be read');
     this.#tellTooLarge(tooLarge);
+    this.#tellConflicts(step.conflicts);
     return true;
+  }
+
+  /** Logs one line for all events of a step of which another one with their id and revision does not count. */
+  #tellConflicts({ events, first }: Conflicts): void {
+    if (!first) return;
+    this.#options.metrics.conflictingEvents.inc(events);
+    const { accountId: account, hour, eventId } = first;
+    this.#options.log.warn(
+      { event: 'conflicting_events', events, first: { account, hour: formatTimestamp(hour), eventId } },
+      'producers sent different events under one eventId and revision, of which one counts; a correction needs a higher revision',
+    );
   }
 
   /** Logs one line for all rows of a step that are too large, with the first of them. */

@@ -63,6 +63,10 @@ export function createIngestMetrics(registry: Registry) {
       'meterline_maintenance_failures_total',
       'Steps of recomputing or sealing rollups that failed; hours are read from the events until a later one succeeds.',
     ),
+    conflictingEvents: counter(
+      'meterline_conflicting_events_total',
+      'Events with the eventId and revision of another one that differs, found where hours are recomputed; one of them counts.',
+    ),
     rowsTooLarge: counter(
       'meterline_rollup_rows_too_large_total',
       'Rollup rows that were left because they need more than STATEMENT_MB or 15 minutes; tried again after an hour.',

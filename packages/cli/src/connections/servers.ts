@@ -92,7 +92,9 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
   const isSlow = message === `no response within ${STATEMENT_TIMEOUT_MS} ms`;
   const text = {
     refused: `${target} refuses (as user ${user}): ${message}`,
+    unfit: `${target} cannot be used (as user ${user}): ${message}`,
     foreign: `${target} does not answer as ClickHouse does${message && `: ${message}`}`,
+    defect: `${target} cannot be asked: ${message}`,
     away: isSlow
       ? `${target} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
       : `cannot reach ${target}: ${systemErrorCode(cause)}; is it running?`,

@@ -115,8 +115,9 @@ it('an audit that dies after it has removed a rollup row leaves the hour dirty, 
   const dying: Warehouse = {
     ...database.warehouse,
     run: async (statement, rows) => {
-      await database.warehouse.run(statement, rows);
+      const written = await database.warehouse.run(statement, rows);
       if (statement.name === 'remove_rollup') throw new Error('died');
+      return written;
     },
   };
   await damage(versionAboveTheTruth("'acme'"));

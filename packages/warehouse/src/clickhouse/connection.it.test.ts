@@ -34,11 +34,14 @@ async function withServer<T>(
   return withWarehouse(options(url), work).finally(() => server.close());
 }
 
-/** Reads the request, and answers with the text. */
+/** Reads the request, and answers with the text, as if one row had been written. */
 const responding =
   (text: string): RequestListener =>
   (request, response) =>
-    request.resume().on('end', () => response.end(text));
+    request.resume().on('end', () => {
+      response.setHeader('X-ClickHouse-Summary', JSON.stringify({ written_rows: '1' }));
+      response.end(text);
+    });
 
 it('a statement on replicas asks for the quorum', async () => {
   const requested: string[] = [];
@@ -130,8 +133,14 @@ it.each<[string, string, object, () => Promise<unknown>]>([
   [
     'half a response that ends in order',
     'foreign',
-    { name: 'SyntaxError' },
+    { name: 'ForeignResponse' },
     () => withServer(responding(ENDED_IN_ORDER), ask),
+  ],
+  [
+    'an insert of which fewer rows were written',
+    'foreign',
+    { message: 'insert_usage_events wrote 1 rows of 2' },
+    () => withServer(responding(''), (own) => insertUsageEvents(own, [pricedEvent(), pricedEvent()])),
   ],
   ['half a response', 'away', { code: 'ECONNRESET' }, () => withServer(HALF_A_RESPONSE, ask)],
   ['a server that is away', 'away', { code: 'ECONNREFUSED' }, () => withWarehouse({ url: NOWHERE }, ask)],

@@ -6,7 +6,9 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { ClickHouseError, type ClickHouseSettings, type TupleParam } from '@clickhouse/client';
 import { z } from 'zod';
-import { type HostOptions, Hosts, queryText, type Send } from './hosts.js';
+import { ForeignResponse, isSettingRefused, UnfitServer } from './errors.js';
+import { type HostOptions, Hosts, type Send, sendQuery } from './hosts.js';
+import { isOlderThan, OLDEST_CLICKHOUSE, SETTINGS } from './settings.js';
 
 export interface WarehouseOptions extends HostOptions {
   /** Called for every statement. */
@@ -60,7 +62,7 @@ export interface Warehouse {
   /**
    * Runs a SELECT and checks every row against its schema. When the connection is lost before the response is complete,
    * the statement is sent once more: most often the server closed it, idle, just as the statement left.
-   * @throws ClickHouseError when the server refuses; an error with a `code` when no complete response comes; a SyntaxError
+   * @throws ClickHouseError when the server refuses; an error with a `code` when no complete response comes; a ForeignResponse
    * when what responds is not ClickHouse; a ZodError when a row is not as it should be
    */
   read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]>;
@@ -70,9 +72,10 @@ export interface Warehouse {
    * @param rows rows of an insert, in the format that the statement names. Such a statement is sent once more when the
    * connection is lost: inserting the same rows twice changes nothing. Any other is sent only once, because a migration
    * or a mutation that may be running must not be started a second time without its caller's knowledge.
+   * @returns how many rows ClickHouse reports as written
    * @throws as {@link read}
    */
-  run(statement: Statement, rows?: string | Buffer): Promise<void>;
+  run(statement: Statement, rows?: string | Buffer): Promise<number | undefined>;
   /**
    * This connection for statements of one scope. When its signal is aborted they fail with the signal's reason, but not
    * before the server has ended them: until then they are under way.
@@ -114,16 +117,20 @@ function connection(hosts: Hosts, observe: StatementObserver | undefined, scope:
   };
   return {
     read: async (statement, row) => {
-      const rows = await observed(statement, async () => JSON.parse(await send(statement, true, queryText)));
+      const rows = await observed(statement, async () => parsed((await send(statement, true, sendQuery)).text));
       return z.array(row).parse(rows);
     },
     run: (statement, rows) => {
-      const exec: Send = async (client, params) =>
-        text((await client.exec({ ...params, ...(rows !== undefined && { values: Readable.from([rows]) }) })).stream);
-      const how = rows === undefined && INSERT_SELECT.test(statement.query) ? queryText : exec;
+      const exec: Send = async (client, params) => {
+        const values = rows === undefined ? {} : { values: Readable.from([rows]) };
+        const { stream, response_headers } = await client.exec({ ...params, ...values });
+        return { text: await text(stream), headers: response_headers };
+      };
+      const how = rows === undefined && INSERT_SELECT.test(statement.query) ? sendQuery : exec;
       return observed(statement, async () => {
-        const response = await send(statement, rows !== undefined, how);
-        if (response !== '') throw new Error(`${statement.name} returned: ${response.slice(0, 500)}`);
+        const { text: response, headers } = await send(statement, rows !== undefined, how);
+        if (response !== '') throw new ForeignResponse(`${statement.name} returned: ${response.slice(0, 500)}`);
+        return writtenRows(headers['x-clickhouse-summary']);
       });
     },
     within: (inner) => {
@@ -135,23 +142,54 @@ function connection(hosts: Hosts, observe: StatementObserver | undefined, scope:
   };
 }
 
-const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS found', isShort: true };
+/** @throws ForeignResponse */
+function parsed(response: string): unknown {
+  try {
+    return JSON.parse(response);
+  } catch (cause) {
+    throw new ForeignResponse('the response is not JSON', { cause });
+  }
+}
+
+const summary = z.object({ written_rows: z.coerce.number() });
+
+/** @param header of a complete response. Source: ClickHouse documentation, "HTTP interface" */
+function writtenRows(header: string | string[] | undefined): number | undefined {
+  return typeof header === 'string' ? summary.parse(parsed(header)).written_rows : undefined;
+}
+
+const CHECK: Statement = {
+  name: 'check_connection',
+  query: 'SELECT version() AS version, groupArray([name, value]) AS settings FROM system.settings',
+  isShort: true,
+};
+const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.string(), z.string()])) });
 
 /**
  * Runs a statement, so that a wrong password fails too, and looks at its result: many servers answer 200 to everything, and
- * would swallow rows as well.
- * @throws the reason why the server cannot be used
+ * would swallow rows as well. The server must know our settings, and let the user set them: see settings.ts.
+ * @throws UnfitServer, or another reason why the server cannot be used
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
-  try {
-    const rows = await warehouse.read(CHECK, z.object({ found: z.literal(1) }));
-    if (rows.length === 1) return;
-  } catch (error) {
-    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
-    throw new Error('SELECT 1 did not return 1', { cause: error });
+  const [found] = await warehouse.read(CHECK, checkRow).catch((error: unknown) => {
+    if (error instanceof z.ZodError) throw new ForeignResponse('it does not tell its version', { cause: error });
+    if (!isSettingRefused(error)) throw error;
+    throw new UnfitServer(`${error.message.replace(/\.?\s*$/, '')}; ${FIT}`, { cause: error });
+  });
+  if (!found) throw new ForeignResponse('it does not tell its version');
+  if (isOlderThan(found.version, OLDEST_CLICKHOUSE)) throw new UnfitServer(`its version is ${found.version}; ${FIT}`);
+  const settings = new Map(found.settings);
+  for (const [name, value] of Object.entries(SETTINGS)) {
+    const inForce = settings.get(name);
+    if (inForce !== undefined && inForce !== String(value)) {
+      throw new UnfitServer(`${name} stays "${inForce}" although Meterline sets "${value}"; ${FIT}`);
+    }
   }
-  throw new Error('SELECT 1 did not return 1');
 }
+
+const FIT =
+  `Meterline needs ClickHouse ${OLDEST_CLICKHOUSE} or newer, and a user without readonly and without constraints on the settings ` +
+  'of docs/operations.md, "ClickHouse settings"';
 
 /**
  * Works on all shards at the same time.
@@ -177,6 +215,20 @@ export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 /** A DateTime is a number of seconds, a DateTime64(3) one of milliseconds. */
 type JsonRow = Readonly<Record<string, string | number | readonly number[]>>;
 
+/**
+ * @param count how many rows these are
+ * @throws ForeignResponse when ClickHouse reports another number as written: they may be sent again
+ */
+export async function insert(
+  warehouse: Warehouse,
+  statement: Statement,
+  rows: string | Buffer,
+  count: number,
+): Promise<void> {
+  const written = await warehouse.run(statement, rows);
+  if (written !== count) throw new ForeignResponse(`${statement.name} wrote ${written} rows of ${count}`);
+}
+
 /** One insert of rows as JSON, all with the columns of the first: for tables that are seldom written. Events have a faster format. */
 export function prepareRows(table: string, rows: readonly JsonRow[], name = `insert_${table}`): PreparedInsert {
   const [first] = rows;
@@ -189,7 +241,7 @@ export function prepareRows(table: string, rows: readonly JsonRow[], name = `ins
     settings,
   };
   const body = rows.map((row) => JSON.stringify(row, wellFormed)).join('\n');
-  return (warehouse) => warehouse.run(statement, body);
+  return (warehouse) => insert(warehouse, statement, body, rows.length);
 }
 
 /** See {@link prepareRows}. */

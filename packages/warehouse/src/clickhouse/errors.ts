@@ -59,19 +59,55 @@ export const isContentError = hasCode(
   '469' /* VIOLATED_CONSTRAINT */,
 );
 
-/** Whether the server gave up because the statement takes too long or too much memory. */
-export const isStatementLimit = hasCode('159' /* TIMEOUT_EXCEEDED */, '241' /* MEMORY_LIMIT_EXCEEDED */);
+const isLimit = hasCode(
+  '158' /* TOO_MANY_ROWS */,
+  '159' /* TIMEOUT_EXCEEDED */,
+  '160' /* TOO_SLOW */,
+  '191' /* SET_SIZE_LIMIT_EXCEEDED */,
+  '241' /* MEMORY_LIMIT_EXCEEDED */,
+  '307' /* TOO_MANY_BYTES */,
+  '396' /* TOO_MANY_ROWS_OR_BYTES */,
+);
+
+/** The memory of the whole server or of a user's other statements. Source: ClickHouse, src/Common/MemoryTracker.cpp. */
+const SHARED_MEMORY = /\(total\)|\(for user\)|User memory/;
+
+/** Whether the statement meets a limit of its own: a smaller one may not. */
+export function isStatementLimit(error: unknown): error is ClickHouseError {
+  return isLimit(error) && !(error.code === '241' && SHARED_MEMORY.test(error.message));
+}
 
 /** Whether the user lacks a right. */
 export const isAccessDenied = hasCode('497' /* ACCESS_DENIED */);
 
+/** Whether the user may not set what every statement sets, or the server does not know it. */
+export const isSettingRefused = hasCode(
+  '115' /* UNKNOWN_SETTING */,
+  '164' /* READONLY */,
+  '452' /* SETTING_CONSTRAINT_VIOLATION */,
+);
+
 /** Whether the table, or its database, does not exist. */
 export const isMissing = hasCode('60' /* UNKNOWN_TABLE */, '81' /* UNKNOWN_DATABASE */);
 
-/** `refused`: ClickHouse responds, with an error. `foreign`: something else responds. `away`: nothing does. */
-/** What kind of failure a statement of a warehouse ended with. */
-export function clickHouseFailureKind(error: unknown): 'refused' | 'foreign' | 'away' {
+/** A response that ClickHouse would not give, such as the page of a proxy. */
+export class ForeignResponse extends Error {
+  override readonly name = 'ForeignResponse';
+}
+
+/** ClickHouse answers, but its version or the user's profile would make results wrong; the message says what to change. */
+export class UnfitServer extends Error {
+  override readonly name = 'UnfitServer';
+}
+
+/**
+ * What kind of failure a statement of a warehouse ended with. `refused`: ClickHouse responds, with an error. `unfit`: it is too old,
+ * or the user may not set what is needed. `foreign`: something else responds. `away`: nothing does. `defect`: it is none of the server's.
+ */
+export function clickHouseFailureKind(error: unknown): 'refused' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'refused';
-  // A failure to respond has a code; a response that ClickHouse would not give becomes an error that has none.
-  return typeof error === 'object' && error !== null && 'code' in error ? 'away' : 'foreign';
+  if (error instanceof UnfitServer) return 'unfit';
+  if (error instanceof ForeignResponse) return 'foreign';
+  // A failure to respond has a code.
+  return codeOf(error) === undefined ? 'defect' : 'away';
 }

@@ -8,9 +8,11 @@ import {
   type ClickHouseSettings,
   createClient,
   type QueryParams,
+  type ResponseHeaders,
 } from '@clickhouse/client';
 import { hostsOf } from '../addresses.js';
 import { failureOf, isLostConnection, isNoConnection, noResponse } from './errors.js';
+import { SETTINGS } from './settings.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 10;
@@ -22,27 +24,6 @@ const OUTLASTS_CALLER_MS = 5_000;
 const BETWEEN_KILLS_MS = 100;
 /** After so long the connection is closed as well: a proxy may bring KILLs to another server, and closing ends a SELECT, too. */
 const HANG_UP_MS = 3_000;
-
-const SETTINGS = {
-  // Nothing of a response is sent before its statement has ended, so the status tells the outcome: half a response cannot come.
-  wait_end_of_query: 1,
-  // Acknowledged must mean durable: a row handed to the server's buffer would be lost with it.
-  async_insert: 0,
-  // The same rows may be sent again on purpose (a retry, a replay after an erase); keys alone decide.
-  insert_deduplicate: 0,
-  // One insert may carry a backfill of any number of months.
-  max_partitions_per_insert_block: '0',
-  // Identity contains the hour, and partitions are months: rows of one event never lie in two partitions.
-  do_not_merge_across_partitions_select_final: 1,
-  // A SELECT whose caller has gone is not worth finishing.
-  cancel_http_readonly_queries_on_client_close: 1,
-  // Exact decimals and 64-bit integers survive JSON only as strings.
-  output_format_json_quote_decimals: 1,
-  output_format_json_quote_64bit_integers: 1,
-  output_format_decimal_trailing_zeros: 0,
-  // One array parses in half of the time that a line for each row takes.
-  output_format_json_array_of_rows: 1,
-} as const satisfies ClickHouseSettings;
 
 /**
  * One server, shards, or shards with replicas. In a cluster each shard keeps its rows in a database of its own,
@@ -81,12 +62,20 @@ export interface HostOptions {
   readonly application: string;
 }
 
-/** Sends a statement. @returns the response's text, once it is complete */
-export type Send = (client: ClickHouseClient, params: QueryParams) => Promise<string>;
+/** A complete response. */
+export interface StatementResponse {
+  readonly text: string;
+  readonly headers: ResponseHeaders;
+}
+
+/** Sends a statement. */
+export type Send = (client: ClickHouseClient, params: QueryParams) => Promise<StatementResponse>;
 
 /** Alone of what the client offers, `query` sends long parameters in the body. It adds a FORMAT. */
-export const queryText: Send = async (client, params) =>
-  (await client.query({ ...params, format: 'JSONEachRow' })).text();
+export const sendQuery: Send = async (client, params) => {
+  const result = await client.query({ ...params, format: 'JSONEachRow' });
+  return { text: await result.text(), headers: result.response_headers };
+};
 
 interface Host {
   readonly statements: ClickHouseClient;
@@ -121,10 +110,13 @@ export class Hosts {
     const ping: Send = async (client) => {
       const result = await client.ping();
       if (!result.success) throw result.error;
-      return 'pong';
+      return { text: '', headers: {} };
     };
     const options = { isShort: true, isRepeatable: true, signal: undefined };
-    return (await this.send({ query: '' }, options, ping).catch(() => '')) !== '';
+    return this.send({ query: '' }, options, ping).then(
+      () => true,
+      () => false,
+    );
   }
 
   async close(): Promise<void> {
@@ -139,7 +131,7 @@ export class Hosts {
    * only if that is harmless.
    * @throws the signal's reason once it is aborted, whatever the statement ended with
    */
-  async send(params: QueryParams, options: SendOptions, send: Send): Promise<string> {
+  async send(params: QueryParams, options: SendOptions, send: Send): Promise<StatementResponse> {
     const { signal } = options;
     let mayRepeat = options.isRepeatable;
     let failure: unknown;
@@ -162,7 +154,12 @@ export class Hosts {
     throw this.#isClosed ? noResponse('the connection was closed', 'ECONNRESET', failure) : failure;
   }
 
-  async #sendTo(host: Host, params: QueryParams, { isShort, signal }: SendOptions, send: Send): Promise<string> {
+  async #sendTo(
+    host: Host,
+    params: QueryParams,
+    { isShort, signal }: SendOptions,
+    send: Send,
+  ): Promise<StatementResponse> {
     const query_id = randomUUID();
     const hangUp = new AbortController();
     const onAbort = () => void this.#killUntilEnded(host, query_id, hangUp);
@@ -186,7 +183,7 @@ export class Hosts {
     const deadline = setTimeout(() => hangUp.abort(), HANG_UP_MS);
     while (this.#inFlight.has(hangUp)) {
       // A server that cannot be asked is left alone: the deadline or the statement's own limit of time ends it.
-      await queryText(short, { query, query_params: { id } }).catch(() => undefined);
+      await sendQuery(short, { query, query_params: { id } }).catch(() => undefined);
       await delay(BETWEEN_KILLS_MS);
     }
     clearTimeout(deadline);

@@ -3,7 +3,7 @@
  * of parsing. Measured from Node against JSON and RowBinary: docs/decisions/0003.
  * Source: ClickHouse documentation, "Native" format.
  */
-import type { PreparedInsert, Warehouse } from '../clickhouse/connection.js';
+import { insert, type PreparedInsert, type Warehouse } from '../clickhouse/connection.js';
 import { EventRows, type NameField, Names, type PricedEvent, WORD, WORDS_PER_ROW } from './event-rows.js';
 
 /** About the bytes of a row in the block; the buffer grows where it is too low. */
@@ -42,13 +42,13 @@ export async function insertUsageEvents(warehouse: Warehouse, events: readonly P
 
 /** One insert of all parts. @throws RangeError when the rows do not fit a buffer, which repeating cannot change */
 export function prepareUsageEvents(parts: readonly EventRows[]): PreparedInsert {
-  const block = encodeUsageEvents(parts);
-  return (warehouse) => warehouse.run(INSERT, block);
+  const rows = parts.reduce((sum, { length }) => sum + length, 0);
+  const block = encodeUsageEvents(parts, rows);
+  return (warehouse) => insert(warehouse, INSERT, block, rows);
 }
 
 /** A block of the Native format. */
-function encodeUsageEvents(parts: readonly EventRows[]): Buffer {
-  const rows = parts.reduce((sum, { length }) => sum + length, 0);
+function encodeUsageEvents(parts: readonly EventRows[], rows: number): Buffer {
   const out = new BlockWriter(1024 + rows * BYTES_PER_ROW);
   out.varUint(COLUMNS.length);
   out.varUint(rows);

@@ -55,9 +55,6 @@ export async function readAccountPartitions(
   return found.flat();
 }
 
-/** The statement ends when the mutation has. */
-const ON_EVERY_REPLICA = { mutations_sync: '2' } as const;
-
 /**
  * Resolves when the rows are gone from every replica. A mutation, not a lightweight DELETE: that one only marks rows, and
  * merges may take for ever to drop them. This one rewrites the partition's parts without the rows; ClickHouse removes the old
@@ -74,7 +71,6 @@ ALTER TABLE {table: Identifier}
 DELETE IN PARTITION ID {partition: String}
 WHERE ${rowsOf(table)}`,
     query_params: { table, partition, account_id: accountId },
-    settings: ON_EVERY_REPLICA,
   });
 }
 
@@ -109,6 +105,6 @@ export async function recomputationsEnded(shards: readonly Warehouse[]): Promise
 /** Rejections that were settled are marked as deleted. Resolves when they are gone from the files, on each shard. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
-  const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK', settings: ON_EVERY_REPLICA };
+  const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK' };
   await onEachShard(shards, (shard) => shard.run(statement));
 }

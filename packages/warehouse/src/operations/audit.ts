@@ -212,6 +212,5 @@ async function removeRollup(warehouse: Warehouse, grain: Grain, { accountId, buc
     name: 'remove_rollup',
     query: `ALTER TABLE ${ROLLUP_TABLE[grain]} DELETE WHERE account_id = {account_id: String} AND bucket = toDateTime({bucket: UInt32}, 'UTC')`,
     query_params: { account_id: accountId, bucket: bucket / 1000 },
-    settings: { mutations_sync: '2' },
   });
 }

@@ -83,7 +83,7 @@ it('a rollup row that is too large for a statement stays dirty, and is tried aga
   expect(await recomputeDirtyHours(small)).toMatchObject({ marks: 0, tooLarge: [] });
   expect(await usages()).toEqual(['4', `${EVENTS + 3}`, '4']);
   await execute(warehouse, 'ALTER TABLE dirty_hours UPDATE marked_at = marked_at - INTERVAL 1 HOUR WHERE true');
-  expect(await recomputeDirtyHours(warehouse)).toEqual({ marks: 2, hourly: 2, daily: 1, tooLarge: [] });
+  expect(await recomputeDirtyHours(warehouse)).toMatchObject({ marks: 2, hourly: 2, daily: 1, tooLarge: [] });
   expect(await usages()).toEqual(['4', `${EVENTS + 3}`, '4']);
 });
 

@@ -11,7 +11,7 @@ import { readRollupDifferences } from '../operations/audit.js';
 import { clearMarks, readDirtyHours, readOpenMarks } from './dirty-hours.js';
 import { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './maintenance.js';
 import { GRAINS } from './rollup-rows.js';
-import { raiseWatermarks } from './watermarks.js';
+import { raiseWatermarks, readWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 
@@ -36,8 +36,8 @@ describe('sealing', () => {
     for (;;) {
       const step = await sealNext(database.shards.all, due, SMALL_STEPS);
       if (!step) return steps;
-      const { tooLarge, ...sealed } = step;
-      expect(tooLarge).toEqual([]);
+      const { tooLarge, conflicts, ...sealed } = step;
+      expect([tooLarge, conflicts]).toEqual([[], { events: 0 }]);
       steps.push(sealed);
     }
   }
@@ -56,13 +56,19 @@ describe('sealing', () => {
   });
 
   it('sealing goes over days without events in one step, and does nothing when nothing is due', async () => {
-    const due = DAY + 1_000 * MS_PER_DAY;
+    const due = DAY + 300 * MS_PER_DAY;
     expect(await sealUntil(due)).toEqual([
       { grain: 'hourly', from: at(25), to: due },
       { grain: 'daily', from: at(24), to: at(48) },
       { grain: 'daily', from: at(48), to: due },
     ]);
     expect(await sealUntil(DAY)).toEqual([]);
+  });
+
+  it('a clock that is ahead seals nothing that has not ended by the clock of ClickHouse', async () => {
+    await sealUntil(Date.now() + 1_000 * MS_PER_DAY);
+    const { hourly } = await readWatermarks(database.warehouse);
+    expect(hourly.sealingUntil).toBeLessThanOrEqual(Date.now());
   });
 
   it.each([1, 7])('statements of about %i rows each seal every rollup row of a step', async (statementRows) => {
@@ -214,13 +220,30 @@ describe('dirty hours', () => {
     for (const each of [account, `${account}-2`]) await agrees(each);
   });
 
+  it('a recomputation counts the events under whose id and revision there is another one', async () => {
+    const timestamp = DAY + 50 * MS_PER_HOUR;
+    const event = () => pricedEvent({ accountId: account, timestamp });
+    const [first, corrected, sentTwice] = [event(), event(), event()];
+    const changes = { workspace: 'another' };
+    await storeEvents(warehouse, [first, corrected, sentTwice]);
+    await storeEvents(warehouse, [{ ...first, ...changes }, { ...corrected, ...changes, revision: 1 }, sentTwice]);
+    const { conflicts } = await recomputeDirtyHours(warehouse);
+    expect(conflicts).toEqual({ events: 1, first: { accountId: account, hour: timestamp, eventId: first.eventId } });
+  });
+
   it('a recomputation leaves the marks when it fails', async () => {
     await store([1]);
     await execute(warehouse, 'RENAME TABLE usage_daily TO elsewhere');
     await expect(recomputeDirtyHours(warehouse)).rejects.toThrow('usage_daily');
     expect(await dirtyHours()).toEqual([1]);
     await execute(warehouse, 'RENAME TABLE elsewhere TO usage_daily');
-    expect(await recomputeDirtyHours(warehouse)).toEqual({ marks: 1, hourly: 1, daily: 1, tooLarge: [] });
+    expect(await recomputeDirtyHours(warehouse)).toEqual({
+      marks: 1,
+      hourly: 1,
+      daily: 1,
+      tooLarge: [],
+      conflicts: { events: 0 },
+    });
     await agrees();
   });
 
@@ -229,7 +252,13 @@ describe('dirty hours', () => {
     const hours = Array.from({ length: 200 }, (_, hour) => hour);
     for (const name of names) await store(hours, name);
     const [count, days] = [names.length, 9];
-    const recomputed = { marks: count, hourly: count * hours.length, daily: count * days, tooLarge: [] };
+    const recomputed = {
+      marks: count,
+      hourly: count * hours.length,
+      daily: count * days,
+      tooLarge: [],
+      conflicts: { events: 0 },
+    };
     expect(await recomputeDirtyHours(warehouse)).toEqual(recomputed);
     for (const grain of GRAINS) {
       const differences = await readRollupDifferences(warehouse, grain, { window: WINDOW });

@@ -4,10 +4,19 @@
  * section 5.
  */
 import type { EpochMs } from '@meterline/catalog';
+import { z } from 'zod';
 import { onEachShard, type Warehouse } from '../clickhouse/connection.js';
-import { isStatementLimit } from '../clickhouse/errors.js';
+import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
+import { allConflicts, type Conflicts, readConflictsOfHours } from './conflicts.js';
 import { clearMarks, hoursOf, markUnreadable, readDueMarks } from './dirty-hours.js';
-import { keyOf, LARGE_ROWS, recomputeEach, recomputeRollups, type StatementLimits } from './recompute.js';
+import {
+  keyOf,
+  LARGE_ROWS,
+  readConflictsOfRollups,
+  recomputeEach,
+  recomputeRollups,
+  type StatementLimits,
+} from './recompute.js';
 import { type AccountHours, bucketOf, type Grain, type RollupKey } from './rollup-rows.js';
 import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sources.js';
 import { lowestWatermarks, raiseWatermarks, readWatermarks } from './watermarks.js';
@@ -23,6 +32,7 @@ export const DIRTY_LIMITS: DirtyLimits = { hours: 10_000, statementRows: 500_000
 export interface Recomputed extends Readonly<Record<Grain | 'marks', number>> {
   /** What the server's limits do not let be recomputed: marked again, and due in an hour. */
   readonly tooLarge: readonly RollupKey[];
+  readonly conflicts: Conflicts;
 }
 
 /**
@@ -34,8 +44,9 @@ export async function recomputeDirtyHours(
   { hours, ...limits }: DirtyLimits = DIRTY_LIMITS,
 ): Promise<Recomputed> {
   const marks = await readDueMarks(shard, hours);
-  if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [] };
+  if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [], conflicts: { events: 0 } };
   const hourly = bucketsOf(marks, 'hourly');
+  const conflicts = await readConflictsOfRollups(shard, hourly);
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
   // Read after the hours are durable: a sealer that publishes a later watermark finds them.
   const { sealingUntil } = (await readWatermarks(shard)).daily;
@@ -45,6 +56,7 @@ export async function recomputeDirtyHours(
   return {
     ...{ marks: marks.length, hourly: hourly.length - largeHours.length, daily: daily.length - largeDays.length },
     tooLarge: [...largeHours, ...largeDays],
+    conflicts,
   };
 }
 
@@ -85,6 +97,7 @@ export interface SealedStep {
   readonly to: EpochMs;
   /** What the server's limits do not let be computed: marked, and so answered from hours or events. */
   readonly tooLarge: readonly RollupKey[];
+  readonly conflicts: Conflicts;
 }
 
 /**
@@ -104,14 +117,24 @@ export async function sealNext(
   );
 }
 
+async function readClock(shard: Warehouse): Promise<EpochMs> {
+  const statement = { name: 'read_clock', query: 'SELECT toUnixTimestamp(now()) AS second', isShort: true };
+  const [row] = await shard.read(statement, z.object({ second: z.number() }));
+  if (!row) throw new ForeignResponse('it does not tell the time');
+  return row.second * 1000;
+}
+
 /** The slices are read after the first watermark is raised: a row that is in none of them has only later events. */
 async function sealStep(
   shards: readonly Warehouse[],
   grain: Grain,
   from: EpochMs,
-  limit: EpochMs,
+  wanted: EpochMs,
   limits: SealingLimits,
 ): Promise<SealedStep | undefined> {
+  if (from >= wanted) return undefined;
+  // A watermark never falls again, so a clock of ours that is ahead must not raise it.
+  const limit = Math.min(wanted, bucketOf(Math.min(...(await onEachShard(shards, readClock))), grain));
   if (from >= limit) return undefined;
   const { stepRows, statementRows } = limits;
   const ends = await onEachShard(shards, (shard) => readStepEnd(shard, grain, { from, limit, stepRows }));
@@ -127,7 +150,9 @@ async function sealStep(
     return found;
   });
   await raiseWatermarks(shards, grain, { sealedUntil: to });
-  return { grain, from, to, tooLarge: tooLarge.flat() };
+  const conflicts =
+    grain === 'hourly' ? await onEachShard(shards, (shard) => readConflictsOfHours(shard, from, to)) : [];
+  return { grain, from, to, tooLarge: tooLarge.flat(), conflicts: allConflicts(conflicts) };
 }
 
 /** A slice that meets a limit of the server is computed in smaller parts. @returns the rows that are too large */

@@ -4,7 +4,8 @@
  * snapshot, and it is the one that readers see. Source: DESIGN section 4.
  */
 import type { Warehouse } from '../clickhouse/connection.js';
-import { isStatementLimit } from '../clickhouse/errors.js';
+import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
+import { allConflicts, type Conflicts, readConflicts } from './conflicts.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
 import { type RollupSelection, readSourceRows, SOURCES, selectRollups } from './sources.js';
 
@@ -99,7 +100,10 @@ GROUP BY account_id, bucket`;
  */
 export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
-/** Resolves when the recomputed rollup rows are durable. */
+/**
+ * Resolves when the recomputed rollup rows are durable.
+ * @throws ForeignResponse when ClickHouse reports fewer rows as written than there are
+ */
 export async function recomputeRollups(
   warehouse: Warehouse,
   grain: Grain,
@@ -107,11 +111,18 @@ export async function recomputeRollups(
   finality: Finality = 'replaceable',
 ): Promise<void> {
   const { condition, query_params } = selectRollups(grain, selection);
-  await warehouse.run({
-    name: `recompute_${ROLLUP_TABLE[grain]}`,
-    query: `INSERT INTO ${ROLLUP_TABLE[grain]} (${ROLLUP_COLUMNS.join(', ')})${rollupsSelect(grain, condition, finality)}\n${ROLLUP_SETTINGS}`,
-    query_params,
-  });
+  const written =
+    (await warehouse.run({
+      name: `recompute_${ROLLUP_TABLE[grain]}`,
+      query: `INSERT INTO ${ROLLUP_TABLE[grain]} (${ROLLUP_COLUMNS.join(', ')})${rollupsSelect(grain, condition, finality)}\n${ROLLUP_SETTINGS}`,
+      query_params,
+    })) ?? 0;
+  if (written >= ('rollups' in selection ? selection.rollups.length : selection.rollupRows)) return;
+  // An account may have been erased in between: what has no rows now was not to be written.
+  const present = await readSourceRows(warehouse, grain, selection);
+  if (written < present.length) {
+    throw new ForeignResponse(`recomputing wrote ${written} rows of ${present.length} to ${ROLLUP_TABLE[grain]}`);
+  }
 }
 
 /**
@@ -132,6 +143,15 @@ export interface StatementLimits {
 
 /** With the longest names a thousand rows take a few megabytes. */
 export const LARGE_ROWS = 1_000;
+
+/** Among the events of these hours. */
+export async function readConflictsOfRollups(warehouse: Warehouse, hours: readonly RollupKey[]): Promise<Conflicts> {
+  const found: Conflicts[] = [];
+  for (const rollups of inParts(hours, nameBytes, MAX_NAME_BYTES)) {
+    found.push(await readConflicts(warehouse, selectRollups('hourly', { rollups })));
+  }
+  return allConflicts(found);
+}
 
 /**
  * Recomputes rollup rows in statements of bounded size.

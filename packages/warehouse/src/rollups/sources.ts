@@ -19,7 +19,7 @@ interface Slice {
   readonly last: RollupKeyPair;
 }
 
-export type RollupSelection = Slice | { readonly rollups: readonly RollupKey[] };
+export type RollupSelection = SizedSlice | { readonly rollups: readonly RollupKey[] };
 
 export interface Source {
   readonly table: string;
@@ -105,13 +105,13 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
 };
 
 /** Conditions on the table's key, with their parameters. */
-interface Selected {
+export interface Selected {
   readonly condition: string;
   readonly query_params: StatementParameters;
 }
 
 /** The rows with from <= hour < to, of every account. */
-function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
+export function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
   return { condition: OF_HOURS(SOURCES[grain].hour), query_params: { from: from / 1000, to: to / 1000 } };
 }
 
@@ -221,10 +221,11 @@ const place = z
   .tuple([z.string(), z.number()])
   .transform(([accountId, started]) => [accountId, started * 1000] as const);
 
-const slice = z.object({ first: place, last: place, rows: z.coerce.number() });
+const slice = z.object({ first: place, last: place, rows: z.coerce.number(), rollupRows: z.coerce.number() });
 
-/** A slice and how many rows it is computed from, unmerged duplicates included. */
 export interface SizedSlice extends Slice {
+  readonly rollupRows: number;
+  /** How many rows these are computed from, unmerged duplicates included. */
   readonly rows: number;
 }
 
@@ -246,7 +247,8 @@ export async function readSlices(
 SELECT
   min((account_id, toUnixTimestamp(rollup_bucket))) AS first,
   max((account_id, toUnixTimestamp(rollup_bucket))) AS last,
-  sum(rollup_rows) AS rows
+  sum(rollup_rows) AS rows,
+  count() AS rollupRows
 FROM
 (
   SELECT

@@ -1,0 +1,111 @@
+/**
+ * What every statement sets, whatever the server's profile says: an operator's profile may make a statement slower or refuse it, but
+ * never change its result. Source: ClickHouse's system.settings, read to its end for 26.7.
+ */
+import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client';
+
+/** Older servers have not been tried: some lack settings of the tables, and some of these here. */
+export const OLDEST_CLICKHOUSE = '26.7';
+
+/** A statement that meets a limit fails. With `break` and `any` it would return, or store, a part. */
+const WHOLE_RESULTS = {
+  read_overflow_mode: 'throw',
+  read_overflow_mode_leaf: 'throw',
+  group_by_overflow_mode: 'throw',
+  sort_overflow_mode: 'throw',
+  result_overflow_mode: 'throw',
+  timeout_overflow_mode: 'throw',
+  timeout_overflow_mode_leaf: 'throw',
+  set_overflow_mode: 'throw',
+  join_overflow_mode: 'throw',
+  distinct_overflow_mode: 'throw',
+  transfer_overflow_mode: 'throw',
+  partial_result_on_first_cancel: 0,
+  // Nothing of a response is sent before its statement has ended, so the status tells the outcome: half a response cannot come.
+  wait_end_of_query: 1,
+  // Rows of a shard that is away are missing.
+  skip_unavailable_shards: 0,
+  enable_parallel_replicas: '0',
+  // Rows are left out, or hidden.
+  limit: '0',
+  offset: '0',
+  additional_result_filter: '',
+  additional_table_filters: SettingsMap.from({}),
+  ignore_cold_parts_seconds: '0',
+  prefer_warmed_unmerged_parts_seconds: '0',
+  // An old result.
+  use_query_cache: 0,
+} as const satisfies ClickHouseSettings;
+
+const DURABILITY = {
+  // Acknowledged must mean durable: a row handed to the server's buffer would be lost with it.
+  async_insert: 0,
+  // The same rows may be sent again on purpose (a retry, a replay after an erase); keys alone decide.
+  insert_deduplicate: 0,
+  deduplicate_insert: 'disable',
+  deduplicate_insert_select: 'disable',
+  insert_deduplication_token: '',
+  // What has been deleted or altered is gone when the statement ends: from every replica.
+  mutations_sync: '2',
+  lightweight_deletes_sync: '2',
+  lightweight_delete_mode: 'alter_update',
+  alter_sync: '1',
+  // One insert may carry a backfill of any number of months.
+  max_partitions_per_insert_block: '0',
+  // A row that cannot be read fails the insert.
+  input_format_allow_errors_num: '0',
+  input_format_allow_errors_ratio: 0,
+  input_format_skip_unknown_fields: 0,
+  input_format_defaults_for_omitted_fields: 1,
+} as const satisfies ClickHouseSettings;
+
+/** The statements are written for these rules of the language. */
+const LANGUAGE = {
+  // First of all: it changes the defaults of the others.
+  compatibility: '',
+  dialect: 'clickhouse',
+  enable_analyzer: 1,
+  prefer_column_name_to_alias: 0,
+  enable_positional_arguments: 1,
+  implicit_table_at_top_level: '',
+  union_default_mode: '',
+  final: 0,
+  inject_random_order_for_select_without_order_by: 0,
+  apply_deleted_mask: 1,
+  // Identity contains the hour, and partitions are months: rows of one event never lie in two partitions.
+  do_not_merge_across_partitions_select_final: 1,
+  aggregate_functions_null_for_empty: 0,
+  empty_result_for_aggregation_by_empty_set: 0,
+  group_by_use_nulls: 0,
+  join_use_nulls: 0,
+  transform_null_in: 0,
+  cast_keep_nullable: 0,
+  data_type_default_nullable: 0,
+  decimal_check_overflow: 1,
+  enable_extended_results_for_datetime_functions: 0,
+  enable_named_columns_in_function_tuple: 0,
+  session_timezone: '',
+} as const satisfies ClickHouseSettings;
+
+const FORMATS = {
+  date_time_input_format: 'best_effort',
+  date_time_output_format: 'simple',
+  // Exact decimals and 64-bit integers survive JSON only as strings.
+  output_format_json_quote_decimals: 1,
+  output_format_json_quote_64bit_integers: 1,
+  output_format_decimal_trailing_zeros: 0,
+  output_format_always_write_decimal_point_in_float_and_decimal: 0,
+  // One array parses in half of the time that a line for each row takes.
+  output_format_json_array_of_rows: 1,
+  // A SELECT whose caller has gone is not worth finishing.
+  cancel_http_readonly_queries_on_client_close: 1,
+} as const satisfies ClickHouseSettings;
+
+export const SETTINGS = { ...WHOLE_RESULTS, ...DURABILITY, ...LANGUAGE, ...FORMATS } as const;
+
+/** @param version such as 26.7.2.1 */
+export function isOlderThan(version: string, oldest: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
+  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
+}
