@@ -5,7 +5,7 @@ import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
 import type { LookupFunction } from 'node:net';
 import { afterEach, expect, it, jest } from '@jest/globals';
-import type { Alert, AlertSettings } from '@meterline/service/alerts';
+import type { Alert, AlertSettings, AlertStore } from '@meterline/service/alerts';
 import { ClickHouseError, NO_ROLLUPS, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -33,21 +33,17 @@ function alertsOf(account: string, filters: readonly AlertSettings['filters'][])
 /** @param response to a statement, by its parameters as text */
 function evaluatorOf(
   all: readonly Alert[],
-  response: (parameters: string) => void,
+  response: (parameters: string) => unknown,
   log: Logger = pino({ enabled: false }),
-  firedOf: (alert: Alert) => Promise<[]> = async () => [],
+  { firedOf = async () => [], fire = async () => 'fired' }: Partial<Pick<AlertStore, 'firedOf' | 'fire'>> = {},
 ): Evaluator {
-  const read = async ({ query_params }: { query_params: unknown }) => {
-    response(JSON.stringify(query_params));
-    return [];
-  };
+  const read = async ({ query_params }: { query_params: unknown }) => response(JSON.stringify(query_params)) ?? [];
   return new Evaluator({
     alerts: {
       all: async function* () {
         yield [...all];
       },
-      firedOf,
-      fire: async () => true,
+      ...{ firedOf, fire },
     },
     warehouse: { read } as unknown as Warehouse,
     readRollupState: async () => ({ ...NO_ROLLUPS, droppedBefore: 0 }),
@@ -84,7 +80,7 @@ it('an alert whose marks cannot be read keeps no other from being judged, and is
     return [];
   };
   const all = [...alertsOf('spoilt', [{}]), ...alertsOf('other', [{}])];
-  await evaluatorOf(all, (parameters) => judged.push(parameters), log, firedOf).turn(NOW);
+  await evaluatorOf(all, (parameters) => judged.push(parameters), log, { firedOf }).turn(NOW);
   expect(judged.filter((one) => one.includes('other'))).not.toEqual([]);
   expect(error).toHaveBeenCalledWith(expect.objectContaining({ event: 'evaluation_queue_error' }), expect.anything());
 });
@@ -111,6 +107,84 @@ it('an account with more usage than a statement may read keeps no threshold of a
   expect(statements).toBe(2);
   expect(lines).toEqual([expect.objectContaining({ event: 'alert_too_large', account: 'huge', alert: 'huge-0' })]);
 });
+
+const rejection = (message: string) => new ClickHouseError({ message, code: '1000', type: 'POCO_EXCEPTION' });
+
+it('accounts with long ids are judged in statements whose parameters ClickHouse accepts', async () => {
+  const accounts = Array.from({ length: 600 }, (_, n) => `${n}-`.padEnd(256, '客'));
+  const judged = new Set<string>();
+  const evaluator = evaluatorOf(
+    accounts.flatMap((account) => alertsOf(account, [{}])),
+    (parameters) => {
+      if (Buffer.byteLength(parameters) > 128 * 1024) throw rejection('Field value too long');
+      for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+    },
+  );
+  await evaluator.turn(NOW);
+  expect(judged.size).toBe(600);
+  expect(evaluator.lastTurn).toMatchObject({ notJudged: 0 });
+});
+
+it('an alert whose statement ClickHouse rejects is logged, is counted as not judged, and keeps no other from being judged', async () => {
+  const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
+  const judged = new Set<string>();
+  const lines: unknown[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const all = ['odd', ...accounts].flatMap((account) => alertsOf(account, [{}]));
+  const evaluator = evaluatorOf(
+    all,
+    (parameters) => {
+      if (parameters.includes('odd')) throw rejection('a statement of its own kind');
+      for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+    },
+    log,
+  );
+  await evaluator.turn(NOW);
+  expect([...judged].sort()).toEqual(accounts);
+  expect(evaluator.lastTurn).toMatchObject({ notJudged: 1 });
+  expect(lines).toEqual([expect.objectContaining({ event: 'alert_rejected', account: 'odd', alert: 'odd-0' })]);
+});
+
+it('a ClickHouse that rejects every statement is not asked about each of many alerts', async () => {
+  let statements = 0;
+  const all = Array.from({ length: 500 }, (_, n) => alertsOf(`account-${n}`, [{}])).flat();
+  const evaluator = evaluatorOf(all, () => {
+    statements += 1;
+    throw rejection('no');
+  });
+  await evaluator.turn(NOW);
+  expect(statements).toBeLessThan(150);
+  expect(evaluator.lastTurn).toMatchObject({ notJudged: 500 });
+});
+
+it('an alert that was deleted after ClickHouse had rejected its statement is forgotten', async () => {
+  const all = [...alertsOf('odd', [{}]), ...alertsOf('other', [{}])];
+  let isRejected = true;
+  let requested: string[] = [];
+  const evaluator = evaluatorOf(all, (parameters) => {
+    requested.push(parameters);
+    if (isRejected && parameters.includes('odd')) throw rejection('no');
+  });
+  await evaluator.turn(NOW);
+  const [odd] = all.splice(0, 1);
+  await evaluator.turn(NOW);
+  isRejected = false;
+  requested = [];
+  if (odd) all.push(odd);
+  await evaluator.turn(NOW);
+  expect(requested.filter((one) => one.includes('odd'))).toEqual(requested.filter((one) => one.includes('other')));
+});
+
+it.each(['changed', 'full'] as const)(
+  'a crossed threshold that Redis does not mark (%s) is logged',
+  async (outcome) => {
+    const lines: unknown[] = [];
+    const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+    const all = alertsOf('acme', [{}]).map((alert) => ({ ...alert, amount: '0' }));
+    await evaluatorOf(all, () => undefined, log, { fire: async () => outcome }).turn(NOW);
+    expect(lines).toEqual([expect.objectContaining({ event: 'threshold_not_fired', alert: 'acme-0', threshold: 50 })]);
+  },
+);
 
 it('an account whose statement takes long to reach the limit keeps no neighbour in it from being judged', async () => {
   let nowMs = 0;
