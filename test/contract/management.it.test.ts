@@ -292,7 +292,7 @@ describe('alerts', () => {
 
   it('a new alert is at its Location, without the secret that only its creation returns', async () => {
     const { thresholds: _, ...requested } = ALERT_SETTINGS;
-    const created = await ask('POST', '', { ...requested, amount: '0100.50' });
+    const created = await ask('POST', '', { ...requested, amount: '100.50' });
     const { secret, ...alert } = z.looseObject({ secret: z.string() }).parse(created.body);
     expect([created.status, alert]).toMatchObject([201, { ...ALERT_SETTINGS, amount: '100.5', fired: [] }]);
     expect(Buffer.from(secret.replace('whsec_', ''), 'base64')).toHaveLength(32);
