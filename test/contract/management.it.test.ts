@@ -317,6 +317,21 @@ describe('alerts', () => {
     expect((await ask('GET', `/${id}`, undefined, member)).status).toBe(404);
   });
 
+  it('only who may change an alert sees its whole url, in the list and by its id', async () => {
+    const url = 'https://hooks.example.com/services/T0/B0/secret';
+    const { id } = await create({ url });
+    const readers = [await api.key(account, 'member'), await api.key('platform', 'operator')];
+    for (const key of readers) {
+      const origin = { url: 'https://hooks.example.com' };
+      expect((await ask('GET', '', undefined, key)).body).toMatchObject([origin]);
+      expect((await ask('GET', `/${id}`, undefined, key)).body).toMatchObject(origin);
+      const page = await ask('GET', '?limit=1', undefined, key, '2026-04-28');
+      expect(page.body).toMatchObject({ data: [origin] });
+    }
+    expect((await ask('GET', `/${id}`)).body).toMatchObject({ url });
+    expect((await ask('PATCH', `/${id}`, { name: 'Spend' })).body).toMatchObject({ url });
+  });
+
   it('deliveries that an alert sent while it was about a workspace are hidden from members', async () => {
     const member = await api.key(account, 'member');
     const { id } = await create({ filters: { workspace: ['main'] } });

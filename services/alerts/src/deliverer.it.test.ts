@@ -128,7 +128,8 @@ it('a webhook whose receiver is gone (410) has failed, and one whose receiver is
 });
 
 it('a receiver that takes a second to connect is reached, though its name has another address that does not work', async () => {
-  const server = spawn(process.execPath, ['-e', SLOW_SERVER], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn(process.execPath, ['-e', SLOW_SERVER], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = once(server, 'exit');
   const port = Number(await once(server.stdout, 'data'));
   // It accepts no connection, so the system drops the first packet of the third, and sends it again after a second.
   server.kill('SIGSTOP');
@@ -143,20 +144,13 @@ it('a receiver that takes a second to connect is reached, though its name has an
   };
   const byDefault = getDefaultAutoSelectFamilyAttemptTimeout();
   allowSlowConnections();
-  const outcome = await post(
-    `http://slow.example:${port}`,
-    '{}',
-    {},
-    {
-      allowedHosts: new Set(['slow.example']),
-      lookup,
-    },
-  );
+  const options = { allowedHosts: new Set(['slow.example']), lookup };
+  const outcome = await post(`http://slow.example:${port}`, '{}', {}, options);
   setDefaultAutoSelectFamilyAttemptTimeout(byDefault);
-  expect(outcome).toEqual({ isDelivered: true, text: '200' });
   for (const socket of waiting) socket.destroy();
   server.kill();
-  await once(server, 'exit');
+  await ended;
+  expect(outcome).toEqual({ isDelivered: true, text: '200' });
 });
 
 it('a webhook has failed after 14 attempts, and has as many again when somebody wants it sent', async () => {
