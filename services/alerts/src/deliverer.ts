@@ -8,7 +8,7 @@
 import { promises as dns } from 'node:dns';
 import { type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, parseRetryAfter } from '@meterline/catalog';
 import type { RedisClient } from '@meterline/service/access';
 import {
@@ -18,7 +18,6 @@ import {
   type Delivery,
   isAllowedHost,
   isPublicAddress,
-  NAT64_PREFIX,
   targetProblem,
   validSecrets,
 } from '@meterline/service/alerts';
@@ -27,7 +26,6 @@ import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { inTime } from '@meterline/service/waiting';
 import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
-import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
 
@@ -222,8 +220,6 @@ const NAMES_SHARE = 0.4;
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const LONGEST_REASON = 100;
 
-const publicAgent = new RequestFilteringHttpsAgent({ allowIPAddressList: [NAT64_PREFIX] });
-
 /**
  * Posts a webhook; never rejects. Names are resolved here, and a connection is made to a public address alone, also if the name has another one
  * by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
@@ -237,10 +233,9 @@ export function post(
   const problem = targetProblem(target, allowedHosts);
   if (problem !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${problem}` });
   const url = new URL(target);
-  const { agent, ...names } = isAllowedHost(url, allowedHosts)
-    ? { agent: false, lookup }
-    : { agent: publicAgent, lookup: publicLookup(lookup ?? nameServers(timeoutMs * NAMES_SHARE)) };
-  const options = { method: 'POST', headers, agent, ...names, signal: AbortSignal.timeout(timeoutMs) };
+  const names = isAllowedHost(url, allowedHosts) ? lookup : publicOnly(lookup ?? nameServers(timeoutMs * NAMES_SHARE));
+  const signal = AbortSignal.timeout(timeoutMs);
+  const options = { method: 'POST', headers, agent: false, lookup: names, signal };
   return new Promise((resolve) => {
     let status: number | undefined;
     let retryAfterMs: number | undefined;
@@ -273,36 +268,31 @@ export function post(
  * server that does not answer would hold up the webhooks of everybody.
  */
 function nameServers(timeoutMs: number): LookupFunction {
-  const answered = (found: Promise<string[]>) => inTime('the name server', found, timeoutMs);
   return async (hostname, { all }, callback) => {
-    const found = await Promise.allSettled([answered(dns.resolve4(hostname)), answered(dns.resolve6(hostname))]);
-    const [ipv4, ipv6] = found;
-    const addresses = [
-      ...(ipv4.status === 'fulfilled' ? ipv4.value.map((address) => ({ address, family: 4 })) : []),
-      ...(ipv6.status === 'fulfilled' ? ipv6.value.map((address) => ({ address, family: 6 })) : []),
-    ];
+    const asked = [dns.resolve4(hostname), dns.resolve6(hostname)];
+    const found = await Promise.allSettled(asked.map((each) => inTime('the name server', each, timeoutMs)));
+    const answers = found.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+    const addresses = answers.map((address) => ({ address, family: isIP(address) }));
     const [first] = addresses;
-    if (!first) callback(ipv4.status === 'rejected' ? ipv4.reason : new Error('the name has no address'), '');
+    const [ipv4] = found;
+    if (!first) callback(ipv4?.status === 'rejected' ? ipv4.reason : new Error('the name has no address'), '');
     else if (all) callback(null, addresses);
     else callback(null, first.address, first.family);
   };
 }
 
-/** Fails unless all addresses are public. The agent checks that as well, but for those that NAT64 translates. */
-function publicLookup(lookup: LookupFunction): LookupFunction {
+/** Fails unless all addresses are public; those of a URL itself are checked by `targetProblem`. */
+function publicOnly(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) =>
     lookup(hostname, options, (error, found, family) => {
       const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address);
       if (error || addresses.every(isPublicAddress)) callback(error, found, family);
-      else callback(new Error(NOT_PUBLIC), '');
+      else callback(new Error('the host has an address that is not public'), '');
     });
 }
-
-const NOT_PUBLIC = 'the host has an address that is not public';
 
 function reasonOf(error: NodeJS.ErrnoException | undefined, timeoutMs: number): string {
   if (!error) return 'the connection was closed without a response';
   if (error.name === 'AbortError' || error.name === 'TimeoutError') return `no response within ${timeoutMs / 1000} s`;
-  if (/is not allowed/.test(error.message)) return NOT_PUBLIC;
   return error.code ?? error.message.slice(0, LONGEST_REASON);
 }

@@ -42,10 +42,6 @@ export interface EvaluatorOptions {
 interface Query {
   readonly window: Window;
   readonly alert: Alert;
-  readonly open: readonly OpenAlert[];
-}
-
-interface GrowingQuery extends Query {
   readonly open: OpenAlert[];
 }
 
@@ -74,61 +70,41 @@ const ALONE_TURN_MS = 10_000;
 /** After so many rejected statements a turn divides no more: a ClickHouse that rejects everything is not asked about each alert. */
 const MAX_REJECTED = 100;
 
+const REDIS = 'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
+const TOO_LARGE = 'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
+const REJECTED = 'ClickHouse rejects the statement of an alert, which is not judged until ClickHouse accepts it';
+const CHANGED = 'an alert was changed or deleted while it was judged, and does not fire; the next turn judges it again';
+const FULL = `an alert does not fire any more: it has fired ${MAX_MARKS} times in 70 days; create another in its place`;
+
 export class Evaluator {
   readonly #options: EvaluatorOptions;
   readonly #outage: Outage;
+  readonly #logRedis: (err: unknown) => void;
   readonly #logTooLarge: (facts: object) => void;
   readonly #logRejected: (facts: object) => void;
+  readonly #logNotFired: Readonly<Record<'changed' | 'full', (facts: object) => void>>;
   /** Alerts, and periods of them, whose statement ClickHouse rejects: see {@link aloneKey}. They are judged alone, after all others. */
   readonly #alone = new Set<string>();
-  readonly #redisRefuses: (err: unknown) => void;
-  readonly #logNotFired: Readonly<Record<'changed' | 'full', (facts: object) => void>>;
-  #lastTurn: { readonly endedAt: string; readonly notJudged: number } | undefined;
+  /** Undefined until this process has judged all alerts once: one process at a time does. */
+  lastTurn: { readonly endedAt: string; readonly notJudged: number } | undefined;
 
   constructor(options: EvaluatorOptions) {
+    const { log } = options;
     this.#options = options;
-    this.#outage = new Outage(
-      options.log,
-      'ClickHouse',
-      'thresholds are not judged until it does, and then all of them',
-    );
-    this.#redisRefuses = onceAMinute((err: unknown) => {
-      const message =
-        'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
-      options.log.error({ event: 'evaluation_queue_error', err }, message);
-    });
-    this.#logTooLarge = onceAMinute((facts: object) => {
-      const message =
-        'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
-      options.log.warn({ event: 'alert_too_large', ...facts }, message);
-    });
-    this.#logRejected = onceAMinute((facts: object) => {
-      const message = 'ClickHouse rejects the statement of an alert, which is not judged until ClickHouse accepts it';
-      options.log.error({ event: 'alert_rejected', ...facts }, message);
-    });
+    this.#outage = new Outage(log, 'ClickHouse', 'thresholds are not judged until it does, and then all of them');
+    this.#logRedis = onceAMinute((err: unknown) => log.error({ event: 'evaluation_queue_error', err }, REDIS));
+    this.#logTooLarge = onceAMinute((facts: object) => log.warn({ event: 'alert_too_large', ...facts }, TOO_LARGE));
+    this.#logRejected = onceAMinute((facts: object) => log.error({ event: 'alert_rejected', ...facts }, REJECTED));
     const notFired = (reason: string) =>
-      onceAMinute((facts: object) => {
-        options.log.warn(
-          { event: 'threshold_not_fired', ...facts },
-          `a threshold is crossed and does not fire: ${reason}`,
-        );
-      });
-    this.#logNotFired = {
-      changed: notFired('the alert was changed or deleted while it was judged; the next turn judges what it is now'),
-      full: notFired(`the alert has fired ${MAX_MARKS} times in 70 days, the maximum; create a new alert in its place`),
-    };
-  }
-
-  /** Undefined until this process has judged all alerts once: one process at a time does. */
-  get lastTurn() {
-    return this.#lastTurn;
+      onceAMinute((facts: object) => log.warn({ event: 'threshold_not_fired', ...facts }, reason));
+    this.#logNotFired = { changed: notFired(CHANGED), full: notFired(FULL) };
   }
 
   /** Judges all alerts. What fails is judged again at the next turn, and holds up nothing else. */
   async turn(now: Date): Promise<void> {
     const { alerts, metrics } = this.#options;
     const end = metrics.turns.startTimer();
-    const queries = new Map<string, GrowingQuery>();
+    const queries = new Map<string, Query>();
     const turn: Turn = { now, usedMs: new Map(), notJudged: new Set(), rejected: 0, hasFailed: false };
     for await (const slice of alerts.all()) {
       const ask = (alert: Alert) => this.#ask(queries, alert, now.getTime()).catch(this.#refused(alert, turn));
@@ -142,23 +118,24 @@ export class Evaluator {
     for (const { alert, window } of alone) this.#alone.add(aloneKey(alert, window));
     const sizeOf = ({ alert }: OpenAlert) => Math.max(listedBytes(alert.account), MAX_LIST_BYTES / ACCOUNTS_AT_ONCE);
     for (const query of inTurn.filter((each) => !alone.includes(each))) {
-      for (const open of inParts(query.open, sizeOf)) await this.#judgeInTurn({ ...query, open }, turn);
+      for (const open of inParts(query.open, sizeOf)) await this.#judgeInTurn({ ...query, open: [...open] }, turn);
     }
     const aloneUntil = performance.now() + ALONE_TURN_MS;
     for (const query of alone) {
-      if (performance.now() < aloneUntil) await this.#judgeInTurn(query, turn);
+      if (performance.now() < aloneUntil) await this.#judgeInTurn(query, turn, true);
       else turn.notJudged.add(query.alert.id);
     }
     if (!turn.hasFailed) this.#outage.recovered();
-    this.#lastTurn = { endedAt: new Date().toISOString(), notJudged: turn.notJudged.size };
+    this.lastTurn = { endedAt: new Date().toISOString(), notJudged: turn.notJudged.size };
     end();
   }
 
   /**
    * Leaves out accounts whose share of the turn is used up. Alerts whose statement ClickHouse rejects are halved until the alert at fault
    * is found.
+   * @param isSuspect alerts with others of their kind were rejected
    */
-  async #judgeInTurn(query: Query, turn: Turn): Promise<void> {
+  async #judgeInTurn(query: Query, turn: Turn, isSuspect = false): Promise<void> {
     const { usedMs, notJudged } = turn;
     const hasTime = ({ alert }: OpenAlert) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS;
     const open = query.open.filter(hasTime);
@@ -175,8 +152,8 @@ export class Evaluator {
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
     if (isHalved) {
       const half = Math.ceil(open.length / 2);
-      await this.#judgeInTurn({ ...query, open: open.slice(0, half) }, turn);
-      await this.#judgeInTurn({ ...query, open: open.slice(half) }, turn);
+      await this.#judgeInTurn({ ...query, open: open.slice(0, half) }, turn, true);
+      await this.#judgeInTurn({ ...query, open: open.slice(half) }, turn, true);
       return;
     }
     const key = aloneKey(first.alert, query.window);
@@ -186,7 +163,8 @@ export class Evaluator {
     }
     for (const { alert } of open) notJudged.add(alert.id);
     this.#options.metrics.failures.inc(open.length);
-    if (isRejected && open.length === 1) {
+    // A rejection that no other alert could share is taken for the server's.
+    if (isRejected && open.length === 1 && (isSuspect || isStatementLimit(error))) {
       this.#alone.add(key);
       const facts = { account: first.alert.account, alert: first.alert.id };
       if (isStatementLimit(error)) this.#logTooLarge(facts);
@@ -198,7 +176,7 @@ export class Evaluator {
   }
 
   /** The current period and the one before it: an event of its last minute may come after it. */
-  async #ask(queries: Map<string, GrowingQuery>, alert: Alert, now: EpochMs): Promise<void> {
+  async #ask(queries: Map<string, Query>, alert: Alert, now: EpochMs): Promise<void> {
     const current = periodAt(alert.period, now);
     for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
       const known = new Set((await this.#options.alerts.firedOf(alert, window.startTime)).map((one) => one.threshold));
@@ -239,7 +217,7 @@ export class Evaluator {
     return (error) => {
       notJudged.add(id);
       this.#options.metrics.failures.inc();
-      this.#redisRefuses(error);
+      this.#logRedis(error);
     };
   }
 

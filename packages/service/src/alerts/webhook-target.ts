@@ -49,13 +49,13 @@ export function targetProblem(text: string, allowed: AllowedHosts): string | und
 }
 
 /** IPv4 addresses behind NAT64. Source: RFC 6052, section 2.1. */
-export const NAT64_PREFIX = '64:ff9b::/96';
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /** The library takes IPv4 addresses in the old form `::127.0.0.1` (RFC 4291, 2.5.5.1) for usual ones. */
 export function isPublicAddress(text: string): boolean {
   const address = ipaddr.parse(text);
   if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';
-  if (address.match(ipaddr.IPv6.parseCIDR(NAT64_PREFIX))) {
+  if (address.match(NAT64)) {
     return new ipaddr.IPv4(address.toByteArray().slice(-4)).range() === 'unicast';
   }
   return address.range() === 'unicast' && !address.match(ipaddr.IPv6.parse('::'), 96);
