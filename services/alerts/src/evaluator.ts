@@ -73,8 +73,10 @@ const MAX_REJECTED = 100;
 const REDIS = 'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
 const TOO_LARGE = 'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
 const REJECTED = 'ClickHouse rejects the statement of an alert, which is not judged until ClickHouse accepts it';
-const CHANGED = 'an alert was changed or deleted while it was judged, and does not fire; the next turn judges it again';
-const FULL = `an alert does not fire any more: it has fired ${MAX_MARKS} times in 70 days; create another in its place`;
+const NOT_FIRED = {
+  changed: 'an alert was changed or deleted while it was judged, and does not fire; the next turn judges it again',
+  full: `an alert does not fire any more: it has fired ${MAX_MARKS} times in 70 days; create another in its place`,
+};
 
 export class Evaluator {
   readonly #options: EvaluatorOptions;
@@ -82,7 +84,7 @@ export class Evaluator {
   readonly #logRedis: (err: unknown) => void;
   readonly #logTooLarge: (facts: object) => void;
   readonly #logRejected: (facts: object) => void;
-  readonly #logNotFired: Readonly<Record<'changed' | 'full', (facts: object) => void>>;
+  readonly #logNotFired: (facts: object, reason: string) => void;
   /** Alerts, and periods of them, whose statement ClickHouse rejects: see {@link aloneKey}. They are judged alone, after all others. */
   readonly #alone = new Set<string>();
   /** Undefined until this process has judged all alerts once: one process at a time does. */
@@ -95,9 +97,9 @@ export class Evaluator {
     this.#logRedis = onceAMinute((err: unknown) => log.error({ event: 'evaluation_queue_error', err }, REDIS));
     this.#logTooLarge = onceAMinute((facts: object) => log.warn({ event: 'alert_too_large', ...facts }, TOO_LARGE));
     this.#logRejected = onceAMinute((facts: object) => log.error({ event: 'alert_rejected', ...facts }, REJECTED));
-    const notFired = (reason: string) =>
-      onceAMinute((facts: object) => log.warn({ event: 'threshold_not_fired', ...facts }, reason));
-    this.#logNotFired = { changed: notFired(CHANGED), full: notFired(FULL) };
+    this.#logNotFired = onceAMinute((facts: object, reason: string) =>
+      log.warn({ event: 'threshold_not_fired', ...facts }, reason),
+    );
   }
 
   /** Judges all alerts. What fails is judged again at the next turn, and holds up nothing else. */
@@ -227,7 +229,7 @@ export class Evaluator {
     const payload = webhookPayload(alert, 'usage.threshold_reached', window, now.getTime(), fired);
     const outcome = await alerts.fire(alert, window.startTime, fired, payload);
     const facts = { account: alert.account, alert: alert.id, threshold };
-    if (outcome === 'changed' || outcome === 'full') this.#logNotFired[outcome](facts);
+    if (outcome === 'changed' || outcome === 'full') this.#logNotFired(facts, NOT_FIRED[outcome]);
     if (outcome !== 'fired') return;
     metrics.crossings.inc();
     log.info({ event: 'threshold_reached', ...facts }, 'a threshold is crossed');

@@ -172,10 +172,7 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
     setKept(asked);
     setAsked(action);
   };
-  const confirm = () => {
-    if (asked === 'delete') remove.mutate(undefined);
-    else rotate.mutate(undefined, { onSettled: () => ask(undefined) });
-  };
+  const confirmed = asked === 'delete' ? remove : rotate;
   return (
     <article className="alert" aria-label={name}>
       <header className="alert-title">
@@ -230,7 +227,10 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
         {asked && (
           <>
             {asked === 'secret' && <p className="hint">The old secret stays valid for 24 hours.</p>}
-            <Control disabled={rotate.isPending} onClick={confirm}>
+            <Control
+              disabled={confirmed.isPending}
+              onClick={() => confirmed.mutate(undefined, { onSettled: () => ask(undefined) })}
+            >
               {CONFIRM[asked]}
             </Control>
             <Quiet ref={focusOn} onClick={() => ask(undefined)}>
