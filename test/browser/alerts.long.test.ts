@@ -16,31 +16,43 @@ async function open(account: string, role: 'admin' | 'member', now: Date | 'real
   return page;
 }
 const focused = (page: Page) => page.locator(':focus').textContent();
+/** A click beside the sheet, and Escape. */
+async function dismiss(page: Page): Promise<void> {
+  await page.mouse.click(20, 400);
+  await page.keyboard.press('Escape');
+}
+const secretOf = (page: Page) => page.getByRole('status', { name: 'Secret' }).locator('code').textContent();
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 
 it('an alert is made with its secret shown once, drawn as the budget of what it is about, changed and deleted', async () => {
   const page = await open('acme', 'admin');
   await press(page, 'Set an alert');
   await page.getByLabel('Name').fill('Monthly spend');
-  await page.getByLabel('Amount, USD a month').fill('$150.00');
+  await page.getByLabel('Amount, USD a month').fill('0,125');
   await page.getByLabel('Fires at').fill('50-80');
   await page.getByLabel('Sent to').fill('http://example.com/hooks');
   await press(page, 'Create the alert');
   await page.getByText(/^One to ten whole numbers/).waitFor();
-  expect(await page.locator('[aria-invalid=true]').count()).toBe(1);
+  await page.getByText(/^An amount above 0/).waitFor();
+  expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
+  await page.getByLabel('Amount, USD a month').fill('$150.00');
   await page.getByLabel('Fires at').fill('100 %, 50, 100');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
   // The list is read again, which is not waited for.
   const list = /\/alerts(\?|$)/;
   await page.route(list, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
   await press(page, 'Create the alert');
-  expect(await page.getByRole('status', { name: 'Secret' }).locator('code').textContent()).toMatch(/^whsec_/);
+  const first = await secretOf(page);
+  expect(first).toMatch(/^whsec_/);
   await page.unroute(list);
   await page.getByText('$150.00 a month').waitFor();
   expect(await page.getByRole('list', { name: 'Thresholds' }).locator('strong').allTextContents()).toEqual([
     '50%',
     '100%',
   ]);
+  await dismiss(page);
+  expect(await secretOf(page)).toBe(first);
+  await press(page, 'Done');
   await press(page, 'Close');
   await page.getByText('50% of the budget of $150.00').waitFor();
   await page.getByText('Budget, $5.00 a day').waitFor();
@@ -56,6 +68,13 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByText('$300.00 a month').waitFor();
   expect(await focused(page)).toBe('Change');
   expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
+  await press(page, 'New secret');
+  expect(await focused(page)).toBe('Keep');
+  await press(page, 'Make a new secret');
+  expect(await secretOf(page)).toMatch(/^whsec_/);
+  expect(await secretOf(page)).not.toBe(first);
+  expect(await page.getByRole('button', { name: 'Change' }).isDisabled()).toBe(true);
+  await press(page, 'Done');
   await press(page, 'New alert');
   await page.getByText('Cost · Resource type: Agent').waitFor();
   await press(page, 'Cancel');
@@ -67,9 +86,17 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByRole('button', { name: 'Set an alert' }).waitFor();
 });
 
-it('the secret of a new alert is shown also when its panel was closed before the response came', async () => {
+it('a form that was changed stays open until it is discarded or saved, and its secret until it is done with', async () => {
   const page = await open('acme', 'admin');
   await press(page, 'Set an alert');
+  await page.getByLabel('Name').fill('Discarded');
+  await dismiss(page);
+  expect(await page.getByLabel('Name').inputValue()).toBe('Discarded');
+  const asked = page.waitForEvent('dialog');
+  await page.evaluate(() => void setTimeout(() => location.reload()));
+  await (await asked).dismiss();
+  await press(page, 'Discard');
+  await press(page, 'New alert');
   await page.getByLabel('Name').fill('Slow');
   await page.getByLabel('Amount, USD a month').fill('150');
   await page.getByLabel('Sent to').fill('https://example.com/hooks');
@@ -82,11 +109,12 @@ it('the secret of a new alert is shown also when its panel was closed before the
     await route.continue();
   });
   await press(page, 'Create the alert');
-  await page.getByRole('button', { name: 'Cancel', disabled: true }).waitFor();
-  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Discard', disabled: true }).waitFor();
+  await dismiss(page);
   release();
-  await press(page, 'Alerts');
-  expect(await page.getByRole('status', { name: 'Secret' }).locator('code').textContent()).toMatch(/^whsec_/);
+  await page.getByRole('status', { name: 'Secret' }).waitFor();
+  await dismiss(page);
+  expect(await secretOf(page)).toMatch(/^whsec_/);
 });
 
 it('an alert shows what it has fired and sent; an admin sends again, a member only looks', async () => {

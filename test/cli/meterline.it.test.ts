@@ -30,6 +30,20 @@ it('the command is a process that prints to stdout, or its error to stderr, and 
   expect(problem).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown command 'bogus'") });
 });
 
+it.each([
+  ['the command', BIN, ['--version']],
+  ['a service', new URL('../../services/alerts/dist/main.js', import.meta.url).pathname, []],
+])(
+  '%s gives each address of a host more than the second after which a lost packet is sent again',
+  (_name, program, args) => {
+    const report = `import { getDefaultAutoSelectFamilyAttemptTimeout as get } from 'node:net';
+process.on('exit', () => process.stderr.write('ms: ' + get()));`;
+    const options = ['--import', `data:text/javascript,${encodeURIComponent(report)}`, program, ...args];
+    const { stderr } = spawnSync(process.execPath, options, { env: { ADMIN_PORT: 'none' } });
+    expect(String(stderr)).toMatch(/ms: 2500$/);
+  },
+);
+
 it('the command fails and reports it when its output cannot be written', async () => {
   const full = openFull();
   const { status, stderr } = spawnSync(process.execPath, [BIN, '--version'], { stdio: ['ignore', full, 'pipe'] });

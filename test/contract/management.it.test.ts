@@ -292,7 +292,7 @@ describe('alerts', () => {
 
   it('a new alert is at its Location, without the secret that only its creation returns', async () => {
     const { thresholds: _, ...requested } = ALERT_SETTINGS;
-    const created = await ask('POST', '', { ...requested, amount: '0100.50' });
+    const created = await ask('POST', '', { ...requested, amount: '100.50' });
     const { secret, ...alert } = z.looseObject({ secret: z.string() }).parse(created.body);
     expect([created.status, alert]).toMatchObject([201, { ...ALERT_SETTINGS, amount: '100.5', fired: [] }]);
     expect(Buffer.from(secret.replace('whsec_', ''), 'base64')).toHaveLength(32);
@@ -315,6 +315,21 @@ describe('alerts', () => {
     await create({ name: 'of all' });
     expect((await ask('GET', '', undefined, member)).body).toMatchObject([{ name: 'of all' }]);
     expect((await ask('GET', `/${id}`, undefined, member)).status).toBe(404);
+  });
+
+  it('only who may change an alert sees its whole url, in the list and by its id', async () => {
+    const url = 'https://hooks.example.com/services/T0/B0/secret';
+    const { id } = await create({ url });
+    const readers = [await api.key(account, 'member'), await api.key('platform', 'operator')];
+    for (const key of readers) {
+      const origin = { url: 'https://hooks.example.com' };
+      expect((await ask('GET', '', undefined, key)).body).toMatchObject([origin]);
+      expect((await ask('GET', `/${id}`, undefined, key)).body).toMatchObject(origin);
+      const page = await ask('GET', '?limit=1', undefined, key, '2026-04-28');
+      expect(page.body).toMatchObject({ data: [origin] });
+    }
+    expect((await ask('GET', `/${id}`)).body).toMatchObject({ url });
+    expect((await ask('PATCH', `/${id}`, { name: 'Spend' })).body).toMatchObject({ url });
   });
 
   it('deliveries that an alert sent while it was about a workspace are hidden from members', async () => {

@@ -144,7 +144,7 @@ it('a webhook that is requested again during its last attempt does not fail, and
 it('a crossing whose process died before its webhook had a job is sent, with one text and one id, until it is taken', async () => {
   let refusals = 2;
   receiver.respond = (response) => {
-    response.writeHead(refusals > 0 ? 410 : 200).end();
+    response.writeHead(refusals > 0 ? 500 : 200).end();
     refusals -= 1;
   };
   const { id } = await create({});

@@ -70,7 +70,7 @@ function filled(text: string, values: Readonly<Record<string, string>>): string 
 async function rowsOf(each: z.output<typeof query>, key: string, { from, to } = RANGE): Promise<unknown[]> {
   const macros = {
     ...{ 'account:percentencode': 'acme', '__timeFrom:date:iso': from, '__timeTo:date:iso': to },
-    '__timeTo:date:YYYY-MM': to.slice(0, 7),
+    ...{ '__timeTo:date:YYYY-MM': to.slice(0, 7), '__timeTo:date:YYYY-MM-DD': to.slice(0, 10) },
   };
   const params = each.url_options.params.map(({ key: name, value }) => [name, filled(value, macros)]);
   const response = await api.request(`${filled(each.url, macros)}?${new URLSearchParams(params)}`, {
@@ -162,6 +162,8 @@ it('the variable of Grafana lists the accounts of the key, and the alert rule ha
   const rule = query.parse(alerting.groups[0].rules[0].data[0].model);
   const lastHour = { ...RANGE, from: '2025-11-15T11:00:00Z' };
   expect(await rowsOf(rule, key, lastHour)).toEqual([{ Cost: 75.015002000001 }]);
+  const firstInstant = { ...RANGE, to: '2025-12-01T00:00:00.000Z' };
+  expect(await rowsOf(rule, key, firstInstant)).toEqual([{ Cost: 0 }]);
 });
 
 it('the batches of Redpanda Connect and of Vector are accepted, with ids that a replay repeats, and no larger than the collector takes', async () => {

@@ -138,6 +138,13 @@ it('the metrics of the query service stand on a port of their own, with a health
   expect(await (await fetch(`${urls.query}/healthz`)).json()).toEqual({ status: 'ok' });
 });
 
+it('the health page of the alerts service has the end of its last turn, and how many alerts that did not judge', async () => {
+  const page = async () => (await fetch(`${urls.alerts}/healthz`)).json();
+  await until('a turn has ended', async () => JSON.stringify(await page()).includes('lastTurn'));
+  const lastTurn = { endedAt: expect.stringMatching(/Z$/), notJudged: expect.any(Number) };
+  expect(await page()).toEqual({ status: 'ok', lastTurn });
+});
+
 /** A service as `node services/<name>/dist/main.js > /dev/full` starts it, with a queue of its own: the one above is paused, with jobs. */
 function launchWithFullLog(name: 'ingest' | 'query', variables: Record<string, string>) {
   const full = openFull();

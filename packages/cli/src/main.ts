@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
+import { allowSlowConnections } from '@meterline/service/connecting';
 import { type CommandStreams, createContext, say } from './command.js';
 import { systemErrorText } from './failure.js';
 import { runProgram } from './program.js';
@@ -20,6 +21,7 @@ for (const stream of [stdout, stderr]) {
   });
 }
 
+allowSlowConnections();
 process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr }, () =>
   createContext({ stdin, stdout, stderr }),
 );

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
+import { allowSlowConnections } from './connecting.js';
 import { EnvError } from './environment.js';
 import { createLog, endLog, onceAMinute } from './log.js';
 import { StartError } from './start-error.js';
@@ -21,6 +22,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
   readEnv: (variables: NodeJS.ProcessEnv) => Env,
   start: (env: Env, log: Logger, tracing: Tracing) => Promise<Service>,
 ): Promise<void> {
+  allowSlowConnections();
   let log: Logger | undefined;
   try {
     const env = readEnv(process.env);

@@ -16,6 +16,7 @@ export {
 } from './clickhouse/connection.js';
 export { clickHouseFailureKind, isContentError, isStatementLimit } from './clickhouse/errors.js';
 export { type Cluster, localDatabase } from './clickhouse/hosts.js';
+export { inParts, listedBytes, MAX_LIST_BYTES } from './clickhouse/list-size.js';
 export { EventRows, Names, type PricedEvent } from './events/event-rows.js';
 export * from './events/price-books.js';
 export * from './events/usage-events.js';

@@ -5,7 +5,7 @@ import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
 import type { LookupFunction } from 'node:net';
 import { afterEach, expect, it, jest } from '@jest/globals';
-import type { Alert, AlertSettings } from '@meterline/service/alerts';
+import type { Alert, AlertSettings, AlertStore } from '@meterline/service/alerts';
 import { ClickHouseError, NO_ROLLUPS, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -33,21 +33,17 @@ function alertsOf(account: string, filters: readonly AlertSettings['filters'][])
 /** @param response to a statement, by its parameters as text */
 function evaluatorOf(
   all: readonly Alert[],
-  response: (parameters: string) => void,
+  response: (parameters: string) => unknown,
   log: Logger = pino({ enabled: false }),
-  firedOf: (alert: Alert) => Promise<[]> = async () => [],
+  { firedOf = async () => [], fire = async () => 'fired' }: Partial<Pick<AlertStore, 'firedOf' | 'fire'>> = {},
 ): Evaluator {
-  const read = async ({ query_params }: { query_params: unknown }) => {
-    response(JSON.stringify(query_params));
-    return [];
-  };
+  const read = async ({ query_params }: { query_params: unknown }) => response(JSON.stringify(query_params)) ?? [];
   return new Evaluator({
     alerts: {
       all: async function* () {
         yield [...all];
       },
-      firedOf,
-      fire: async () => true,
+      ...{ firedOf, fire },
     },
     warehouse: { read } as unknown as Warehouse,
     readRollupState: async () => ({ ...NO_ROLLUPS, droppedBefore: 0 }),
@@ -84,7 +80,7 @@ it('an alert whose marks cannot be read keeps no other from being judged, and is
     return [];
   };
   const all = [...alertsOf('spoilt', [{}]), ...alertsOf('other', [{}])];
-  await evaluatorOf(all, (parameters) => judged.push(parameters), log, firedOf).turn(NOW);
+  await evaluatorOf(all, (parameters) => judged.push(parameters), log, { firedOf }).turn(NOW);
   expect(judged.filter((one) => one.includes('other'))).not.toEqual([]);
   expect(error).toHaveBeenCalledWith(expect.objectContaining({ event: 'evaluation_queue_error' }), expect.anything());
 });
@@ -111,6 +107,85 @@ it('an account with more usage than a statement may read keeps no threshold of a
   expect(statements).toBe(2);
   expect(lines).toEqual([expect.objectContaining({ event: 'alert_too_large', account: 'huge', alert: 'huge-0' })]);
 });
+
+const rejection = (message: string) => new ClickHouseError({ message, code: '1000', type: 'POCO_EXCEPTION' });
+
+it('accounts with long ids are judged in statements whose parameters ClickHouse accepts', async () => {
+  const accounts = Array.from({ length: 600 }, (_, n) => `${n}-`.padEnd(256, '客'));
+  const judged = new Set<string>();
+  let tooLong = 0;
+  const evaluator = evaluatorOf(
+    accounts.flatMap((account) => alertsOf(account, [{}])),
+    (parameters) => {
+      if (Buffer.byteLength(parameters) > 128 * 1024) tooLong += 1;
+      for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+    },
+  );
+  await evaluator.turn(NOW);
+  expect([judged.size, tooLong]).toEqual([600, 0]);
+  expect(evaluator.lastTurn).toMatchObject({ notJudged: 0 });
+});
+
+it('an alert whose statement ClickHouse rejects is logged, is counted as not judged, and keeps no other from being judged', async () => {
+  const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
+  const judged = new Set<string>();
+  const lines: unknown[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const all = ['odd', ...accounts].flatMap((account) => alertsOf(account, [{}]));
+  const evaluator = evaluatorOf(
+    all,
+    (parameters) => {
+      if (parameters.includes('odd')) throw rejection('a statement of its own kind');
+      for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+    },
+    log,
+  );
+  await evaluator.turn(NOW);
+  expect([...judged].sort()).toEqual(accounts);
+  expect(evaluator.lastTurn).toMatchObject({ notJudged: 1 });
+  expect(lines).toEqual([expect.objectContaining({ event: 'alert_rejected', account: 'odd', alert: 'odd-0' })]);
+});
+
+it('a ClickHouse that rejects every statement is not asked about each of many alerts', async () => {
+  let statements = 0;
+  const all = Array.from({ length: 500 }, (_, n) => alertsOf(`account-${n}`, [{}])).flat();
+  const evaluator = evaluatorOf(all, () => {
+    statements += 1;
+    throw rejection('no');
+  });
+  await evaluator.turn(NOW);
+  expect(statements).toBeLessThan(150);
+  expect(evaluator.lastTurn).toMatchObject({ notJudged: 500 });
+});
+
+it('an alert that was deleted after ClickHouse had rejected its statement is forgotten', async () => {
+  const all = [...alertsOf('odd', [{}]), ...alertsOf('other', [{}])];
+  let isRejected = true;
+  let requested: string[] = [];
+  const evaluator = evaluatorOf(all, (parameters) => {
+    requested.push(parameters);
+    if (isRejected && parameters.includes('odd')) throw rejection('no');
+  });
+  await evaluator.turn(NOW);
+  const [odd] = all.splice(0, 1);
+  await evaluator.turn(NOW);
+  isRejected = false;
+  requested = [];
+  if (odd) all.push(odd);
+  await evaluator.turn(NOW);
+  expect(requested.filter((one) => one.includes('odd'))).toEqual(requested.filter((one) => one.includes('other')));
+});
+
+it.each(['changed', 'full'] as const)(
+  'a crossed threshold that Redis does not mark (%s) is logged',
+  async (outcome) => {
+    const lines: unknown[] = [];
+    const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+    const all = alertsOf('acme', [{}]).map((alert) => ({ ...alert, amount: '0' }));
+    await evaluatorOf(all, () => undefined, log, { fire: async () => outcome }).turn(NOW);
+    expect(lines).toEqual([expect.objectContaining({ event: 'threshold_not_fired', alert: 'acme-0', threshold: 50 })]);
+  },
+);
 
 it('an account whose statement takes long to reach the limit keeps no neighbour in it from being judged', async () => {
   let nowMs = 0;
@@ -145,6 +220,17 @@ it('a status of 2xx is a delivery, and every other none', async () => {
     const { url } = await serve((response) => response.writeHead(status).end('ok'));
     expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered, text: String(status) });
   }
+});
+
+it.each([
+  [429, '120', 120_000],
+  [503, 'Fri, 01 Jan 1999 00:00:00 GMT', 0],
+  [503, 'soon', undefined],
+  [500, '120', undefined],
+])('a status of %d with Retry-After: %s asks for a wait of %p ms', async (status, text, retryAfterMs) => {
+  const { url } = await serve((response) => response.writeHead(status, { 'retry-after': text }).end());
+  const outcome = await post(url, '{}', {}, { allowedHosts });
+  expect(outcome).toEqual({ isDelivered: false, text: String(status), retryAfterMs });
 });
 
 it('a redirect is not followed', async () => {
@@ -197,6 +283,8 @@ it.each([
   '::ffff:127.0.0.1',
   'fd00::1',
   '64:ff9b::7f00:1',
+  '64:ff9b::a00:1',
+  '::127.0.0.1',
 ])('a name that resolves to %s is not connected to', async (address) => {
   const { url, requests } = await serve((response) => response.end());
   for (const addresses of [[address], ['93.184.215.14', address]]) {
@@ -207,6 +295,12 @@ it.each([
   expect(requests).toEqual([]);
 });
 
+it('a name that resolves to a public IPv4 address behind NAT64 is connected to', async () => {
+  const options = { allowedHosts, lookup: resolvingTo(['64:ff9b::5db8:d70e']), timeoutMs: 50 };
+  const { text } = await post('https://hooks.example/', '{}', {}, options);
+  expect(text).not.toBe('the host has an address that is not public');
+});
+
 it('a name that stands for another address at each attempt is not connected to at the second', async () => {
   const lookup = resolvingTo(['192.0.2.1'], ['127.0.0.1']);
   const attempt = () => post('https://hooks.example/', '{}', {}, { allowedHosts, lookup, timeoutMs: 20 });
@@ -214,14 +308,14 @@ it('a name that stands for another address at each attempt is not connected to a
   expect((await attempt()).text).toBe('the host has an address that is not public');
 });
 
-it('a name server that does not answer holds up no webhook to another name', async () => {
+it('a name server that does not answer, or for one kind of address alone, holds up no webhook', async () => {
   const requested: string[] = [];
   const nameServer = createSocket('udp4', (query, { port, address }) => {
     const name = query.toString('latin1', 12);
     requested.push(name);
-    if (name.includes('slow')) return;
-    // The question again, with one answer: the name at byte 12, its type and class, for a minute, of 4 or 16 bytes.
     const typeAndClass = query.subarray(query.indexOf(0, 12) + 1).subarray(0, 4);
+    if (name.includes('slow') || (name.includes('ipv4') && typeAndClass[1] !== 1)) return;
+    // The question again, with one answer: the name at byte 12, its type and class, for a minute, of 4 or 16 bytes.
     const question = query.subarray(12, query.indexOf(0, 12) + 5);
     const loopback = typeAndClass[1] === 1 ? [0, 4, 127, 0, 0, 1] : [0, 16, ...Array(15).fill(0), 1];
     const flagsAndCounts = Buffer.from([0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
@@ -237,10 +331,13 @@ it('a name server that does not answer holds up no webhook to another name', asy
     const slow = Array.from({ length: 8 }, (_, n) =>
       post(`https://slow${n}.example/`, '{}', {}, { allowedHosts: none, timeoutMs: 2_000 }),
     );
-    const other = await post('https://quick.example/', '{}', {}, { allowedHosts: none, timeoutMs: 1_900 });
-    expect(other.text).toBe('the host has an address that is not public');
+    for (const name of ['quick', 'ipv4only']) {
+      const other = await post(`https://${name}.example/`, '{}', {}, { allowedHosts: none, timeoutMs: 1_900 });
+      expect(other.text).toBe('the host has an address that is not public');
+    }
     expect(requested.filter((name) => name.includes('slow')).length).toBeGreaterThanOrEqual(16);
-    expect(await Promise.all(slow)).toEqual(slow.map(() => ({ isDelivered: false, text: 'no response within 2 s' })));
+    const late = { isDelivered: false, text: 'the name server did not answer within 800 ms' };
+    expect(await Promise.all(slow)).toEqual(slow.map(() => late));
   } finally {
     setServers(before);
     nameServer.close();

@@ -1,5 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  connect,
+  getDefaultAutoSelectFamilyAttemptTimeout,
+  type LookupFunction,
+  setDefaultAutoSelectFamilyAttemptTimeout,
+} from 'node:net';
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
 import { AlertStore } from '@meterline/service/alerts';
+import { allowSlowConnections } from '@meterline/service/connecting';
 import { createRegistry } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
 import { Worker } from 'bullmq';
@@ -8,10 +17,12 @@ import { ALERT_SETTINGS, type Receiver, startReceiver } from '../../../test/harn
 import { strangerTo } from '../../../test/harness/queue.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
 import { until } from '../../../test/harness/waiting.js';
-import { Deliverer, type DelivererOptions } from './deliverer.js';
+import { Deliverer, type DelivererOptions, post } from './deliverer.js';
 import { createAlertMetrics } from './metrics.js';
 
 const QUEUE = 'meterline-webhooks';
+const SLOW_SERVER = `const server = require('http').createServer((request, response) => response.end());
+server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => process.stdout.write(String(server.address().port)));`;
 const OCTOBER = Date.UTC(2025, 9);
 
 const redis = openQueueConnection(testRedisUrl());
@@ -99,17 +110,60 @@ it('webhooks of an account whose receiver hangs wait for their next look, 50 ms 
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(50);
 });
 
+it('a webhook whose receiver is gone (410) has failed, and one whose receiver is busy waits as long as that wants', async () => {
+  receiver.respond = (response) => response.writeHead(410).end();
+  const gone = await addCrossing();
+  deliverer.run();
+  await until('it has failed', async () => (await alerts.deliveries.find(gone))?.state === 'failed');
+  expect(await alerts.deliveries.find(gone)).toMatchObject({ attempts: 1, lastOutcome: '410' });
+  receiver.respond = (response) => response.writeHead(429, { 'retry-after': '7200' }).end();
+  const busy = await addCrossing();
+  const delay = async () => Number(await redis.hget(`${prefix}:${QUEUE}:${busy}`, 'delay'));
+  await until('it waits', async () => (await delay()) > 0);
+  // At most an hour.
+  expect(await delay()).toBe(3_600_000);
+  const inAnHour = Date.now() + 3_600_000;
+  expect(await alerts.deliveries.due(new Date(inAnHour), 10)).toEqual([]);
+  expect(await alerts.deliveries.due(new Date(inAnHour + 6 * 60_000), 10)).toHaveLength(1);
+});
+
+it('a receiver that takes a second to connect is reached, though its name has another address that does not work', async () => {
+  const server = spawn(process.execPath, ['-e', SLOW_SERVER], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = once(server, 'exit');
+  const port = Number(await once(server.stdout, 'data'));
+  // It accepts no connection, so the system drops the first packet of the third, and sends it again after a second.
+  server.kill('SIGSTOP');
+  const waiting = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+  await Promise.all(waiting.map((socket) => once(socket, 'connect')));
+  const lookup: LookupFunction = (_name, _options, callback) => {
+    callback(null, [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ]);
+    setImmediate(() => server.kill('SIGCONT'));
+  };
+  const byDefault = getDefaultAutoSelectFamilyAttemptTimeout();
+  allowSlowConnections();
+  const options = { allowedHosts: new Set(['slow.example']), lookup };
+  const outcome = await post(`http://slow.example:${port}`, '{}', {}, options);
+  setDefaultAutoSelectFamilyAttemptTimeout(byDefault);
+  for (const socket of waiting) socket.destroy();
+  server.kill();
+  await ended;
+  expect(outcome).toEqual({ isDelivered: true, text: '200' });
+});
+
 it('a webhook has failed after 14 attempts, and has as many again when somebody wants it sent', async () => {
   await deliverer.close();
   // The last of the waits, each twice as long as the one before, has 82 ms.
   deliverer = openDeliverer({ retryMs: 0.01 });
-  receiver.respond = (response) => response.writeHead(410).end();
+  receiver.respond = (response) => response.writeHead(500).end();
   const id = await addCrossing();
   const state = async () => (await alerts.deliveries.find(id))?.state;
   deliverer.run();
   await until('it has failed', async () => (await state()) === 'failed');
-  expect(await alerts.deliveries.find(id)).toMatchObject({ attempts: 14, lastOutcome: '410' });
-  receiver.respond = (response) => response.writeHead(receiver.received.length === 20 ? 200 : 410).end();
+  expect(await alerts.deliveries.find(id)).toMatchObject({ attempts: 14, lastOutcome: '500' });
+  receiver.respond = (response) => response.writeHead(receiver.received.length === 20 ? 200 : 500).end();
   await alerts.deliveries.sendAgain(id);
   await until('it is delivered', async () => (await state()) === 'delivered');
   expect(receiver.received).toHaveLength(20);

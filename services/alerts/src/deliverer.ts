@@ -8,8 +8,8 @@
 import { promises as dns } from 'node:dns';
 import { type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
-import { type EpochMs, MS_PER_DAY } from '@meterline/catalog';
+import { isIP, type LookupFunction } from 'node:net';
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, parseRetryAfter } from '@meterline/catalog';
 import type { RedisClient } from '@meterline/service/access';
 import {
   type Alert,
@@ -17,14 +17,15 @@ import {
   type AllowedHosts,
   type Delivery,
   isAllowedHost,
+  isPublicAddress,
   targetProblem,
   validSecrets,
 } from '@meterline/service/alerts';
 import { onceAMinute } from '@meterline/service/log';
 import { isConnectionError, workerOptions } from '@meterline/service/queue';
+import { inTime } from '@meterline/service/waiting';
 import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
-import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
 
@@ -46,6 +47,10 @@ const CONCURRENCY = 100;
 /** The most attempts of an account at once, so that a slow endpoint delays no other customer's; what is above waits a little. */
 const AT_ONCE_OF_ACCOUNT = 4;
 const WAIT_MS = 1_000;
+/** A receiver with this status wants no more of this webhook. Source: Standard Webhooks, "Deliverability and reliability". */
+const GONE = '410';
+/** The longest wait that a receiver may ask for. */
+const MAX_RETRY_AFTER_MS = MS_PER_HOUR;
 /** How far apart an account's attempts above its limit are looked at, however many wait. */
 const LOOK_EVERY_MS = 50;
 /** An attempt that should have been made so long ago has no job any more, or one that waits. */
@@ -144,7 +149,7 @@ export class Deliverer {
     inWork.count += 1;
     this.#inWork.set(alert.account, inWork);
     try {
-      await this.#deliver(delivery, alert, job.attemptsMade);
+      await this.#deliver(delivery, alert, job);
     } finally {
       inWork.count -= 1;
       if (inWork.count === 0) this.#inWork.delete(alert.account);
@@ -152,15 +157,22 @@ export class Deliverer {
   }
 
   /** @throws Error when the attempt has failed, for BullMQ to make another */
-  async #deliver(delivery: Delivery, alert: Alert, attemptsMade: number): Promise<void> {
-    const { alerts, metrics, log, retryMs } = this.#options;
+  async #deliver(delivery: Delivery, alert: Alert, job: Job<object>): Promise<void> {
+    const { alerts, metrics, log } = this.#options;
+    const { attemptsMade } = job;
     const at = new Date();
     const headers = headersOf(delivery, alert, at);
-    const { isDelivered, text: outcome } = await post(alert.url, delivery.payload, headers, this.#options);
+    const posted = await post(alert.url, delivery.payload, headers, this.#options);
+    const { isDelivered, text: outcome, retryAfterMs = 0 } = posted;
     // A test is to show what happens now.
-    const isLast = attemptsMade + 1 >= ATTEMPTS || delivery.payload.startsWith('{"type":"alert.test"');
+    const isTest = delivery.payload.startsWith('{"type":"alert.test"');
+    const isLast = attemptsMade + 1 >= ATTEMPTS || outcome === GONE || isTest;
     const planned = isDelivered ? 'delivered' : isLast ? 'failed' : 'pending';
-    const attempt = { at, outcome, state: planned, dueAt: dueAfter(at, attemptsMade, retryMs) } as const;
+    const delay = Math.max(this.#options.retryMs * 2 ** attemptsMade, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+    // BullMQ waits for as long before the next attempt.
+    job.opts.backoff = { type: 'fixed', delay };
+    const dueAt = at.getTime() + Math.min(delay, MS_PER_DAY) + GRACE_MS;
+    const attempt = { at, outcome, state: planned, dueAt } as const;
     const state = await alerts.deliveries.noteAttempt(delivery, attempt);
     metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'pending' ? 'retried' : 'failed' });
     const { account, id } = alert;
@@ -187,10 +199,6 @@ function headersOf(delivery: Delivery, alert: Alert, at: Date): Record<string, s
   };
 }
 
-function dueAfter(at: Date, attemptsMade: number, retryMs: number): EpochMs {
-  return at.getTime() + Math.min(retryMs * 2 ** attemptsMade, MS_PER_DAY) + GRACE_MS;
-}
-
 export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
   readonly allowedHosts: AllowedHosts;
   /** From the first packet to the last. */
@@ -201,14 +209,16 @@ interface Outcome {
   readonly isDelivered: boolean;
   /** The HTTP status, or why there is none. It names no address: who reads it may not know what a name stands for here. */
   readonly text: string;
+  /** How long the receiver wants no further attempt: `Retry-After` of a 429 or 503. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 const TIMEOUT_MS = 10_000;
+/** The share of it for name servers: one that answers for only one kind of address leaves time to connect to that. */
+const NAMES_SHARE = 0.4;
 /** What a receiver answers is of no interest; beyond so much of it the connection is dropped. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const LONGEST_REASON = 100;
-
-const publicAgent = new RequestFilteringHttpsAgent();
 
 /**
  * Posts a webhook; never rejects. Names are resolved here, and a connection is made to a public address alone, also if the name has another one
@@ -223,15 +233,17 @@ export function post(
   const problem = targetProblem(target, allowedHosts);
   if (problem !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${problem}` });
   const url = new URL(target);
-  const { agent, ...names } = isAllowedHost(url, allowedHosts)
-    ? { agent: false, lookup }
-    : { agent: publicAgent, lookup: lookup ?? lookupPublic };
-  const options = { method: 'POST', headers, agent, ...names, signal: AbortSignal.timeout(timeoutMs) };
+  const names = isAllowedHost(url, allowedHosts) ? lookup : publicOnly(lookup ?? nameServers(timeoutMs * NAMES_SHARE));
+  const signal = AbortSignal.timeout(timeoutMs);
+  const options = { method: 'POST', headers, agent: false, lookup: names, signal };
   return new Promise((resolve) => {
     let status: number | undefined;
+    let retryAfterMs: number | undefined;
     let reason: NodeJS.ErrnoException | undefined;
     const request = (url.protocol === 'http:' ? requestHttp : requestHttps)(url, options, (response) => {
       status = response.statusCode ?? 0;
+      const isBusy = status === 429 || status === 503;
+      if (isBusy) retryAfterMs = parseRetryAfter(response.headers['retry-after'] ?? null, new Date());
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
@@ -244,7 +256,8 @@ export function post(
     });
     request.on('close', () => {
       const isDelivered = status !== undefined && status >= 200 && status < 300;
-      resolve({ isDelivered, text: status === undefined ? reasonOf(reason, timeoutMs) : String(status) });
+      const text = status === undefined ? reasonOf(reason, timeoutMs) : String(status);
+      resolve({ isDelivered, text, retryAfterMs });
     });
     request.end(body);
   });
@@ -254,21 +267,32 @@ export function post(
  * Asks the name servers itself. The system's own lookup waits in two threads of the process for all names, so that one customer's name
  * server that does not answer would hold up the webhooks of everybody.
  */
-const lookupPublic: LookupFunction = async (hostname, { all }, callback) => {
-  const [ipv4, ipv6] = await Promise.allSettled([dns.resolve4(hostname), dns.resolve6(hostname)]);
-  const addresses = [
-    ...(ipv4.status === 'fulfilled' ? ipv4.value.map((address) => ({ address, family: 4 })) : []),
-    ...(ipv6.status === 'fulfilled' ? ipv6.value.map((address) => ({ address, family: 6 })) : []),
-  ];
-  const [first] = addresses;
-  if (!first) callback(ipv4.status === 'rejected' ? ipv4.reason : new Error('the name has no address'), '');
-  else if (all) callback(null, addresses);
-  else callback(null, first.address, first.family);
-};
+function nameServers(timeoutMs: number): LookupFunction {
+  return async (hostname, { all }, callback) => {
+    const asked = [dns.resolve4(hostname), dns.resolve6(hostname)];
+    const found = await Promise.allSettled(asked.map((each) => inTime('the name server', each, timeoutMs)));
+    const answers = found.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+    const addresses = answers.map((address) => ({ address, family: isIP(address) }));
+    const [first] = addresses;
+    const [ipv4] = found;
+    if (!first) callback(ipv4?.status === 'rejected' ? ipv4.reason : new Error('the name has no address'), '');
+    else if (all) callback(null, addresses);
+    else callback(null, first.address, first.family);
+  };
+}
+
+/** Fails unless all addresses are public; those of a URL itself are checked by `targetProblem`. */
+function publicOnly(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) =>
+    lookup(hostname, options, (error, found, family) => {
+      const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address);
+      if (error || addresses.every(isPublicAddress)) callback(error, found, family);
+      else callback(new Error('the host has an address that is not public'), '');
+    });
+}
 
 function reasonOf(error: NodeJS.ErrnoException | undefined, timeoutMs: number): string {
   if (!error) return 'the connection was closed without a response';
   if (error.name === 'AbortError' || error.name === 'TimeoutError') return `no response within ${timeoutMs / 1000} s`;
-  if (/is not allowed/.test(error.message)) return 'the host has an address that is not public';
   return error.code ?? error.message.slice(0, LONGEST_REASON);
 }

@@ -13,12 +13,16 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import type { AlertStore } from '@meterline/service/alerts';
+import { type AlertStore, MAX_MARKS } from '@meterline/service/alerts';
 import { type Alert, periodAt, webhookPayload } from '@meterline/service/alerts/alert';
 import { Outage, onceAMinute } from '@meterline/service/log';
 import {
+  ClickHouseError,
   type DimensionValues,
+  inParts,
   isStatementLimit,
+  listedBytes,
+  MAX_LIST_BYTES,
   type ReadRollupState,
   readMetrics,
   type Warehouse,
@@ -38,13 +42,22 @@ export interface EvaluatorOptions {
 interface Query {
   readonly window: Window;
   readonly alert: Alert;
-  readonly open: { readonly alert: Alert; readonly thresholds: readonly number[] }[];
+  readonly open: OpenAlert[];
+}
+
+interface OpenAlert {
+  readonly alert: Alert;
+  readonly thresholds: readonly number[];
 }
 
 interface Turn {
   readonly now: Date;
   /** How long the statements of each account have taken. */
   readonly usedMs: Map<string, number>;
+  /** IDs of alerts with a period that was not judged. */
+  readonly notJudged: Set<string>;
+  /** How many statements ClickHouse has rejected. */
+  rejected: number;
   hasFailed: boolean;
 }
 
@@ -52,34 +65,41 @@ interface Turn {
 const ACCOUNTS_AT_ONCE = 1_000;
 /** What one account's statements may take of a turn; what is left is for later turns, so that costly alerts hold up those of nobody else. */
 const ACCOUNT_TURN_MS = 3_000;
-/** What all alerts that reach the limit of a statement may together take of a turn. */
-const LARGE_TURN_MS = 10_000;
+/** What all alerts that are judged alone may together take of a turn. */
+const ALONE_TURN_MS = 10_000;
+/** After so many rejected statements a turn divides no more: a ClickHouse that rejects everything is not asked about each alert. */
+const MAX_REJECTED = 100;
+
+const REDIS = 'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
+const TOO_LARGE = 'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
+const REJECTED = 'ClickHouse rejects the statement of an alert, which is not judged until ClickHouse accepts it';
+const NOT_FIRED = {
+  changed: 'an alert was changed or deleted while it was judged, and does not fire; the next turn judges it again',
+  full: `an alert does not fire any more: it has fired ${MAX_MARKS} times in 70 days; create another in its place`,
+};
 
 export class Evaluator {
   readonly #options: EvaluatorOptions;
   readonly #outage: Outage;
+  readonly #logRedis: (err: unknown) => void;
   readonly #logTooLarge: (facts: object) => void;
-  /** Alerts, and periods of them, about more usage than a statement may read: see {@link largeKey}. They are judged alone, after all others. */
-  readonly #large = new Set<string>();
-  readonly #redisRefuses: (err: unknown) => void;
+  readonly #logRejected: (facts: object) => void;
+  readonly #logNotFired: (facts: object, reason: string) => void;
+  /** Alerts, and periods of them, whose statement ClickHouse rejects: see {@link aloneKey}. They are judged alone, after all others. */
+  readonly #alone = new Set<string>();
+  /** Undefined until this process has judged all alerts once: one process at a time does. */
+  lastTurn: { readonly endedAt: string; readonly notJudged: number } | undefined;
 
   constructor(options: EvaluatorOptions) {
+    const { log } = options;
     this.#options = options;
-    this.#outage = new Outage(
-      options.log,
-      'ClickHouse',
-      'thresholds are not judged until it does, and then all of them',
+    this.#outage = new Outage(log, 'ClickHouse', 'thresholds are not judged until it does, and then all of them');
+    this.#logRedis = onceAMinute((err: unknown) => log.error({ event: 'evaluation_queue_error', err }, REDIS));
+    this.#logTooLarge = onceAMinute((facts: object) => log.warn({ event: 'alert_too_large', ...facts }, TOO_LARGE));
+    this.#logRejected = onceAMinute((facts: object) => log.error({ event: 'alert_rejected', ...facts }, REJECTED));
+    this.#logNotFired = onceAMinute((facts: object, reason: string) =>
+      log.warn({ event: 'threshold_not_fired', ...facts }, reason),
     );
-    this.#redisRefuses = onceAMinute((err: unknown) => {
-      const message =
-        'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
-      options.log.error({ event: 'evaluation_queue_error', err }, message);
-    });
-    this.#logTooLarge = onceAMinute((facts: object) => {
-      const message =
-        'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
-      options.log.warn({ event: 'alert_too_large', ...facts }, message);
-    });
   }
 
   /** Judges all alerts. What fails is judged again at the next turn, and holds up nothing else. */
@@ -87,53 +107,73 @@ export class Evaluator {
     const { alerts, metrics } = this.#options;
     const end = metrics.turns.startTimer();
     const queries = new Map<string, Query>();
+    const turn: Turn = { now, usedMs: new Map(), notJudged: new Set(), rejected: 0, hasFailed: false };
     for await (const slice of alerts.all()) {
-      const refused = (error: unknown) => this.#refused(error);
-      await Promise.all(slice.map((alert) => this.#ask(queries, alert, now.getTime()).catch(refused)));
+      const ask = (alert: Alert) => this.#ask(queries, alert, now.getTime()).catch(this.#refused(alert, turn));
+      await Promise.all(slice.map(ask));
     }
-    const turn: Turn = { now, usedMs: new Map(), hasFailed: false };
     // In another order each time: what had no time left comes first in a later turn.
     const inTurn = shuffled([...queries.values()]);
-    const large = inTurn.filter(({ alert, window }) => this.#large.has(largeKey(alert, window)));
-    for (const query of inTurn.filter((each) => !large.includes(each))) {
-      for (let start = 0; start < query.open.length; start += ACCOUNTS_AT_ONCE) {
-        await this.#judgeInTurn({ ...query, open: query.open.slice(start, start + ACCOUNTS_AT_ONCE) }, turn);
-      }
+    const alone = inTurn.filter(({ alert, window }) => this.#alone.has(aloneKey(alert, window)));
+    // Drops the keys of deleted alerts and of past periods.
+    this.#alone.clear();
+    for (const { alert, window } of alone) this.#alone.add(aloneKey(alert, window));
+    const sizeOf = ({ alert }: OpenAlert) => Math.max(listedBytes(alert.account), MAX_LIST_BYTES / ACCOUNTS_AT_ONCE);
+    for (const query of inTurn.filter((each) => !alone.includes(each))) {
+      for (const open of inParts(query.open, sizeOf)) await this.#judgeInTurn({ ...query, open: [...open] }, turn);
     }
-    const largeUntil = performance.now() + LARGE_TURN_MS;
-    for (const query of large) {
-      if (performance.now() < largeUntil) await this.#judgeInTurn(query, turn);
+    const aloneUntil = performance.now() + ALONE_TURN_MS;
+    for (const query of alone) {
+      if (performance.now() < aloneUntil) await this.#judgeInTurn(query, turn, true);
+      else turn.notJudged.add(query.alert.id);
     }
     if (!turn.hasFailed) this.#outage.recovered();
+    this.lastTurn = { endedAt: new Date().toISOString(), notJudged: turn.notJudged.size };
     end();
   }
 
-  /** Leaves out whose share of the turn is used up. Alerts that are too much for one statement are halved, until it is found which. */
-  async #judgeInTurn(query: Query, turn: Turn): Promise<void> {
-    const { usedMs } = turn;
-    const open = query.open.filter(({ alert }) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS);
+  /**
+   * Leaves out accounts whose share of the turn is used up. Alerts whose statement ClickHouse rejects are halved until the alert at fault
+   * is found.
+   * @param isSuspect alerts with others of their kind were rejected
+   */
+  async #judgeInTurn(query: Query, turn: Turn, isSuspect = false): Promise<void> {
+    const { usedMs, notJudged } = turn;
+    const hasTime = ({ alert }: OpenAlert) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS;
+    const open = query.open.filter(hasTime);
+    for (const one of query.open) if (!hasTime(one)) notJudged.add(one.alert.id);
     const [first] = open;
     if (!first) return;
     const began = performance.now();
-    const error = await this.#judge({ ...query, open }, turn.now).catch((cause: unknown) => cause);
-    const isHalved = isStatementLimit(error) && open.length > 1;
+    const error = await this.#judge({ ...query, open }, turn).catch((cause: unknown) => cause);
+    const isRejected = error instanceof ClickHouseError;
+    if (isRejected) turn.rejected += 1;
+    const isHalved = isRejected && open.length > 1 && turn.rejected <= MAX_REJECTED;
     // Nobody is charged for a query that is halved: most alerts are not at fault, and would be left out before it is found who is.
     const shareMs = isHalved ? 0 : (performance.now() - began) / open.length;
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
     if (isHalved) {
       const half = Math.ceil(open.length / 2);
-      await this.#judgeInTurn({ ...query, open: open.slice(0, half) }, turn);
-      await this.#judgeInTurn({ ...query, open: open.slice(half) }, turn);
-    } else if (isStatementLimit(error)) {
-      this.#large.add(largeKey(first.alert, query.window));
-      this.#options.metrics.failures.inc();
-      this.#logTooLarge({ account: first.alert.account, alert: first.alert.id });
-    } else if (error !== undefined) {
+      await this.#judgeInTurn({ ...query, open: open.slice(0, half) }, turn, true);
+      await this.#judgeInTurn({ ...query, open: open.slice(half) }, turn, true);
+      return;
+    }
+    const key = aloneKey(first.alert, query.window);
+    if (error === undefined) {
+      if (open.length === 1) this.#alone.delete(key);
+      return;
+    }
+    for (const { alert } of open) notJudged.add(alert.id);
+    this.#options.metrics.failures.inc(open.length);
+    // A rejection that no other alert could share is taken for the server's.
+    if (isRejected && open.length === 1 && (isSuspect || isStatementLimit(error))) {
+      this.#alone.add(key);
+      const facts = { account: first.alert.account, alert: first.alert.id };
+      if (isStatementLimit(error)) this.#logTooLarge(facts);
+      else this.#logRejected({ ...facts, err: error });
+    } else {
       turn.hasFailed = true;
-      this.#options.metrics.failures.inc(open.length);
       this.#outage.failed(error);
-    } else if (open.length === 1) {
-      this.#large.delete(largeKey(first.alert, query.window));
     }
   }
 
@@ -146,7 +186,7 @@ export class Evaluator {
         .filter(({ percent, since }) => !known.has(percent) && Date.parse(since) < window.endTime)
         .map(({ percent }) => percent);
       if (thresholds.length === 0) continue;
-      const alone = this.#large.has(largeKey(alert, window)) ? alert.id : '';
+      const alone = this.#alone.has(aloneKey(alert, window)) ? alert.id : '';
       const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters, alone]);
       const query = queries.get(key) ?? { window, alert, open: [] };
       query.open.push({ alert, thresholds });
@@ -154,7 +194,7 @@ export class Evaluator {
     }
   }
 
-  async #judge({ window, alert: { measure, filters }, open }: Query, now: Date): Promise<void> {
+  async #judge({ window, alert: { measure, filters }, open }: Query, turn: Turn): Promise<void> {
     const { warehouse, readRollupState } = this.#options;
     const accounts = [...new Set(open.map(({ alert }) => alert.account))];
     // Any resolution but hours will do: whole days may answer then. These months are never dropped.
@@ -169,32 +209,35 @@ export class Evaluator {
       for (const threshold of thresholds) {
         // What Redis refuses is found again at the next turn.
         if (isCrossed(value, alert, threshold)) {
-          await this.#fire(alert, window, threshold, value, now).catch((error: unknown) => this.#refused(error));
+          await this.#fire(alert, window, threshold, value, turn.now).catch(this.#refused(alert, turn));
         }
       }
     }
   }
 
-  #refused(error: unknown): void {
-    this.#options.metrics.failures.inc();
-    this.#redisRefuses(error);
+  #refused({ id }: Alert, { notJudged }: Turn): (error: unknown) => void {
+    return (error) => {
+      notJudged.add(id);
+      this.#options.metrics.failures.inc();
+      this.#logRedis(error);
+    };
   }
 
   async #fire(alert: Alert, window: Window, threshold: number, value: DecimalText, now: Date): Promise<void> {
     const { alerts, metrics, log } = this.#options;
     const fired = { threshold, value, firedAt: now.toISOString() };
     const payload = webhookPayload(alert, 'usage.threshold_reached', window, now.getTime(), fired);
-    if (!(await alerts.fire(alert, window.startTime, fired, payload))) return;
+    const outcome = await alerts.fire(alert, window.startTime, fired, payload);
+    const facts = { account: alert.account, alert: alert.id, threshold };
+    if (outcome === 'changed' || outcome === 'full') this.#logNotFired(facts, NOT_FIRED[outcome]);
+    if (outcome !== 'fired') return;
     metrics.crossings.inc();
-    log.info(
-      { event: 'threshold_reached', account: alert.account, alert: alert.id, threshold },
-      'a threshold is crossed',
-    );
+    log.info({ event: 'threshold_reached', ...facts }, 'a threshold is crossed');
   }
 }
 
 /** The key of an alert in a period: the last month may be large and this one not yet. */
-function largeKey({ id }: Alert, { startTime }: Window): string {
+function aloneKey({ id }: Alert, { startTime }: Window): string {
   return `${id} ${startTime}`;
 }
 

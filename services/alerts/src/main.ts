@@ -61,7 +61,8 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     lockMs: constants.lockMs,
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
   });
-  const admin = await openAdminServer(env, { metrics: registry }, log);
+  const health = async () => ({ healthy: true, facts: { status: 'ok', lastTurn: evaluator.lastTurn } });
+  const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();
   deliverer.run();
   log.info({ event: 'started', adminPort: admin?.port }, 'judging alerts');

@@ -30,7 +30,7 @@ export const alertSchema = z.object({
     }),
     'What usage must have to be counted, as the filters of the metrics.',
   ),
-  url: z.string(),
+  url: described(z.string(), 'The origin alone for callers who may not change the alert: the rest may be a secret.'),
   createdAt: instant(),
   updatedAt: instant(),
   fired: described(z.array(firedThresholdSchema), 'The thresholds that were crossed in the current period.'),

@@ -6,23 +6,23 @@ import { nameText, oneOf, VALUE_FILTERS } from './parameters.js';
 import { MAX_FILTER_VALUES } from './request.js';
 
 const AMOUNT_RULE =
-  'must be a decimal above 0 in a string, such as "100" or "0.25", of at most 15 digits before the point and 12 after it';
+  'must be a decimal above 0 in a string, such as "100" or "0.25", without leading zeros, of at most 15 digits before the point and 12 after it';
 /** As costs have, the finer of what is measured. */
 const AMOUNT_SCALE = 12;
-const AMOUNT_DIGITS = 15;
+/** `0125` may be meant as 0.125. */
+const AMOUNT = /^(0|[1-9]\d{0,14})(\.\d{1,12})?$/;
 
 const amountText = z
   .string({ error: AMOUNT_RULE })
   .transform((text, context) => {
-    const digits = parseDecimalText(text);
-    const isSmall = digits && digits.integer.length <= AMOUNT_DIGITS && digits.fraction.length <= AMOUNT_SCALE;
-    const scaled = isSmall ? toScaled(digits, AMOUNT_SCALE) : 0n;
+    const digits = AMOUNT.test(text) ? parseDecimalText(text) : undefined;
+    const scaled = digits ? toScaled(digits, AMOUNT_SCALE) : 0n;
     if (scaled > 0n) return decimalText(formatScaled(scaled, AMOUNT_SCALE));
     context.addIssue({ code: 'custom', message: AMOUNT_RULE });
     return z.NEVER;
   })
   .meta({
-    pattern: '^\\d{1,15}(\\.\\d{1,12})?$',
+    pattern: AMOUNT.source,
     description: 'Above 0, a decimal in a string: USD for `cost`, units of the billing dimension for `usage`.',
   });
 

@@ -44,6 +44,22 @@ describe('the window', () => {
   });
 
   it.each([
+    [['--from', '2026-12-01'], '2026-12-01T00:00:00Z'],
+    [['--from', '2026-12-01T00:00:00.2Z'], '2026-12-01T00:00:00.2Z'],
+    [['--month', '2026-12'], '2026-12-01T00:00:00Z'],
+  ])(
+    'the window of %j in the second in which it begins is that second, and has one to compare with',
+    (args, startTime) => {
+      const now = new Date('2026-12-01T00:00:00.2Z');
+      const flags = { ...flagsOf(withWindow, args), compare: true } as const;
+      expect(queryOf(flags, now)).toMatchObject({
+        sent: { startTime, endTime: '2026-12-01T00:00:01Z' },
+        compared: { sent: { startTime: expect.any(String) } },
+      });
+    },
+  );
+
+  it.each([
     [[], undefined],
     [['--since', '30d'], undefined],
     [['--month', '2026-11'], 1],

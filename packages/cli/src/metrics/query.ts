@@ -66,7 +66,10 @@ export interface RequestedWindow {
 
 /** @throws CommandError when the flags contradict each other */
 export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
-  const asOf = Math.floor(now.getTime() / 1_000) * 1_000;
+  const second = Math.floor(now.getTime() / 1_000) * 1_000;
+  const start = flags.month?.startTime ?? flags.from ?? 0;
+  // A window that has begun in this second would be empty up to its beginning.
+  const asOf = start >= second && start <= now.getTime() ? second + 1_000 : second;
   const { whole, isNamed } = wholeWindow(flags, asOf);
   if (whole.startTime >= whole.endTime) {
     throw usageError(`--from must be before ${flags.to === undefined ? 'now' : '--to'}`);

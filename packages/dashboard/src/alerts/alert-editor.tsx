@@ -1,7 +1,7 @@
 /** The form for a new alert, or for a change of one. What it holds is checked by the API. */
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog/plain';
 import { type AlertResponse, type AlertWithSecretResponse, MeterlineError, type NewAlertBody } from '@meterline/client';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { ErrorText, Field, focusOn, Primary, Quiet, Segments } from '../controls/controls.js';
 import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
@@ -11,6 +11,8 @@ interface AlertEditorProps {
   readonly alert?: AlertResponse;
   /** What a new one is about. */
   readonly filters: NonNullable<NewAlertBody['filters']>;
+  /** Whether something was typed that is not saved. */
+  readonly onChanged: (isChanged: boolean) => void;
   readonly onCancel: () => void;
   readonly onSaved: () => void;
   /** Called even when the form is gone by then: a new alert's secret is never shown again. */
@@ -20,20 +22,26 @@ interface AlertEditorProps {
 /** What the API does not take, in the words of the form; of an address (undefined) the API says why. */
 const WANTED: Readonly<Record<string, string | undefined>> = {
   name: 'A name of at most 256 characters.',
-  amount: 'An amount above 0, such as 1000 or 0.50, with at most 15 digits before the point and 12 after it.',
+  amount: 'An amount above 0, such as 1,000.50 or 0.50, with at most 15 digits before the point and 12 after it.',
   thresholds: 'One to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
   url: undefined,
 };
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
-export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCreated }: AlertEditorProps) {
-  const [draft, setDraft] = useState({
+export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSaved, onCreated }: AlertEditorProps) {
+  const [initial] = useState({
     name: alert?.name ?? '',
     period: alert?.period ?? ('month' as const),
     amount: alert?.amount ?? '',
     thresholds: (alert?.thresholds ?? DEFAULT_THRESHOLDS).join(', '),
     url: alert?.url ?? '',
   });
+  const [draft, setDraft] = useState(initial);
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(initial);
+  useEffect(() => {
+    onChanged(isChanged);
+    return () => onChanged(false);
+  }, [isChanged, onChanged]);
   const { period } = draft;
   const save = useAlertAction(account, async (client) => {
     if (alert) await client.alerts.update(account, alert.id, fields);
@@ -89,7 +97,7 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved, onCrea
           {alert ? 'Save' : 'Create the alert'}
         </Primary>
         <Quiet disabled={save.isPending} onClick={onCancel}>
-          Cancel
+          {isChanged ? 'Discard' : 'Cancel'}
         </Quiet>
       </div>
     </form>

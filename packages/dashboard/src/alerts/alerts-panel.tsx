@@ -19,9 +19,9 @@ interface AlertsButtonProps {
 }
 
 interface AlertsPanelProps extends AlertsButtonProps {
-  /** A new one, whose secret is shown. */
+  /** The alert whose new secret is shown. */
   readonly created: AlertWithSecretResponse | undefined;
-  readonly onCreated: (created: AlertWithSecretResponse) => void;
+  readonly onCreated: (created: AlertWithSecretResponse | undefined) => void;
   readonly onClose: () => void;
 }
 
@@ -29,12 +29,8 @@ interface AlertsPanelProps extends AlertsButtonProps {
 export function AlertsButton(props: AlertsButtonProps) {
   const { alerts, isAdmin } = props;
   const [isOpen, setOpen] = useState(false);
-  // A new alert may come when the panel is closed again; it is there when the panel is next opened.
+  // A new secret may come when the panel is closed again; it is there when the panel is next opened.
   const [created, setCreated] = useState<AlertWithSecretResponse>();
-  const close = () => {
-    setOpen(false);
-    setCreated(undefined);
-  };
   if (alerts.length === 0 && !isAdmin && !isOpen) return null;
   const fired = alerts.filter((alert) => alert.fired.length > 0).length;
   return (
@@ -48,7 +44,7 @@ export function AlertsButton(props: AlertsButtonProps) {
         {alerts.length === 0 ? 'Set an alert' : 'Alerts'}
         {fired > 0 && <span className="control-value">{fired} fired</span>}
       </button>
-      {isOpen && <AlertsPanel {...props} created={created} onCreated={setCreated} onClose={close} />}
+      {isOpen && <AlertsPanel {...props} created={created} onCreated={setCreated} onClose={() => setOpen(false)} />}
     </>
   );
 }
@@ -61,7 +57,10 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
   /** The one that was edited before: what leads to it again has the focus. */
   const [left, setLeft] = useState<string>();
+  const [isChanged, setChanged] = useState(false);
+  const isHeld = isChanged || created !== undefined;
   const edit = (id: string | undefined, before?: string) => {
+    setChanged(false);
     setLeft(before);
     setEdited(id);
   };
@@ -74,7 +73,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
       className="alerts"
       title="Alerts"
       hint="A signed message to your endpoint when a calendar day or month (UTC) has cost, or used, so much."
-      onClose={onClose}
+      {...{ isHeld, onClose }}
     >
       <div className="alerts-list">
         {alerts.map((alert) =>
@@ -83,19 +82,20 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
               key={alert.id}
               {...{ account, alert, onCreated }}
               filters={{}}
+              onChanged={setChanged}
               onCancel={done}
               onSaved={done}
             />
           ) : (
             <AlertItem
               key={alert.id}
-              {...{ account, isAdmin, alert }}
+              {...{ account, isAdmin, isHeld, alert, onCreated }}
               wasEdited={alert.id === left}
               onEdit={() => edit(alert.id)}
             />
           ),
         )}
-        {created && <Secret key={created.id} of={created} />}
+        {created && <Secret key={created.secret} of={created} onDone={() => onCreated(undefined)} />}
         {!isAdmin && <p className="hint">An admin of the account can make and change alerts.</p>}
         {isAdmin && !newFilters && (
           <p className="hint">
@@ -106,12 +106,13 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
           <AlertEditor
             {...{ account }}
             filters={newFilters}
+            onChanged={setChanged}
             onCancel={done}
             onSaved={() => edit(undefined)}
             onCreated={onCreated}
           />
         )}
-        {isAdmin && newFilters && !isEditing && (
+        {isAdmin && newFilters && !isEditing && !isHeld && (
           <Primary ref={left === NEW ? focusOn : undefined} onClick={() => edit(NEW)}>
             New alert
           </Primary>
@@ -121,14 +122,23 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
   );
 }
 
+interface SecretProps {
+  readonly of: AlertWithSecretResponse;
+  readonly onDone: () => void;
+}
+
 /** The only time that it can be seen. */
-function Secret({ of: { name, secret = '' } }: { readonly of: AlertWithSecretResponse }) {
+function Secret({ of: { name, secret = '' }, onDone }: SecretProps) {
   return (
     <section ref={focusOn} className="notice" aria-label="Secret" role="status" tabIndex={-1}>
       <p>The secret of “{name}”, with which your endpoint checks the signature. It is not shown again: keep it now.</p>
       <p className="secret">
-        <code>{secret}</code> <CopyButton text={secret} className="control" />
+        <code>{secret}</code>
       </p>
+      <div className="alert-actions">
+        <CopyButton text={secret} className="control" />
+        <Control onClick={onDone}>Done</Control>
+      </div>
     </section>
   );
 }
@@ -137,18 +147,32 @@ interface AlertItemProps {
   readonly account: string;
   readonly isAdmin: boolean;
   readonly alert: AlertResponse;
+  /** A change or a new secret has to be dealt with first. */
+  readonly isHeld: boolean;
   readonly wasEdited: boolean;
   readonly onEdit: () => void;
+  readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-function AlertItem({ account, isAdmin, alert, wasEdited, onEdit }: AlertItemProps) {
+const CONFIRM = { delete: 'Delete for good', secret: 'Make a new secret' } as const;
+
+function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreated }: AlertItemProps) {
   const { id, name, period, amount, thresholds, fired, url } = alert;
   const [isOpen, setOpen] = useState(false);
-  /** False: it was kept after all. */
-  const [isDeleting, setDeleting] = useState<boolean>();
+  /** What is to be confirmed, and what was not done after all. */
+  const [asked, setAsked] = useState<keyof typeof CONFIRM>();
+  const [kept, setKept] = useState<keyof typeof CONFIRM>();
   const test = useAlertAction(account, (client) => client.alerts.test(account, id));
   const remove = useAlertAction(account, (client) => client.alerts.delete(account, id));
-  const problem = test.error ?? remove.error;
+  const rotate = useAlertAction(account, async (client) =>
+    onCreated(await client.alerts.update(account, id, { rotateSecret: true })),
+  );
+  const problem = test.error ?? remove.error ?? rotate.error;
+  const ask = (action: keyof typeof CONFIRM | undefined) => {
+    setKept(asked);
+    setAsked(action);
+  };
+  const confirmed = asked === 'delete' ? remove : rotate;
   return (
     <article className="alert" aria-label={name}>
       <header className="alert-title">
@@ -177,7 +201,7 @@ function AlertItem({ account, isAdmin, alert, wasEdited, onEdit }: AlertItemProp
         <Control aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Deliveries
         </Control>
-        {isAdmin && !isDeleting && (
+        {isAdmin && !asked && (
           <>
             <Control
               disabled={test.isPending}
@@ -185,18 +209,31 @@ function AlertItem({ account, isAdmin, alert, wasEdited, onEdit }: AlertItemProp
             >
               Send a test
             </Control>
-            <Control ref={wasEdited ? focusOn : undefined} onClick={onEdit}>
+            <Control ref={wasEdited ? focusOn : undefined} disabled={isHeld} onClick={onEdit}>
               Change
             </Control>
-            <Control ref={isDeleting === false ? focusOn : undefined} onClick={() => setDeleting(true)}>
+            <Control
+              ref={kept === 'secret' && !isHeld ? focusOn : undefined}
+              disabled={isHeld}
+              onClick={() => ask('secret')}
+            >
+              New secret
+            </Control>
+            <Control ref={kept === 'delete' ? focusOn : undefined} onClick={() => ask('delete')}>
               Delete
             </Control>
           </>
         )}
-        {isDeleting && (
+        {asked && (
           <>
-            <Control onClick={() => remove.mutate(undefined)}>Delete for good</Control>
-            <Quiet ref={focusOn} onClick={() => setDeleting(false)}>
+            {asked === 'secret' && <p className="hint">The old secret stays valid for 24 hours.</p>}
+            <Control
+              disabled={confirmed.isPending}
+              onClick={() => confirmed.mutate(undefined, { onSettled: () => ask(undefined) })}
+            >
+              {CONFIRM[asked]}
+            </Control>
+            <Quiet ref={focusOn} onClick={() => ask(undefined)}>
               Keep
             </Quiet>
           </>
@@ -212,7 +249,7 @@ const SHOWN = 10;
 const LOOK_MS = 2_000;
 
 /** The newest deliveries of an alert: whether they came through, and why not. */
-function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemProps, 'onEdit' | 'wasEdited'>) {
+function Deliveries({ account, isAdmin, alert: { id, name } }: Pick<AlertItemProps, 'account' | 'isAdmin' | 'alert'>) {
   const { client } = useSession();
   const { data, error } = useQuery({
     queryKey: ['alerts', account, id],

@@ -61,9 +61,12 @@ export function alertFilters(filters: FilterQuery): NewAlertBody['filters'] | un
   };
 }
 
-/** The decimal in `$1,000.50`. Only commas between thousands go: `1000,50` must not become a hundred times as much. */
+const GROUPED = /^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/;
+
+/** The decimal in `$1,000.50`. Where any comma may be a decimal one (`0,125`, `1000,500`), all stay, and the API rejects the amount. */
 export function amountIn(text: string): string {
-  return text.replace(/[$\s]/g, '').replace(/,(?=\d{3}(?:[,.]|$))/g, '');
+  const amount = text.replace(/[$\s]/g, '');
+  return GROUPED.test(amount) ? amount.replaceAll(',', '') : amount;
 }
 
 /** Every digit: `$100.50`, `50,000 events`. */

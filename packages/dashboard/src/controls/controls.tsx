@@ -2,7 +2,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { Popover as BasePopover } from '@base-ui/react/popover';
 import { Switch as BaseSwitch } from '@base-ui/react/switch';
-import { type ComponentProps, type ReactNode, useId, useState } from 'react';
+import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react';
 import { ControlText, PLACE } from './lists.js';
 
 interface PopoverProps {
@@ -152,15 +152,27 @@ interface SheetProps {
   readonly className: string;
   readonly title: string;
   readonly hint: string;
+  /** Something would be lost: the sheet stays open until its content lets it close, and the browser asks before the page is left. */
+  readonly isHeld?: boolean;
   /** Called once it has gone. */
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
 /** A sheet at the right edge of the page, over what it is about. */
-export function Sheet({ className, title, hint, onClose, children }: SheetProps) {
+export function Sheet({ className, title, hint, isHeld = false, onClose, children }: SheetProps) {
+  useEffect(() => {
+    if (!isHeld) return;
+    const ask = (event: Event) => event.preventDefault();
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, [isHeld]);
   return (
-    <Dialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && onClose()}>
+    <Dialog.Root
+      defaultOpen
+      onOpenChange={(_isOpen, change) => isHeld && change.cancel()}
+      onOpenChangeComplete={(isOpen) => !isOpen && onClose()}
+    >
       <Dialog.Portal>
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className={`sheet ${className}`}>
@@ -169,7 +181,7 @@ export function Sheet({ className, title, hint, onClose, children }: SheetProps)
               <Dialog.Title>{title}</Dialog.Title>
               <p className="hint">{hint}</p>
             </div>
-            <Dialog.Close className="quiet">Close</Dialog.Close>
+            {!isHeld && <Dialog.Close className="quiet">Close</Dialog.Close>}
           </header>
           {children}
         </Dialog.Popup>

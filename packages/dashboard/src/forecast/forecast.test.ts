@@ -70,8 +70,11 @@ const alert = (change: Partial<AlertResponse>): AlertResponse => ({
 });
 
 it('an amount is taken as it is typed, but for the sign and commas between thousands', () => {
-  const typed = ['1000', ' $1,000.50 ', '1,234,567', '1000,50', '1,5'];
-  expect(typed.map(amountIn)).toEqual(['1000', '1000.50', '1234567', '1000,50', '1,5']);
+  const grouped = ['1000', ' $1,000.50 ', '1,234,567', '1 000'];
+  expect(grouped.map(amountIn)).toEqual(['1000', '1000.50', '1234567', '1000']);
+  // The API rejects these: the comma may be a decimal one.
+  const refused = ['0,125', '00,125', '1000,500', '1000,50', '1,5', '1 000,250', '1,00,000', '1,000,5', '1.000,500'];
+  expect(refused.map(amountIn)).toEqual(refused.map((text) => text.replace(' ', '')));
 });
 
 it('the budget that is drawn is the smallest amount of the alerts on what a month costs', () => {

@@ -95,7 +95,9 @@ export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertCh
   const at = now.toISOString();
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const { thresholds: _old, ...settings } = { ...settingsOf(alert), ...given };
-  const changed = { ...record, ...settings, filters: canonicalFilters(settings.filters), updatedAt: at };
+  // Later than before, also by a clock that is behind: a record of another updatedAt is another record.
+  const updatedAt = new Date(Math.max(now.getTime(), Date.parse(alert.updatedAt) + 1)).toISOString();
+  const changed = { ...record, ...settings, filters: canonicalFilters(settings.filters), updatedAt };
   const isSame = definitionOf(changed) === definitionOf(alert);
   const known = new Map(isSame ? alert.thresholds.map(({ percent, since }) => [percent, since]) : []);
   const percents = change.thresholds ?? alert.thresholds.map(({ percent }) => percent);
@@ -118,7 +120,7 @@ function canonicalFilters(filters: AlertFilters): AlertRecord['filters'] {
   return Object.fromEntries(lists);
 }
 
-/** What Redis keeps of it: always the same text, because the schema gives the members their order. */
+/** What Redis keeps of it. */
 export function recordText(record: AlertRecord): string {
   return JSON.stringify(alertRecord.parse(record));
 }

@@ -34,7 +34,7 @@ it('a threshold fires once in its period, however many find it at the same time'
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, () => new AlertStore(redis, prefix).fire(alert, OCTOBER, FIRED, '{}')),
   );
-  expect(outcomes.filter((isFirst) => isFirst)).toHaveLength(1);
+  expect(outcomes.filter((outcome) => outcome === 'fired')).toHaveLength(1);
   expect(await deliveriesOf(alert)).toHaveLength(1);
   expect(await alerts.firedOf(alert, OCTOBER)).toEqual([FIRED]);
   expect(await alerts.firedOf(alert, Date.UTC(2025, 8))).toEqual([]);
@@ -55,20 +55,40 @@ it.each([
   { thresholds: [50, 90] },
 ] as const)('what has fired does not fire again when %j is changed', async (change) => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
-  expect(await alerts.fire(await changed({ ...change } as object), OCTOBER, FIRED, '{}')).toBe(false);
+  expect(await alerts.fire(await changed({ ...change } as object), OCTOBER, FIRED, '{}')).toBe('already');
 });
 
 it('a changed amount makes another query of an alert, and the amount of before the one that has fired', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
-  expect(await alerts.fire(await changed({ amount: '90' }), OCTOBER, FIRED, '{}')).toBe(true);
-  expect(await alerts.fire(await changed({ amount: '100' }), OCTOBER, FIRED, '{}')).toBe(false);
+  expect(await alerts.fire(await changed({ amount: '90' }), OCTOBER, FIRED, '{}')).toBe('fired');
+  expect(await alerts.fire(await changed({ amount: '100' }), OCTOBER, FIRED, '{}')).toBe('already');
 });
 
 it('an alert that was changed or deleted since it was read does not fire', async () => {
   await changed({ name: 'Spend' });
-  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe(false);
+  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
   await alerts.remove(alert);
-  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe(false);
+  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
+});
+
+it('an alert that was changed in the millisecond in which it was made does not fire as it was before', async () => {
+  await changed({ name: 'Spend' }, NOW);
+  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
+});
+
+it('an alert whose record has a member of a newer release fires', async () => {
+  const key = `${prefix}:alerts`;
+  const record = JSON.parse((await redis.hget(key, alert.id)) ?? '');
+  await redis.hset(key, alert.id, JSON.stringify({ channel: 'email', ...record }, null, 1));
+  const found = await alerts.find(alert.id);
+  expect(found && (await alerts.fire(found, OCTOBER, FIRED, '{}'))).toBe('fired');
+});
+
+it('an alert that has fired 5,000 times fires no more', async () => {
+  const marks = Array.from({ length: 5_000 }, (_, n) => [`definition 2025-10-01T00:00:00Z ${n}`, '{}']);
+  await redis.hset(`${prefix}:alert-marks:${alert.id}`, Object.fromEntries(marks));
+  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('full');
+  expect(await deliveriesOf(alert)).toEqual([]);
 });
 
 it('thresholds count from when they were set, all of them when the query is another', async () => {

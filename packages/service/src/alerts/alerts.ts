@@ -16,7 +16,7 @@ import {
   newRecord,
   recordText,
 } from './alert.js';
-import { DeliveryStore } from './deliveries.js';
+import { DeliveryStore, type FireOutcome } from './deliveries.js';
 
 export class TooManyAlerts extends Error {
   override readonly name = 'TooManyAlerts';
@@ -131,15 +131,13 @@ export class AlertStore {
   /**
    * Marks a threshold as fired and adds its delivery, both or none, unless it has fired already, or the alert is another by now.
    * @param payload the body of the webhook, for ever
-   * @returns whether it was marked
    */
-  async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string): Promise<boolean> {
+  async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string): Promise<FireOutcome> {
     const { threshold, ...mark } = fired;
     await this.#forgetMarks(alert.id, Date.parse(fired.firedAt) - MARKS_KEPT_MS);
     return this.deliveries.addCrossing(alert, new Date(fired.firedAt), payload, {
       alertsKey: this.#all(),
       marksKey: this.#marks(alert.id),
-      record: recordText(alert),
       field: markField(alert, periodStart, threshold),
       mark: JSON.stringify(mark),
     });

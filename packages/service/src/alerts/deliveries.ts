@@ -12,7 +12,7 @@ import type { Alert } from './alert.js';
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
 /** Thresholds that an alert may have fired in the 70 days that this is kept: who defines it again and again gets no more of them. */
-const MAX_MARKS = 5_000;
+export const MAX_MARKS = 5_000;
 /** When a delivery is due that is new, or that somebody wants to be sent again: now, whatever was planned. */
 const AT_ONCE = 0;
 
@@ -37,11 +37,14 @@ export interface Delivery extends z.output<typeof deliveryRecord> {
   readonly id: string;
 }
 
-/** Where a crossing is marked, and the alert that it must still be of. */
+/** `already`: it has fired before. `changed`: the alert is another now, or gone. `full`: the alert has {@link MAX_MARKS} marks. */
+const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
+export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
+
+/** Where a crossing is marked, in the marks of an alert that must still be as it was read. */
 export interface CrossingMark {
   readonly alertsKey: string;
   readonly marksKey: string;
-  readonly record: string;
   readonly field: string;
   readonly mark: string;
 }
@@ -63,14 +66,20 @@ redis.call('HSET', KEYS[1], unpack(fields))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('ZADD', KEYS[3], ${AT_ONCE}, ARGV[1])
-return 1`;
-/** Besides KEYS: all alerts, the alert's marks; before ARGV: alert's id, record, field, mark. */
+redis.call('ZADD', KEYS[3], ${AT_ONCE}, ARGV[1])`;
+/**
+ * Besides KEYS: all alerts, the alert's marks; before ARGV: alert's id, updatedAt, field, mark. The record may have members of a newer
+ * release, so only its updatedAt is compared, which is another after each change.
+ */
 const ADD_CROSSING = `
-if redis.call('HGET', KEYS[4], ARGV[1]) ~= ARGV[2] or redis.call('HLEN', KEYS[5]) >= ${MAX_MARKS} then return 0 end
-if redis.call('HSETNX', KEYS[5], ARGV[3], ARGV[4]) == 0 then return 0 end
+local record = redis.call('HGET', KEYS[4], ARGV[1])
+if not record or cjson.decode(record).updatedAt ~= ARGV[2] then return 'changed' end
+if redis.call('HEXISTS', KEYS[5], ARGV[3]) == 1 then return 'already' end
+if redis.call('HLEN', KEYS[5]) >= ${MAX_MARKS} then return 'full' end
+redis.call('HSET', KEYS[5], ARGV[3], ARGV[4])
 for _ = 1, 4 do table.remove(ARGV, 1) end
-${ADD}`;
+${ADD}
+return 'fired'`;
 /** KEYS: the delivery, pending; ARGV: id. */
 const SEND_AGAIN = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -114,15 +123,15 @@ export class DeliveryStore {
     this.#prefix = prefix;
   }
 
-  /** The id is that of the crossing, so it is the same for every process that finds it. @returns whether it is a new one */
-  async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<boolean> {
+  /** The id is that of the crossing, so it is the same for every process that finds it. */
+  async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<FireOutcome> {
     const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
     const { keys, args } = this.#addition(id, alert, at, payload);
     const allKeys = [...keys, crossing.alertsKey, crossing.marksKey];
-    const mark = [alert.id, crossing.record, crossing.field, crossing.mark];
-    const isAdded = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
+    const mark = [alert.id, alert.updatedAt, crossing.field, crossing.mark];
+    const outcome = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
     await this.#forgetOldest(alert.account, at);
-    return isAdded === 1;
+    return z.enum(FIRE_OUTCOMES).parse(outcome);
   }
 
   /** A webhook about no crossing. */

@@ -44,12 +44,19 @@ export function targetProblem(text: string, allowed: AllowedHosts): string | und
   if (url.protocol !== 'https:') return 'must begin with https://, so that nobody can read or change what is sent';
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   const isLocal = host === 'localhost' || host.endsWith('.localhost');
-  if (!isLocal && (!ipaddr.isValid(host) || isPublic(ipaddr.parse(host)))) return undefined;
+  if (!isLocal && (!ipaddr.isValid(host) || isPublicAddress(host))) return undefined;
   return 'must not be an address of this machine or of a private network; an operator may list it in ALERT_ALLOWED_HOSTS';
 }
 
+/** IPv4 addresses behind NAT64. Source: RFC 6052, section 2.1. */
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+
 /** The library takes IPv4 addresses in the old form `::127.0.0.1` (RFC 4291, 2.5.5.1) for usual ones. */
-function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  const isOldForm = address instanceof ipaddr.IPv6 && address.match(ipaddr.IPv6.parse('::'), 96);
-  return address.range() === 'unicast' && !isOldForm;
+export function isPublicAddress(text: string): boolean {
+  const address = ipaddr.parse(text);
+  if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';
+  if (address.match(NAT64)) {
+    return new ipaddr.IPv4(address.toByteArray().slice(-4)).range() === 'unicast';
+  }
+  return address.range() === 'unicast' && !address.match(ipaddr.IPv6.parse('::'), 96);
 }

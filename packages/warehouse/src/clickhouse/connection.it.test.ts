@@ -11,6 +11,7 @@ import { clickHouseUrlProblem } from '../addresses.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { createWarehouse, insertRows, type Warehouse, type WarehouseOptions } from './connection.js';
 import { clickHouseFailureKind, isContentError } from './errors.js';
+import { inParts, listedBytes } from './list-size.js';
 
 const database = testDatabase();
 
@@ -87,6 +88,21 @@ it('a statement that writes has as many parameters', async () => {
   const query = 'SELECT toUInt32(uniqExact(name)) AS names FROM named';
   expect(await select(database.warehouse, query)).toEqual([{ names: NAMES.length }]);
 });
+
+it.each(["'", '\\', '客'])(
+  'ClickHouse accepts lists of accounts as long as they may be, of ids of %s',
+  async (character) => {
+    const account = character.repeat(256);
+    const all = Array.from({ length: 600 }, () => account);
+    for (const accounts of inParts(all, listedBytes)) {
+      const query =
+        'SELECT length({accounts: Array(String)}) + length({hours: Array(Tuple(String, UInt32))}) AS listed';
+      const hours = accounts.map((each) => new TupleParam([each, 4_294_967_295]));
+      const listed = 2 * accounts.length;
+      expect(await select(database.warehouse, query, { accounts, hours })).toEqual([{ listed: String(listed) }]);
+    }
+  },
+);
 
 it('a statement has an address that proxies take, however long its parameters are', async () => {
   const lengths: number[] = [];

@@ -72,16 +72,19 @@ const LIMITS = [
   'max_rows_in_distinct',
 ];
 
+/** Limits are checked after each block. */
+const SMALL_BLOCKS = { max_block_size: '1', max_threads: 1 } as const;
+
 describe('with a limit that a statement exceeds', () => {
   it.each(LIMITS)('%s: a result is whole, or its statement fails', async (limit) => {
-    const limited = warehouse.within({ settings: { [limit]: '2' } });
+    const limited = warehouse.within({ settings: { ...SMALL_BLOCKS, [limit]: '2' } });
     const outcome = await readMetrics(limited, { ...query, rollups: NO_ROLLUPS }).catch((error: unknown) => error);
     if (isStatementLimit(outcome)) return;
     expect(outcome).toMatchObject(TOTALS);
   });
 
   it.each(LIMITS)('%s: rollup rows are whole, or their hours stay dirty', async (limit) => {
-    const limited = warehouse.within({ settings: { [limit]: '2' } });
+    const limited = warehouse.within({ settings: { ...SMALL_BLOCKS, [limit]: '2' } });
     while (await sealNext([warehouse], window.endTime));
     await storeEvents(warehouse, events);
     await recomputeDirtyHours(limited).catch((error: unknown) => expect(isStatementLimit(error)).toBe(true));

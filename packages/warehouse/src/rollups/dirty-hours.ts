@@ -38,6 +38,7 @@ import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import { type Accounts, accountsCondition, accountsParameters, onlyAccount } from '../accounts.js';
 import { insertRows, type Statement, type Warehouse } from '../clickhouse/connection.js';
+import { listedBytes, MAX_LIST_BYTES } from '../clickhouse/list-size.js';
 import { type EventRows, hoursBefore } from '../events/event-rows.js';
 import type { AccountBucket, AccountHours, RollupKey } from './rollup-rows.js';
 import { readWatermarks } from './watermarks.js';
@@ -132,10 +133,6 @@ const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
 /** The most marked hours of several accounts: beyond so many, or so much text, a statement has hours without accounts. */
 const MOST_NAMED_HOURS = 2_000;
-/** A parameter may have 128 KiB. */
-const MOST_NAMED_BYTES = 120_000;
-/** The bytes of an hour beside its account's name, of which each byte may be escaped. */
-const NAMED_HOUR_BYTES = 30;
 
 /**
  * The marked hours of accounts in a window, ascending: of several accounts each with its own, while a statement can name
@@ -148,8 +145,8 @@ export async function readDirtyHours(
 ): Promise<AccountBucket[]> {
   if (onlyAccount(accounts) === undefined) {
     const named = await readMarkedHours(warehouse, accounts, window, MOST_NAMED_HOURS + 1);
-    const bytes = named.reduce((sum, each) => sum + 2 * Buffer.byteLength(each.accountId) + NAMED_HOUR_BYTES, 0);
-    if (named.length <= MOST_NAMED_HOURS && bytes <= MOST_NAMED_BYTES) return named;
+    const bytes = named.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
+    if (named.length <= MOST_NAMED_HOURS && bytes <= MAX_LIST_BYTES) return named;
   }
   const hours = await warehouse.read(dirtyHoursStatement(accounts, window, [MARKED_HOUR]), hourRow);
   return ascending(hours);

@@ -5,6 +5,7 @@
  */
 import type { Warehouse } from '../clickhouse/connection.js';
 import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
+import { inParts, listedBytes } from '../clickhouse/list-size.js';
 import { allConflicts, type Conflicts, readConflicts } from './conflicts.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
 import { type RollupSelection, readSourceRows, SOURCES, selectRollups } from './sources.js';
@@ -125,15 +126,6 @@ export async function recomputeRollups(
   }
 }
 
-/**
- * The names of the rows of one statement are one field of a form, and ClickHouse refuses a field of more than 128 KB
- * (http_max_field_value_size). A byte of an account id takes at most two there: a quote gets a backslash.
- */
-const MAX_NAME_BYTES = 100_000;
-const BYTES_PER_ACCOUNT_BYTE = 2;
-/** The bytes of a row without its account id: the time, quotes, brackets and commas. */
-const BYTES_PER_ROW = 30;
-
 export interface StatementLimits {
   /** About how many rows one statement reads at most. It takes a few hundred bytes of the server's memory for each. */
   readonly statementRows: number;
@@ -147,7 +139,7 @@ export const LARGE_ROWS = 1_000;
 /** Among the events of these hours. */
 export async function readConflictsOfRollups(warehouse: Warehouse, hours: readonly RollupKey[]): Promise<Conflicts> {
   const found: Conflicts[] = [];
-  for (const rollups of inParts(hours, nameBytes, MAX_NAME_BYTES)) {
+  for (const rollups of inParts(hours, ({ accountId }) => listedBytes(accountId))) {
     found.push(await readConflicts(warehouse, selectRollups('hourly', { rollups })));
   }
   return allConflicts(found);
@@ -164,7 +156,7 @@ export async function recomputeEach(
   { statementRows, largeRows }: StatementLimits,
 ): Promise<RollupKey[]> {
   const tooLarge: RollupKey[] = [];
-  for (const named of inParts(rollups, nameBytes, MAX_NAME_BYTES)) {
+  for (const named of inParts(rollups, ({ accountId }) => listedBytes(accountId))) {
     // A part has at least one, however many rows that is computed from.
     const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
     for (const part of parts) tooLarge.push(...(await recomputePart(warehouse, grain, part, largeRows)));
@@ -211,29 +203,4 @@ async function sizesOf(
 
 export function keyOf({ accountId, bucket }: RollupKey): string {
   return `${bucket} ${accountId}`;
-}
-
-function nameBytes({ accountId }: RollupKey): number {
-  return BYTES_PER_ROW + BYTES_PER_ACCOUNT_BYTE * Buffer.byteLength(accountId);
-}
-
-/** In their order, each part as large as the limit allows, with at least one. */
-function* inParts(
-  rollups: readonly RollupKey[],
-  sizeOf: (rollup: RollupKey) => number,
-  limit: number,
-): Generator<readonly RollupKey[]> {
-  let part: RollupKey[] = [];
-  let size = 0;
-  for (const rollup of rollups) {
-    const more = sizeOf(rollup);
-    if (part.length > 0 && size + more > limit) {
-      yield part;
-      part = [];
-      size = 0;
-    }
-    part.push(rollup);
-    size += more;
-  }
-  if (part.length > 0) yield part;
 }

@@ -3,6 +3,7 @@
  * workspaces, which a member may not know of; admins write. An extension of the platform's API.
  */
 import {
+  type Caller,
   invalidBody,
   orAuthUnavailable,
   type ParameterProblem,
@@ -55,10 +56,10 @@ export function alertListRoute(dependencies: RouteDependencies): RequestHandler<
   const { alerts, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
-    const { role, version } = await admitMember(dependencies, request, response, accountId);
+    const { caller, role, version } = await admitMember(dependencies, request, response, accountId);
     const wanted = parseListRequest(rawQuery(request), version, ALERT_LIST_PARAMETERS);
     const found = (await orAuthUnavailable(alerts.listOf(accountId))).filter((alert) => maySee(role, alert));
-    const entries = await Promise.all(found.map((alert) => alertEntry(dependencies, alert)));
+    const entries = await Promise.all(found.map((alert) => alertEntry(dependencies, alert, mayWrite(caller, role))));
     send(response, listResponse(entries, wanted, ['alerts', accountId, role], cursors));
   };
 }
@@ -72,15 +73,15 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
     refuseProblems([...alertProblems(settings), ...urlProblems(settings.url, allowedHosts)]);
     const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(refuseTooMany));
     response.status(201).location(`/v0/accounts/${encodeURIComponent(accountId)}/alerts/${alert.id}`);
-    send(response, { ...(await alertEntry(dependencies, alert)), secret: alert.secret });
+    send(response, { ...(await alertEntry(dependencies, alert, true)), secret: alert.secret });
   };
 }
 
 export function alertRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
   return async (request, response) => {
-    const { alert } = await admitReader(dependencies, request, response);
+    const { alert, caller, role } = await admitReader(dependencies, request, response);
     refuseParameters(rawQuery(request));
-    send(response, await alertEntry(dependencies, alert));
+    send(response, await alertEntry(dependencies, alert, mayWrite(caller, role)));
   };
 }
 
@@ -94,7 +95,7 @@ export function alertChangeRoute(dependencies: RouteDependencies): RequestHandle
     const check = (alert: Alert) => refuseProblems([...alertProblems(settingsOf(alert)), ...ofUrl]);
     const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));
     if (!alert) throw noSuchAlert();
-    const entry = await alertEntry(dependencies, alert);
+    const entry = await alertEntry(dependencies, alert, true);
     send(response, change.rotateSecret ? { ...entry, secret: alert.secret } : entry);
   };
 }
@@ -164,14 +165,18 @@ async function admitWriter(
 }
 
 async function admitReader(dependencies: RouteDependencies, request: Request<OfAlert>, response: Response) {
-  const { role, version } = await admitMember(dependencies, request, response, request.params.accountId);
-  return { alert: await findAlert(dependencies, request.params, role), role, version };
+  const admission = await admitMember(dependencies, request, response, request.params.accountId);
+  return { ...admission, alert: await findAlert(dependencies, request.params, admission.role) };
 }
 
 async function findAlert({ alerts }: RouteDependencies, { accountId, alertId }: OfAlert, role: Role): Promise<Alert> {
   const alert = await orAuthUnavailable(alerts.find(alertId));
   if (alert?.account !== accountId || !maySee(role, alert)) throw noSuchAlert();
   return alert;
+}
+
+function mayWrite({ isOperator }: Caller, role: Role): boolean {
+  return role === 'admin' && !isOperator;
 }
 
 function maySee(role: Role, { filters }: Alert): boolean {
@@ -191,13 +196,15 @@ function refuseTooMany(error: unknown): never {
   throw error instanceof TooManyAlerts ? tooManyAlerts() : error;
 }
 
-async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert) {
+/** @param hasUrl false: the origin alone, because the rest of a webhook's URL may be a secret */
+async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, hasUrl: boolean) {
   const { startTime } = periodAt(alert.period, clock().getTime());
   const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
   const { id, createdAt, updatedAt } = alert;
   return {
     id,
     ...settingsOf(alert),
+    ...(!hasUrl && { url: new URL(alert.url).origin }),
     ...{ createdAt, updatedAt },
     fired: fired.map(({ value, ...mark }) => ({ ...mark, value: exactNumber(decimalText(value)) })),
   };
