@@ -39,7 +39,8 @@ beforeAll(async () => {
   servers = await startServers({ redis: false, profile: HOSTILE_PROFILE });
   await migrate(optionsOf(servers));
   warehouse = createWarehouse(optionsOf(servers));
-  await insertUsageEvents(warehouse, events);
+  // Each becomes a part of its own, and so a block.
+  for (const event of events) await insertUsageEvents(warehouse, [event]);
 });
 afterAll(async () => {
   await warehouse.close();
