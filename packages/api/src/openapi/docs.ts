@@ -47,7 +47,12 @@ looks.replaceSync(
 document.adoptedStyleSheets = [looks];
 const system = matchMedia('(prefers-color-scheme: dark)');
 const applyTheme = () => {
-  const chosen = localStorage.getItem('meterline.theme');
+  let chosen;
+  try {
+    chosen = localStorage.getItem('meterline.theme');
+  } catch {
+    // The browser blocks site data.
+  }
   const isDark = chosen ? chosen === 'dark' : system.matches;
   document.documentElement.classList.toggle('dark-mode', isDark);
   document.documentElement.style.colorScheme = isDark ? 'dark' : 'light';

@@ -137,13 +137,20 @@ interface CopyButtonProps {
   readonly className: string;
 }
 
-/** Browsers have a clipboard only over https or on localhost; elsewhere the text beside it can be selected. */
+/** Browsers have a clipboard only over https or on localhost, and may deny it; the text beside the button can be selected. */
 export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => void navigator.clipboard?.writeText(text).then(() => setCopied(true));
+  const [result, setResult] = useState<string>();
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setResult('Copied');
+    } catch {
+      setResult('Not copied: select the text');
+    }
+  };
   return (
     <button type="button" className={className} onClick={copy}>
-      {copied ? 'Copied' : label}
+      {result ?? label}
     </button>
   );
 }

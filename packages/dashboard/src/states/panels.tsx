@@ -51,6 +51,25 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
   );
 }
 
+/** In place of a page that cannot be rendered, whether it was signed in or not. */
+export function PageFailure({ error }: { readonly error: unknown }) {
+  return (
+    <main className="page" role="alert">
+      <MessagePanel title="This page has failed">
+        <p>
+          Your data is not affected. Reload the page. If it fails again, the{' '}
+          <a href={location.pathname}>default view</a> may work. Please report this error, the address of the page, and
+          your browser’s name and version:
+        </p>
+        <p>
+          <code>{String(error)}</code>
+        </p>
+        <Primary onClick={() => location.reload()}>Reload</Primary>
+      </MessagePanel>
+    </main>
+  );
+}
+
 /** What of a query the page waits for, while the service is away or busy. */
 export interface Awaited {
   readonly failureReason: Error | null;
