@@ -75,7 +75,7 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
   const isEnriched = enrichedDimensions(query.groupBy).includes('workspace');
   if (!isEnriched || entries.some(({ workspace }) => workspace !== undefined)) return false;
   const isRequested = (id: string) => account === ALL_ACCOUNTS || id === account;
-  return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role !== 'admin');
+  return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role === 'member');
 }
 
 /** One response a line, as the API wrote it; those of the time before come last. */

@@ -99,7 +99,8 @@ export async function exportFocus<Sink extends FocusSink>(
   const month = { startTime, endTime: plusMonths(startTime, 1) };
   const known = (await client.accounts(options)).find((account) => account.id === id);
   const setting = { account: { id, name: known?.name ?? id }, provider, month, resolution };
-  const groupBy = known?.role === 'admin' ? ADMIN_GROUPS : MEMBER_GROUPS;
+  // If the API rejects workspaces, the export fails; it never lacks a column silently.
+  const groupBy = known?.role === 'member' ? MEMBER_GROUPS : ADMIN_GROUPS;
   for (let attempt = 1; ; attempt += 1) {
     const sink = await open();
     try {

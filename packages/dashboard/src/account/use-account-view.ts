@@ -4,7 +4,7 @@ import {
   comparedWindow,
   type EpochMs,
   MAX_METRICS_PAGE,
-  type Role,
+  type ReaderRole,
   sumDecimals,
   upTo,
 } from '@meterline/catalog/plain';
@@ -42,7 +42,7 @@ const MOST_READ_PAGES = 100;
 
 export type ShownAccount = ReturnType<typeof useAccountView>;
 
-export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
+export function useAccountView(account: string, view: View, role: ReaderRole | undefined, now: EpochMs) {
   const wanted = useMemo(() => snapshotOf(view, now), [view, now]);
   const isForbidden = role === 'member' && needsAdmin(view);
   const filters = useMemo(() => filterQuery(view.filters), [view.filters]);

@@ -1,5 +1,5 @@
 /** The page after signing in: its header, and the view of one account. */
-import type { EpochMs, Role } from '@meterline/catalog/plain';
+import type { EpochMs, ReaderRole } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
@@ -31,10 +31,16 @@ export function Explorer() {
   /** The time of the figures on the screen: older than `now` while the service is away. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
-  const account = view.account ?? accounts.data?.[0]?.id;
+  const [first] = accounts.data ?? [];
+  const account = view.account ?? (first?.role === 'operator' ? ALL_ACCOUNTS : first?.id);
 
   useEffect(() => {
-    if (view.account === undefined && account !== undefined) replaceView({ ...view, account });
+    if (view.account !== undefined || account === undefined) return;
+    replaceView({
+      ...view,
+      account,
+      groupBy: String(view.groupBy) === String(DEFAULT_VIEW.groupBy) ? groupByOf(account) : view.groupBy,
+    });
   }, [view, account]);
   useEffect(() => {
     document.title = account ? `${accountName(account)} · Meterline` : 'Meterline';
@@ -42,8 +48,7 @@ export function Explorer() {
 
   const choices = accountChoices(accounts.data ?? [], account);
   const onChange = (chosen: string) => {
-    const groupBy = chosen === ALL_ACCOUNTS ? (['account'] as const) : DEFAULT_VIEW.groupBy;
-    navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy });
+    navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy: groupByOf(chosen) });
   };
   return (
     <>
@@ -94,6 +99,10 @@ export function Explorer() {
   );
 }
 
+function groupByOf(account: string): View['groupBy'] {
+  return account === ALL_ACCOUNTS ? ['account'] : DEFAULT_VIEW.groupBy;
+}
+
 function accountChoices(accounts: readonly AccountResponse[], shown: string | undefined) {
   const choices = accounts.map(({ id, name, role }) => {
     return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
@@ -102,10 +111,14 @@ function accountChoices(accounts: readonly AccountResponse[], shown: string | un
   return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'together' }, ...choices];
 }
 
-/** The caller's role in the account. A member of one sees them together as a member. Undefined: none, or not known yet. */
-function roleIn(accounts: readonly AccountResponse[], account: string): Role | undefined {
-  if (account !== ALL_ACCOUNTS) return accounts.find(({ id }) => id === account)?.role;
-  return accounts.find(({ role }) => role === 'member')?.role ?? accounts[0]?.role;
+/**
+ * The caller's role in the account. A member of one sees all together as a member; an operator has the same role in every account, listed or not.
+ * Undefined: none, or not known yet.
+ */
+function roleIn(accounts: readonly AccountResponse[], account: string): ReaderRole | undefined {
+  const [first] = accounts;
+  if (account !== ALL_ACCOUNTS && first?.role !== 'operator') return accounts.find(({ id }) => id === account)?.role;
+  return accounts.find(({ role }) => role === 'member')?.role ?? first?.role;
 }
 
 /**

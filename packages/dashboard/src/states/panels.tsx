@@ -1,5 +1,5 @@
 /** What the page shows in place of figures: messages, problems, the wait for another attempt, skeletons, and how to send a first event. */
-import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog/plain';
+import { type EpochMs, parseTimestamp, plusMonths, type ReaderRole } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
@@ -134,7 +134,7 @@ export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
 
 interface EmptyProps {
   readonly account: string;
-  readonly role: Role | undefined;
+  readonly role: ReaderRole | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly onRefresh: () => void;

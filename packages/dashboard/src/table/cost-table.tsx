@@ -1,5 +1,12 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
-import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
+import {
+  changeFrom,
+  counted,
+  type DecimalText,
+  seesWorkspaces,
+  shareText,
+  sumDecimals,
+} from '@meterline/catalog/plain';
 import type { MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
@@ -67,7 +74,7 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={role === 'admin'} />
+            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={seesWorkspaces(role)} />
             {cells(({ cell }) => cell(row))}
           </tr>
         ))}
