@@ -2,8 +2,21 @@
  * What `metrics` reads of the API, and the forms in which it is printed. JSON and CSV appear whole or not at all, so their pages can be
  * read again.
  */
-import { enrichedDimensions, groupKey, groupsCsvLines, groupWithoutUsage, seriesCsvLines } from '@meterline/catalog';
-import { ALL_ACCOUNTS, type MeterlineClient, type MetricsEntry, type MetricsResponse } from '@meterline/client';
+import {
+  enrichedDimensions,
+  groupKey,
+  groupsCsvLines,
+  groupWithoutUsage,
+  seriesCsvLines,
+  showsUsage,
+} from '@meterline/catalog';
+import {
+  ALL_ACCOUNTS,
+  type MeterlineClient,
+  type MetricsEntry,
+  type MetricsResponse,
+  queriesOfGroups,
+} from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { layoutFor } from '../output/table.js';
 import { PageProgress, writeWhole } from '../output/whole-output.js';
@@ -45,25 +58,27 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
 }
 
 /**
- * What the groups cost in the time before. Reads its pages until none of the groups is missing.
+ * What groups cost in the previous period, without their series.
  * @param wanted undefined: all groups
  * @returns undefined when nothing is compared
  */
-async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): Promise<Before | undefined> {
-  const { groupBy, compared } = request.query;
+async function previousPeriod(request: Request, wanted?: readonly MetricsEntry[]): Promise<Before | undefined> {
+  const { client, account, query, signal } = request;
+  const { groupBy, compared } = query;
   if (!compared) return undefined;
+  const all = { ...compared.sent, limit: undefined, resolution: 'monthly' } as const;
+  const total = { ...all, groupBy: showsUsage(groupBy) ? (['billing_dimension'] as const) : [] };
+  const response = await client.metrics(account, total, { signal });
   const entries = new Map<string, MetricsEntry>();
-  const keys = wanted?.map((entry) => groupKey(entry, groupBy));
-  const sent = { ...compared.sent, limit: undefined };
-  const before = { ...request, query: { ...request.query, sent }, all: true, isWatched: true };
-  let response: MetricsResponse | undefined;
-  for await (const { page } of readPages(before, () => entries.clear())) {
-    response = page;
-    // Without its series: there may be very many groups.
-    for (const entry of page.data) entries.set(groupKey(entry, groupBy), { ...entry, timeseries: [] });
-    if (keys?.every((key) => entries.has(key))) break;
+  for (const sent of wanted ? queriesOfGroups(all, wanted) : [all]) {
+    const before = { ...request, query: { ...query, sent }, all: true, isWatched: true };
+    const found: MetricsEntry[] = [];
+    for await (const { page } of readPages(before, () => void found.splice(0))) {
+      for (const entry of page.data) found.push({ ...entry, timeseries: [] });
+    }
+    for (const entry of found) entries.set(groupKey(entry, groupBy), entry);
   }
-  return response && { response, distance: compared.distance, entries };
+  return { response, distance: compared.distance, entries };
 }
 
 /**
@@ -94,10 +109,10 @@ export async function printJson(request: Request): Promise<void> {
 export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
   const { context, query, all } = request;
   const { groupBy } = query;
-  const before = await timeBefore(request);
-  const costBefore = before && ((entry: MetricsEntry) => before.entries.get(groupKey(entry, groupBy))?.summary.cost);
   await writeWhole(context, undefined, async (tempFile) => {
+    let before = all ? await previousPeriod(request) : undefined;
     let last: MetricsResponse | undefined;
+    const costBefore = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost;
     const written = new Set<string>();
     const restart = () => {
       last = undefined;
@@ -105,9 +120,10 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
       return tempFile.truncate();
     };
     for await (const { page } of readPages(request, restart)) {
+      if (!all) before = await previousPeriod(request, page.data);
       const [heading, ...lines] = isSeries
         ? seriesCsvLines(page.data, groupBy, page.resolution)
-        : groupsCsvLines(page, page.data, groupBy, costBefore);
+        : groupsCsvLines(page, page.data, groupBy, before && costBefore);
       await tempFile.appendFile((last ? lines : [heading, ...lines]).join(''));
       for (const entry of page.data) written.add(groupKey(entry, groupBy));
       last = page;
@@ -117,7 +133,7 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
     const gone = [...(before?.entries ?? [])].flatMap(([key, group]) =>
       written.has(key) ? [] : [groupWithoutUsage(group)],
     );
-    const [, ...lines] = groupsCsvLines(last, gone, groupBy, costBefore);
+    const [, ...lines] = groupsCsvLines(last, gone, groupBy, before && costBefore);
     await tempFile.appendFile(lines.join(''));
   });
 }
@@ -136,7 +152,7 @@ export async function readTable(request: Request, isExact: boolean): Promise<{ t
   const last = pages.at(-1);
   if (!last) throw new Error('a response has at least one page');
   const entries = pages.flatMap(({ data }) => data);
-  const before = await timeBefore(request, entries);
+  const before = await previousPeriod(request, request.all ? undefined : entries);
   const hidesWorkspace = await isWorkspaceHidden(request, entries);
   const report = { account, groupBy: query.groupBy, hidesWorkspace, response: last, entries, before };
   return { text: reportText(report, { ...layoutFor(context), isExact }), last };

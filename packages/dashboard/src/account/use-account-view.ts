@@ -8,7 +8,7 @@ import {
   sumDecimals,
   upTo,
 } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { ALL_ACCOUNTS, queriesOfGroups } from '@meterline/client';
 import { useMemo } from 'react';
 import { budgetOf, useAlerts } from '../alerts/alerts.js';
 import { amountOf, type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
@@ -23,15 +23,7 @@ import {
   useMetrics,
   usePreviousGroups,
 } from '../metrics/queries.js';
-import {
-  filterQuery,
-  measureOf,
-  metricsQuery,
-  needsAdmin,
-  queriesOfGroups,
-  usageScope,
-  wholeQuery,
-} from '../metrics/query.js';
+import { filterQuery, measureOf, metricsQuery, needsAdmin, usageScope, wholeQuery } from '../metrics/query.js';
 import { periodMonths } from '../period/period.js';
 import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import { writeView } from '../view/address.js';
@@ -110,7 +102,6 @@ export function useAccountView(account: string, view: View, role: ReaderRole | u
         ? [previousQuery]
         : queriesOfGroups(
             previousQuery,
-            of,
             shownGroups.map(({ entry }) => entry),
           )),
     sortsByChange ? MOST_READ_PAGES : 1,
