@@ -130,8 +130,8 @@ describe('the table', () => {
   it.each([[[]], [['--csv']]])(
     '--compare asks for the shown groups alone, also when one is new, with %j',
     async (form) => {
-      const day = (resourceName: string, at: string, cost: string) =>
-        event({ accountId: 'grown', resourceName, at, cost });
+      const accountId = `grown${form.join('')}`;
+      const day = (resourceName: string, at: string, cost: string) => event({ accountId, resourceName, at, cost });
       const before = Array.from({ length: 210 }, (_, n) => day(`old-${n}`, '2025-09-30T00:00:00Z', String(n + 1)));
       const now = [day('new', '2025-10-01T00:00:00Z', '9'), day('old-0', '2025-10-01T00:00:00Z', '2')];
       await api.seed([...before, ...now]);
@@ -140,7 +140,7 @@ describe('the table', () => {
         if (path.includes('/metrics?')) sent.push(path);
         return undefined;
       };
-      const env = await as('grown');
+      const env = await as(accountId);
       const args = [...MONTH, '--group-by', 'resource_name', '--compare', '--limit', '2', ...form];
       const { stdout } = await withApiProxy(api.url, note, (url) => run(args, { ...env, METERLINE_API_URL: url }));
       // The page, the total of the previous period, and the two groups in it.
