@@ -1,15 +1,9 @@
 /** Queries for some groups of a response alone, such as what the groups of a page cost in an earlier period. */
 import type { FilterQuery, MetricsEntry, MetricsQuery } from '@meterline/catalog';
-import {
-  ENTRY_FIELD,
-  EXCLUDING_PARAMETER,
-  MAX_FILTER_VALUES,
-  type MetricsDimension,
-  type MetricsField,
-} from '@meterline/catalog/plain';
+import { ENTRY_FIELD, EXCLUDING_PARAMETER, MAX_FILTER_VALUES, type MetricsDimension } from '@meterline/catalog/plain';
 
 /** A group by the values of its dimensions. An empty resourceUuid stands for resources without one. */
-export type GroupValues = Partial<Pick<MetricsEntry, MetricsField>>;
+export type GroupValues = Partial<Pick<MetricsEntry, (typeof ENTRY_FIELD)[MetricsDimension]>>;
 
 /** As many values of a filter fit into an address, however long they are. */
 const GROUPS_IN_QUERY = 25;

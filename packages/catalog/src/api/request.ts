@@ -12,11 +12,6 @@ export type Role = (typeof ROLES)[number];
 export const READER_ROLES = [...ROLES, 'operator'] as const;
 export type ReaderRole = (typeof READER_ROLES)[number];
 
-/** Whether the caller may group and filter by workspace, and list events. */
-export function seesWorkspaces(role: ReaderRole | undefined): boolean {
-  return role === 'admin' || role === 'operator';
-}
-
 /** What a key that the API makes may do: read as one of these, or send events of its account and read nothing. */
 export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
 export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator'] as const;

@@ -2,14 +2,7 @@
  * What `metrics` reads of the API, and the forms in which it is printed. JSON and CSV appear whole or not at all, so their pages can be
  * read again.
  */
-import {
-  enrichedDimensions,
-  groupKey,
-  groupsCsvLines,
-  groupWithoutUsage,
-  seriesCsvLines,
-  showsUsage,
-} from '@meterline/catalog';
+import { enrichedDimensions, groupKey, groupsCsvLines, groupWithoutUsage, seriesCsvLines } from '@meterline/catalog';
 import {
   ALL_ACCOUNTS,
   type MeterlineClient,
@@ -62,21 +55,18 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
  * @param wanted undefined: all groups
  * @returns undefined when nothing is compared
  */
-async function previousPeriod(request: Request, wanted?: readonly MetricsEntry[]): Promise<Before | undefined> {
-  const { client, account, query, signal } = request;
-  const { groupBy, compared } = query;
+async function previousPeriod(
+  { client, account, query: { groupBy, compared }, signal }: Request,
+  wanted?: readonly MetricsEntry[],
+): Promise<Before | undefined> {
   if (!compared) return undefined;
+  // The coarsest resolution, because the series are not shown.
   const all = { ...compared.sent, limit: undefined, resolution: 'monthly' } as const;
-  const total = { ...all, groupBy: showsUsage(groupBy) ? (['billing_dimension'] as const) : [] };
-  const response = await client.metrics(account, total, { signal });
+  const response = await client.metrics(account, { ...all, groupBy: [] }, { signal });
   const entries = new Map<string, MetricsEntry>();
   for (const sent of wanted ? queriesOfGroups(all, wanted) : [all]) {
-    const before = { ...request, query: { ...query, sent }, all: true, isWatched: true };
-    const found: MetricsEntry[] = [];
-    for await (const { page } of readPages(before, () => void found.splice(0))) {
-      for (const entry of page.data) found.push({ ...entry, timeseries: [] });
-    }
-    for (const entry of found) entries.set(groupKey(entry, groupBy), entry);
+    const { data } = await client.allMetrics(account, sent, { signal });
+    for (const entry of data) entries.set(groupKey(entry, groupBy), entry);
   }
   return { response, distance: compared.distance, entries };
 }
@@ -111,8 +101,9 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
   const { groupBy } = query;
   await writeWhole(context, undefined, async (tempFile) => {
     let before = all ? await previousPeriod(request) : undefined;
+    const costBefore =
+      query.compared && ((entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost);
     let last: MetricsResponse | undefined;
-    const costBefore = (entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost;
     const written = new Set<string>();
     const restart = () => {
       last = undefined;
@@ -123,7 +114,7 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
       if (!all) before = await previousPeriod(request, page.data);
       const [heading, ...lines] = isSeries
         ? seriesCsvLines(page.data, groupBy, page.resolution)
-        : groupsCsvLines(page, page.data, groupBy, before && costBefore);
+        : groupsCsvLines(page, page.data, groupBy, costBefore);
       await tempFile.appendFile((last ? lines : [heading, ...lines]).join(''));
       for (const entry of page.data) written.add(groupKey(entry, groupBy));
       last = page;
@@ -133,7 +124,7 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
     const gone = [...(before?.entries ?? [])].flatMap(([key, group]) =>
       written.has(key) ? [] : [groupWithoutUsage(group)],
     );
-    const [, ...lines] = groupsCsvLines(last, gone, groupBy, before && costBefore);
+    const [, ...lines] = groupsCsvLines(last, gone, groupBy, costBefore);
     await tempFile.appendFile(lines.join(''));
   });
 }

@@ -137,6 +137,7 @@ export function useAccountView(account: string, view: View, role: ReaderRole | u
   return {
     account,
     role,
+    seesWorkspaces: role === 'admin' || role === 'operator',
     /** Grouped as the figures are. */
     view: { ...view, groupBy },
     /** The one that the figures answer. */

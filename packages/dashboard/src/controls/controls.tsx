@@ -140,14 +140,9 @@ interface CopyButtonProps {
 /** Browsers have a clipboard only over https or on localhost, and may deny it; the text beside the button can be selected. */
 export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps) {
   const [result, setResult] = useState<string>();
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      setResult('Copied');
-    } catch {
-      setResult('Not copied: select the text');
-    }
-  };
+  const done = () => setResult('Copied');
+  const failed = () => setResult('Select the text to copy it');
+  const copy = () => (navigator.clipboard ? void navigator.clipboard.writeText(text).then(done, failed) : failed());
   return (
     <button type="button" className={className} onClick={copy}>
       {result ?? label}

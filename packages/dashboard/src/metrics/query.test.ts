@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EventsQuery, FilterQuery } from '@meterline/client';
+import type { EventsQuery, FilterQuery, GroupValues } from '@meterline/client';
 import { periodWindow } from '../period/period.js';
-import { DEFAULT_VIEW, type DimensionValues, type Filters, only, type View } from '../view/view.js';
+import { DEFAULT_VIEW, type Filters, only, type View } from '../view/view.js';
 import {
   filterQuery,
   measureOf,
@@ -125,7 +125,7 @@ describe('the query for the events behind a row', () => {
   const byInstance = ['resource_uuid'] as const;
   const group = { workspace: 'dev', resourceName: 'x', resourceUuid: 'u-1' };
 
-  it.each<[string, Filters, View['groupBy'], DimensionValues, Partial<EventsQuery>]>([
+  it.each<[string, Filters, View['groupBy'], GroupValues, Partial<EventsQuery>]>([
     [
       'has the values that the row is grouped by',
       { workspace: only('prod', 'dev') },

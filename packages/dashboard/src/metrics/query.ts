@@ -14,10 +14,16 @@ import {
   type Unit,
   type Window,
 } from '@meterline/catalog/plain';
-import { type EventsQuery, type FilterQuery, filteredByGroups, type MetricsQuery } from '@meterline/client';
+import {
+  type EventsQuery,
+  type FilterQuery,
+  filteredByGroups,
+  type GroupValues,
+  type MetricsQuery,
+} from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
 import type { View } from '../view/view.js';
-import { type DimensionValues, dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
+import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
 
 /** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
@@ -124,7 +130,7 @@ function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | 
 export function rowEventsQuery(
   { startTime, endTime }: Pick<MetricsQuery, 'startTime' | 'endTime'>,
   view: Pick<View, 'filters' | 'groupBy'>,
-  group: DimensionValues,
+  group: GroupValues,
 ): EventsQuery {
   return { startTime, endTime, ...filteredByGroups(filterQuery(view.filters), withoutAccount(view.groupBy), [group]) };
 }

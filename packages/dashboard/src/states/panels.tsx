@@ -51,7 +51,7 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
   );
 }
 
-/** In place of a page that cannot be rendered, whether it was signed in or not. */
+/** In place of a page whose rendering failed. */
 export function PageFailure({ error }: { readonly error: unknown }) {
   return (
     <main className="page" role="alert">
@@ -61,9 +61,7 @@ export function PageFailure({ error }: { readonly error: unknown }) {
           <a href={location.pathname}>default view</a> may work. Please report this error, the address of the page, and
           your browser’s name and version:
         </p>
-        <p>
-          <code>{String(error)}</code>
-        </p>
+        <code>{String(error)}</code>
         <Primary onClick={() => location.reload()}>Reload</Primary>
       </MessagePanel>
     </main>

@@ -1,12 +1,5 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
-import {
-  changeFrom,
-  counted,
-  type DecimalText,
-  seesWorkspaces,
-  shareText,
-  sumDecimals,
-} from '@meterline/catalog/plain';
+import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
 import type { MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
@@ -38,7 +31,7 @@ interface Column {
 }
 
 export function CostTable({ shown, first: { summary }, onExplain }: CostTableProps) {
-  const { view, role, breakdown, from, usageUnit: unit, previousTotals } = shown;
+  const { view, breakdown, from, usageUnit: unit, previousTotals } = shown;
   const rows = shown.rows.slice(from, from + view.pageSize);
   const usage = unit && summary.totalUsage;
   const totals = { cost: summary.totalCost, usage, unit, previousCost: previousTotals?.cost };
@@ -74,7 +67,7 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={seesWorkspaces(role)} />
+            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={shown.seesWorkspaces} />
             {cells(({ cell }) => cell(row))}
           </tr>
         ))}

@@ -1,5 +1,5 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
-import { counted, grouped, seesWorkspaces } from '@meterline/catalog/plain';
+import { counted, grouped } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, MOST_RESTARTS } from '@meterline/client';
 import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
@@ -96,7 +96,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
           <section className="scroller" aria-label="Groups and their figures">
             <CostTable
               {...{ shown, first }}
-              onExplain={seesWorkspaces(role) && account !== ALL_ACCOUNTS ? explain : undefined}
+              onExplain={shown.seesWorkspaces && account !== ALL_ACCOUNTS ? explain : undefined}
             />
           </section>
           {role === 'member' && account !== ALL_ACCOUNTS && (
