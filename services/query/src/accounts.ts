@@ -19,9 +19,10 @@ import {
 } from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySchema } from '@meterline/catalog';
 import { type Account, type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
-import { readAccountsWithUsage, type Warehouse } from '@meterline/warehouse';
+import { readAccountsWithUsage } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
+import type { Admitted } from './admission/admission.js';
 import { parseBody } from './http/body.js';
 import { noSuchApiKey, orStorageUnavailable, tooManyApiKeys } from './http/errors.js';
 import { admitCaller, type RouteDependencies } from './http/member.js';
@@ -34,7 +35,7 @@ export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
     try {
       const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
       const found = caller.isOperator
-        ? await allAccounts(accounts, await admitted.acquire())
+        ? await allAccounts(accounts, admitted)
         : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
       const entries = found.map((account) => accountEntry(account, caller));
       response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
@@ -45,10 +46,10 @@ export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
 }
 
 /** Those that are registered, and those that have usage and never had a key. */
-async function allAccounts(directory: AccountDirectory, warehouse: Warehouse): Promise<Account[]> {
+async function allAccounts(directory: AccountDirectory, admitted: Admitted): Promise<Account[]> {
   const registered = await orAuthUnavailable(directory.list());
   const ids = new Set(registered.map(({ id }) => id));
-  const used = await orStorageUnavailable(readAccountsWithUsage(warehouse));
+  const used = await orStorageUnavailable(readAccountsWithUsage(await admitted.acquire()));
   const others = used.filter((id) => !ids.has(id));
   return [...registered, ...others.map((id) => ({ id, name: id, createdAt: undefined }))];
 }

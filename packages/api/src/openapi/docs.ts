@@ -48,11 +48,8 @@ document.adoptedStyleSheets = [looks];
 const system = matchMedia('(prefers-color-scheme: dark)');
 const applyTheme = () => {
   let chosen;
-  try {
-    chosen = localStorage.getItem('meterline.theme');
-  } catch {
-    // The browser blocks site data.
-  }
+  // A browser that blocks site data throws.
+  try { chosen = localStorage.getItem('meterline.theme'); } catch {}
   const isDark = chosen ? chosen === 'dark' : system.matches;
   document.documentElement.classList.toggle('dark-mode', isDark);
   document.documentElement.style.colorScheme = isDark ? 'dark' : 'light';

@@ -10,7 +10,6 @@ export type Role = (typeof ROLES)[number];
 
 /** What a caller is in an account that it may read. An operator reads every account, as an admin of it, and changes nothing. */
 export const READER_ROLES = [...ROLES, 'operator'] as const;
-export type ReaderRole = (typeof READER_ROLES)[number];
 
 /** What a key that the API makes may do: read as one of these, or send events of its account and read nothing. */
 export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;

@@ -4,11 +4,10 @@ import {
   comparedWindow,
   type EpochMs,
   MAX_METRICS_PAGE,
-  type ReaderRole,
   sumDecimals,
   upTo,
 } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS, queriesOfGroups } from '@meterline/client';
+import { type AccountResponse, ALL_ACCOUNTS, queriesOfGroups } from '@meterline/client';
 import { useMemo } from 'react';
 import { budgetOf, useAlerts } from '../alerts/alerts.js';
 import { amountOf, type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
@@ -34,7 +33,7 @@ const MOST_READ_PAGES = 100;
 
 export type ShownAccount = ReturnType<typeof useAccountView>;
 
-export function useAccountView(account: string, view: View, role: ReaderRole | undefined, now: EpochMs) {
+export function useAccountView(account: string, view: View, role: AccountResponse['role'] | undefined, now: EpochMs) {
   const wanted = useMemo(() => snapshotOf(view, now), [view, now]);
   const isForbidden = role === 'member' && needsAdmin(view);
   const filters = useMemo(() => filterQuery(view.filters), [view.filters]);

@@ -1,5 +1,5 @@
 /** The page after signing in: its header, and the view of one account. */
-import type { EpochMs, ReaderRole } from '@meterline/catalog/plain';
+import type { EpochMs } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
@@ -36,11 +36,7 @@ export function Explorer() {
 
   useEffect(() => {
     if (view.account !== undefined || account === undefined) return;
-    replaceView({
-      ...view,
-      account,
-      groupBy: String(view.groupBy) === String(DEFAULT_VIEW.groupBy) ? groupByOf(account) : view.groupBy,
-    });
+    replaceView({ ...view, account, ...(account === ALL_ACCOUNTS && { groupBy: ['account'] }) });
   }, [view, account]);
   useEffect(() => {
     document.title = account ? `${accountName(account)} · Meterline` : 'Meterline';
@@ -48,7 +44,8 @@ export function Explorer() {
 
   const choices = accountChoices(accounts.data ?? [], account);
   const onChange = (chosen: string) => {
-    navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy: groupByOf(chosen) });
+    const groupBy = chosen === ALL_ACCOUNTS ? (['account'] as const) : DEFAULT_VIEW.groupBy;
+    navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy });
   };
   return (
     <>
@@ -99,10 +96,6 @@ export function Explorer() {
   );
 }
 
-function groupByOf(account: string): View['groupBy'] {
-  return account === ALL_ACCOUNTS ? ['account'] : DEFAULT_VIEW.groupBy;
-}
-
 function accountChoices(accounts: readonly AccountResponse[], shown: string | undefined) {
   const choices = accounts.map(({ id, name, role }) => {
     return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
@@ -111,11 +104,8 @@ function accountChoices(accounts: readonly AccountResponse[], shown: string | un
   return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'together' }, ...choices];
 }
 
-/**
- * The caller's role in the account. A member of one sees all together as a member; an operator has the same role in every account, listed or not.
- * Undefined: none, or not known yet.
- */
-function roleIn(accounts: readonly AccountResponse[], account: string): ReaderRole | undefined {
+/** The caller's role: an operator's is the same everywhere; a member of one account sees all together as a member. Undefined: none or not known. */
+function roleIn(accounts: readonly AccountResponse[], account: string): AccountResponse['role'] | undefined {
   const [first] = accounts;
   if (account !== ALL_ACCOUNTS && first?.role !== 'operator') return accounts.find(({ id }) => id === account)?.role;
   return accounts.find(({ role }) => role === 'member')?.role ?? first?.role;

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { type PageStorage, storageWithFallback } from './storage.js';
+import { storageWithFallback } from './storage.js';
 
 /** A browser's storage over a Map; `setItem` throws when `isFull`. */
 function browserStorage(isFull = false): { kept: Map<string, string>; storage: Storage } {
@@ -22,7 +22,7 @@ function blocked(): Storage {
   throw new DOMException('Access is denied for this document.', 'SecurityError');
 }
 
-const remembers = (storage: PageStorage) => {
+const remembers = (storage: ReturnType<typeof storageWithFallback>) => {
   expect(storage.getItem('theme')).toBeNull();
   storage.setItem('theme', 'dark');
   expect(storage.getItem('theme')).toBe('dark');

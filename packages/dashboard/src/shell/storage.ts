@@ -1,10 +1,10 @@
 /** The browser's storages, and memory where the browser blocks site data or has no room: the page then works until it is closed. */
 import { isEmbedded } from './embed-address.js';
 
-export type PageStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
-
 /** @param open throws, as reading `window.localStorage` does, or returns undefined where there is no storage */
-export function storageWithFallback(open: () => Storage | undefined): PageStorage {
+export function storageWithFallback(
+  open: () => Storage | undefined,
+): Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> {
   const memory = new Map<string, string>();
   const attempt = <Result>(use: (storage: Storage) => Result): Result | undefined => {
     try {

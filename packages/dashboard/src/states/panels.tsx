@@ -1,6 +1,6 @@
 /** What the page shows in place of figures: messages, problems, the wait for another attempt, skeletons, and how to send a first event. */
-import { type EpochMs, parseTimestamp, plusMonths, type ReaderRole } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { type EpochMs, parseTimestamp, plusMonths } from '@meterline/catalog/plain';
+import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
 import { CopyButton, Primary, Quiet } from '../controls/controls.js';
@@ -132,7 +132,7 @@ export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
 
 interface EmptyProps {
   readonly account: string;
-  readonly role: ReaderRole | undefined;
+  readonly role: AccountResponse['role'] | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly onRefresh: () => void;
