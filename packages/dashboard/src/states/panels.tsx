@@ -61,7 +61,9 @@ export function PageFailure({ error }: { readonly error: unknown }) {
           <a href={location.pathname}>default view</a> may work. Please report this error, the address of the page, and
           your browser’s name and version:
         </p>
-        <code>{String(error)}</code>
+        <p>
+          <code>{String(error)}</code>
+        </p>
         <Primary onClick={() => location.reload()}>Reload</Primary>
       </MessagePanel>
     </main>
