@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { MetricsQuery } from '@meterline/catalog';
 import { queriesOfGroups } from './groups.js';
+import { queryString } from './transport.js';
 
 const QUERY = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z', resolution: 'daily' } as const;
 const names = (count: number) => Array.from({ length: count }, (_, index) => `u${index}`);
@@ -38,3 +39,14 @@ it.each<[number, MetricsQuery['groupBy'], number]>([
     expect(queriesOfGroups({ ...QUERY, groupBy, resourceName: names(kept) }, groups)).toHaveLength(parts);
   },
 );
+
+it('the queries for some groups fit into an address with the longest names, and name every group once', () => {
+  const long = names(40).map((name) => name.padEnd(256, '東'));
+  const query: MetricsQuery = { ...QUERY, groupBy: ['workspace', 'resource_name'] };
+  const queries = queriesOfGroups(
+    query,
+    long.map((name) => ({ workspace: name, resourceName: name })),
+  );
+  expect(queries.flatMap(({ resourceName }) => resourceName)).toEqual(long);
+  expect(Math.max(...queries.map((each) => queryString(each).length))).toBeLessThan(16 * 1_024);
+});
