@@ -58,6 +58,43 @@ it('the breakdown of a range of bars is chosen by dragging over them', async () 
   expect(viewOf(page)).toMatchObject({ from: '2025-11-01T00:00:00Z', to: NOV_14.to });
 });
 
+it.each<[string, number, (box: { x: number; y: number; width: number; height: number }) => [number, number][], object]>(
+  [
+    [
+      'ends at the right edge when the pointer leaves there',
+      20,
+      ({ x, y, width }) => [[x + width + 200, y + 50]],
+      { from: '2025-11-06T00:00:00Z', to: '2025-11-16T00:00:00Z' },
+    ],
+    [
+      'ends at the left edge when the pointer leaves there',
+      2,
+      ({ x, y }) => [[x - 100, y + 50]],
+      { from: '2025-10-17T00:00:00Z', to: '2025-10-20T00:00:00Z' },
+    ],
+    [
+      'goes on when the pointer leaves above and comes back',
+      15,
+      ({ x, y, width }) => [
+        [x + width / 2, y - 40],
+        [x + width - 20, y + 50],
+      ],
+      { from: '2025-11-01T00:00:00Z', to: '2025-11-16T00:00:00Z' },
+    ],
+  ],
+)('the breakdown of a range of bars %s', async (_what, first, path, expected) => {
+  const page = await explorer().open();
+  await tableRows(page);
+  const box = await page.getByTestId('chart').boundingBox();
+  if (!box) throw new Error('there is no chart');
+  await page.mouse.move(...(await barAt(page, first, 30, 100)));
+  await page.mouse.down();
+  for (const [x, y] of path(box)) await page.mouse.move(x, y, { steps: 3 });
+  await page.mouse.up();
+  await page.getByRole('button', { name: /^Period \d/ }).waitFor();
+  expect(viewOf(page)).toMatchObject(expected);
+});
+
 it('the breakdown leaves out a group whose name in the legend is clicked', async () => {
   const page = await explorer().open();
   await tableRows(page);
@@ -68,6 +105,7 @@ it('the breakdown leaves out a group whose name in the legend is clicked', async
   const names = page.locator('.tooltip-name');
   await names.first().waitFor();
   expect(await names.allTextContents()).toEqual(['Job', 'Volume', 'Custom domain']);
+  expect(await page.locator('.tooltip-total').textContent()).toMatch(/^Total, hidden groups included\$/);
 });
 
 it('the breakdown has its lines again when another one is shown than the one that a name was left out of', async () => {

@@ -6,6 +6,7 @@ import { event } from '../harness/events.js';
 import {
   choose,
   chooseOption,
+  columnAppears,
   exported,
   figure,
   setFilter,
@@ -291,4 +292,21 @@ it('the comparison with the period before finds a group among thousands that cos
 
   await showView(page, 'account=many&group=resource_name&sort=name&page=41');
   await page.getByText('Page 41 of 201 · 1,001–1,025 of 5,002 groups').waitFor();
+});
+
+it('an operator begins with all accounts, is called one, sets no alerts, and finds an account by typing', async () => {
+  const { api } = explorer();
+  for (let index = 1; index < 9; index += 1) await api.key(`tenant-${index}`, 'member');
+  const { page } = await explorer().visit({ guest: {}, key: await api.key('platform', 'operator') });
+  await page.getByRole('heading', { name: 'Cost by account' }).waitFor();
+  expect(viewOf(page)).toEqual({ accounts: 'all', group: 'account' });
+  await page.getByRole('combobox', { name: 'Account', exact: true }).click();
+  await page.getByRole('option', { name: 'acme operator' }).waitFor();
+  await page.keyboard.type('acm');
+  await page.getByRole('option', { name: 'tenant-1' }).waitFor({ state: 'hidden' });
+  await page.keyboard.press('Enter');
+  await columnAppears(page, 'Resource type');
+  expect(viewOf(page)).toEqual({ account: 'acme' });
+  await tableRows(page);
+  expect(await page.getByRole('button', { name: /alert/i }).count()).toBe(0);
 });

@@ -83,6 +83,61 @@ it('credentials that are wrong are refused where they were entered', async () =>
   await page.getByText('Paste an API key or a token.').waitFor();
 });
 
+const BLOCKED_SITE_DATA: Readonly<Record<string, () => void>> = {
+  'blocks site data and has no channel between tabs': () => {
+    const get = () => {
+      throw new DOMException('Access is denied for this document.', 'SecurityError');
+    };
+    for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get });
+    Reflect.deleteProperty(window, 'BroadcastChannel');
+  },
+  'has no room for site data': () => {
+    Storage.prototype.setItem = () => {
+      throw new DOMException('The quota has been exceeded.', 'QuotaExceededError');
+    };
+  },
+};
+
+it.each(Object.entries(BLOCKED_SITE_DATA))(
+  'a browser that %s signs in until the page is closed',
+  async (_what, block) => {
+    const { page, offences } = await explorer().visit({ guest: {}, prepare: (opened) => opened.addInitScript(block) });
+    await page.getByLabel('API key or access token').fill(explorer().key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+    await page.getByRole('button', { name: 'Use the dark theme' }).click();
+    await page.getByRole('button', { name: 'Use the light theme' }).waitFor();
+    await page.goto(`${explorer().api.url}/docs`);
+    await page.locator('.opblock').first().waitFor();
+    expect(offences).toEqual([]);
+  },
+);
+
+it('an exception while the page is rendered shows the error, a reload and the default view', async () => {
+  const fail = () => {
+    const get = () => {
+      throw new RangeError('no such locale');
+    };
+    Object.defineProperty(Intl.NumberFormat.prototype, 'format', { get });
+  };
+  const { key } = explorer();
+  const { page } = await explorer().visit({
+    key,
+    view: 'group=workspace',
+    prepare: (opened) => opened.addInitScript(fail),
+  });
+  await heading(page, 'This page has failed');
+  await page.getByText('RangeError: no such locale').waitFor();
+  await page.getByRole('button', { name: 'Reload' }).waitFor();
+  expect(await page.getByRole('link', { name: 'default view' }).getAttribute('href')).toBe('/');
+});
+
+it('a page whose scripts are blocked says that it has not started', async () => {
+  const prepare = (opened: Page) => opened.route('**/*.js', (route) => route.abort());
+  const { page } = await explorer().visit({ prepare });
+  await page.getByText('This page has not started. Reload it.').waitFor();
+});
+
 it('credentials that are revoked lead back to the sign-in, and the view is kept', async () => {
   const { api, key } = explorer();
   const doomed = await api.key('acme', 'admin', 'doomed');

@@ -73,6 +73,33 @@ it('a login goes before a local stack that runs here, which whoami names too', a
   expect(stderr).toBe(`The local stack that runs here is not asked; --api-url ${NOBODY} names it.\n`);
 });
 
+it.each<[string, Record<string, string>, number, RegExp, RegExp]>([
+  ['without a key', { METERLINE_API_KEY: '' }, 2, /^Key +none$/m, /^meterline: there is no API key for /],
+  [
+    'with an API that is away',
+    { METERLINE_API_URL: NOBODY },
+    4,
+    /^API +http:\/\/127\.0\.0\.1:9 \(env/m,
+    /127\.0\.0\.1:9.* cannot be reached/,
+  ],
+  [
+    'with a key that the API refuses',
+    { METERLINE_API_KEY: 'mlk_nope' },
+    3,
+    /^Key +mlk_nope… \(env/m,
+    /401 unauthorized/,
+  ],
+])('whoami shows the settings %s, and then fails', async (_what, variables, code, shown, stderr) => {
+  const as = { ...env, METERLINE_ACCOUNT: 'acme', ...variables };
+  const { stdout, ...ended } = await runCommand(['whoami'], { env: as });
+  expect(ended).toEqual({ code, stderr: expect.stringMatching(stderr) });
+  expect(stdout).toMatch(shown);
+  expect(stdout).toMatch(/^Account +acme \(environment: METERLINE_ACCOUNT\)\n$/m);
+  const json = await runCommand(['whoami', '--json'], { env: as });
+  expect(json.code).toBe(code);
+  expect(JSON.parse(json.stdout)).toMatchObject({ account: 'acme', accounts: null });
+});
+
 it('login replaces a file that it cannot have written, of which others say how to get rid', async () => {
   await login();
   await writeFile(file, '{');
@@ -178,10 +205,8 @@ describe('meterline alerts', () => {
 
   it('an alert on usage has its amount in the unit of the dimension', async () => {
     const usage = ['--measure', 'usage', '--billing-dimension', 'agent_async_requests_count'];
-    const { id } = await create(...usage, '--amount', '50000');
-    expect((await run(['show', id], member)).stdout).toContain(
-      'amount      50,000 events\nthresholds  50%, 80%, 100%\n',
-    );
+    const { id } = await create(...usage);
+    expect((await run(['show', id], member)).stdout).toContain('amount      100 events\nthresholds  50%, 80%, 100%\n');
     await run(['delete', id, '--yes']);
   });
 

@@ -75,7 +75,8 @@ it('a file that is not there is named', async () => {
 
 it('a collector that is not there is named', async () => {
   const stderr = expect.stringMatching(/cannot reach the collector at http:.*ECONNREFUSED/);
-  expect(await emit([], [line(1)], ['--url', 'http://127.0.0.1:2'])).toMatchObject({ code: 4, stderr });
+  const options = { env: { METERLINE_EMITTER_KEY: 'key' }, stdin: line(1) };
+  expect(await runCommand(['emit', '-', '--url', 'http://127.0.0.1:2'], options)).toMatchObject({ code: 4, stderr });
 });
 
 it.each([

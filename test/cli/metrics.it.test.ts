@@ -127,6 +127,32 @@ describe('the table', () => {
     ]);
   });
 
+  it.each([[[]], [['--csv']]])(
+    '--compare asks for the shown groups alone, also when one is new, with %j',
+    async (form) => {
+      const accountId = `grown${form.join('')}`;
+      const day = (resourceName: string, at: string, cost: string) => event({ accountId, resourceName, at, cost });
+      const before = Array.from({ length: 210 }, (_, n) => day(`old-${n}`, '2025-09-30T00:00:00Z', String(n + 1)));
+      const now = [day('new', '2025-10-01T00:00:00Z', '9'), day('old-0', '2025-10-01T00:00:00Z', '2')];
+      await api.seed([...before, ...now]);
+      const sent: string[] = [];
+      const note = async (path: string) => {
+        if (path.includes('/metrics?')) sent.push(path);
+        return undefined;
+      };
+      const env = await as(accountId);
+      const args = [...MONTH, '--group-by', 'resource_name', '--compare', '--limit', '2', ...form];
+      const { stdout } = await withApiProxy(api.url, note, (url) => run(args, { ...env, METERLINE_API_URL: url }));
+      // The page, the total of the previous period, and the two groups in it.
+      expect(sent).toHaveLength(3);
+      if (form.length > 0) expect(stdout).toMatch(/,new,.*,9,.*,0,9,\r\n.*,old-0,.*,2,.*,1,1,100\r\n$/);
+      else
+        expect(stdout).toMatch(
+          /new +\$9\.00 .* \$0\.00 +new .*\n.* old-0 +\$2\.00 .* \$1\.00 +\+100\.0% .*\n\(other groups\) .* \$22,154\.00 /,
+        );
+    },
+  );
+
   it('the table reports that nothing was used', async () => {
     const { code, stdout } = await run(['metrics', '--since', '1h', '--group-by', 'workspace']);
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing was used') });

@@ -98,14 +98,6 @@ describe('the list of accounts', () => {
     );
     expect(body).toEqual([ACME, { id: 'globex', name: 'globex', role: 'member' }]);
   });
-
-  it('the list of accounts of an operator contains every registered account with the role admin', async () => {
-    const own = await startApi({}, 'away');
-    for (const account of ['acme', 'globex', 'umbrella *?[]']) await own.key(account, 'member');
-    const body = (await own.request('/v0/accounts', bearer(await own.key('platform', 'operator')))).body;
-    await own.stop();
-    expect(body).toMatchObject(['acme', 'globex', 'platform', 'umbrella *?[]'].map((id) => ({ id, role: 'admin' })));
-  });
 });
 
 describe('API keys', () => {

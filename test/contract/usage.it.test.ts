@@ -9,6 +9,7 @@ import {
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS, MeterlineClient } from '@meterline/client';
 import { onEachShard, registerPriceBook } from '@meterline/warehouse';
+import { z } from 'zod';
 import {
   allPages,
   bearer,
@@ -91,6 +92,31 @@ describe('the metrics of all accounts', () => {
       ['initech', 101],
       ['globex', 3],
     ]);
+  });
+
+  it('the list of accounts of an operator has those with a key and those with usage, with the role operator', async () => {
+    const { warehouse } = database;
+    await api.key('umbrella *?[]', 'member');
+    // Without a key: usage in events, in rollup rows whose events were dropped, and in late events that have no rollup row yet.
+    await api.seed([event({ accountId: 'hooli', at: '2025-01-02T00:00:00Z' })]);
+    await execute(
+      warehouse,
+      "INSERT INTO usage_daily (account_id, bucket, version) VALUES ('archived', '2024-01-02', 1)",
+    );
+    await execute(
+      warehouse,
+      "INSERT INTO dirty_hours (account_id, mark_id, hours, sign) VALUES ('late', generateUUIDv4(), ['2024-01-02'], 1)",
+    );
+    const { body } = await api.request('/v0/accounts', bearer(operator));
+    const ids = z
+      .array(z.object({ id: z.string() }))
+      .parse(body)
+      .map(({ id }) => id);
+    const expected = ['acme', 'archived', 'globex', 'hooli', 'initech', 'late', 'platform', 'umbrella *?[]'];
+    expect(ids.toSorted()).toEqual(expected);
+    expect(body).toContainEqual({ id: 'hooli', name: 'hooli', role: 'operator' });
+    expect(body).toContainEqual(expect.objectContaining({ id: 'acme', role: 'operator' }));
+    expect((await api.request('/v0/accounts', bearer(key))).body).toMatchObject([{ id: 'acme', role: 'admin' }]);
   });
 
   it('the metrics of all accounts have the additional dimension account', async () => {

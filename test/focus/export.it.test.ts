@@ -110,6 +110,16 @@ it.each(['daily', 'hourly'])(
   },
 );
 
+it('a month exported by an operator has the workspaces of an account that never had a key', async () => {
+  const at = '2025-10-02T00:00:00Z';
+  await api.seed(
+    ['prod', 'dev'].map((workspace) => event({ accountId: 'keyless', workspace, resourceName: 'bot', at })),
+  );
+  const own = { ...env, METERLINE_API_KEY: await api.key('platform', 'operator') };
+  const { rows } = await exported(['export', 'focus', '--account', 'keyless', '--month', '2025-10'], own);
+  expect(rows.map(({ SubAccountId }) => SubAccountId).toSorted()).toEqual(['dev', 'prod']);
+});
+
 it('a month as CSV has a row for each resource, dimension and day with usage, also if free, and keeps every name', async () => {
   const { rows } = await exported(MONTH);
   const names = rows.map(({ ResourceName }) => ResourceName);

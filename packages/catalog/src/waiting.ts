@@ -14,6 +14,11 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
+/** With these statuses a service, or a proxy in front of it, has failed or is away: a request that may be carried out twice is sent again. */
+export function isAwayStatus(status: number): boolean {
+  return [408, 500, 502, 503, 504].includes(status);
+}
+
 /**
  * Milliseconds to wait after a failure: twice as long after each, up to the longest. The wait is between half of that and all of it, so that
  * not all who failed at one moment come back at one moment.

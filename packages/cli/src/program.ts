@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander';
 import { z } from 'zod';
 import { type CommandContext, type CommandStreams, say } from './command.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './failure.js';
+import { rejectRepeated } from './repeated.js';
 
 /** Gives a command its flags, its help and its action, or the commands below it. */
 type CompleteCommand = (command: Command, context: CommandContext) => void;
@@ -137,7 +138,9 @@ async function addCommands(program: Command, called: string | undefined, openCon
     program.commandsGroup(heading);
     for (const [name, [summary, load]] of Object.entries(commands)) {
       const command = program.command(name).summary(summary).description(summary);
-      if (name === called) (await load())(command, openContext());
+      if (name !== called) continue;
+      (await load())(command, openContext());
+      rejectRepeated(command);
     }
   }
 }

@@ -25,11 +25,14 @@ function clientOf(url: string, settings: Settings = {}): MeterlineClient {
   return new MeterlineClient({ baseUrl: url, credential: 'secret', ...settings });
 }
 
-it.each([429, 503])('another attempt follows a %d, after the time that it asks for', async (status) => {
-  const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
-  expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
-  expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
-});
+it.each([408, 429, 500, 502, 503, 504])(
+  'another attempt follows a %d, after the time that it asks for',
+  async (status) => {
+    const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
+    expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
+    expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
+  },
+);
 
 it('another attempt follows a connection that broke, in the middle of a response too', async () => {
   const cutOff: Respond = (response) => {
@@ -68,13 +71,16 @@ it('another attempt does not follow when the last one failed, nor a refusal, nor
   expect(busy.requests).toHaveLength(1);
 });
 
-it('another attempt does not follow a 503 to what must not be done twice: it may have been done', async () => {
-  const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
-  await expect(clientOf(url).createApiKey('a', { role: 'member', account: 'acme' })).rejects.toMatchObject({
-    status: 503,
-  });
-  expect(requests).toHaveLength(1);
-});
+it.each([408, 500, 502, 503, 504])(
+  'another attempt does not follow a %d to what must not be done twice: it may have been done',
+  async (status) => {
+    const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }));
+    await expect(clientOf(url).createApiKey('a', { role: 'member', account: 'acme' })).rejects.toMatchObject({
+      status,
+    });
+    expect(requests).toHaveLength(1);
+  },
+);
 
 it('another attempt does not follow a revocation that may already have arrived', async () => {
   const { url, requests } = await serve(hangUp);

@@ -32,6 +32,7 @@ export { Amount, amount } from './amount.js';
 export type { AllMetricsOptions, NewApiKey, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';
 export type { GroupBy, MetricsEntryBy, MetricsQueryBy, MetricsResponseBy } from './grouping.js';
+export { filteredByGroups, type GroupValues, queriesOfGroups } from './groups.js';
 export type { EventsReceipt, Fetch, FetchedResponse } from './responses.js';
 export { MeterlineConnectionError, MeterlineError } from './responses.js';
 export type { MeterlineClientOptions, RequestOptions } from './transport.js';

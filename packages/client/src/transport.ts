@@ -3,6 +3,7 @@ import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog';
 import {
   abortable,
   backOffMs,
+  isAwayStatus,
   MAX_LIST_PAGE,
   NEWEST_API_VERSION,
   NO_ACCOUNT_PATH,
@@ -60,7 +61,7 @@ interface Call {
   readonly signal: AbortSignal | undefined;
   /** How old the response may be; undefined: it is computed. */
   readonly maxAgeSeconds?: number | undefined;
-  /** Whether it may be carried out twice: only then it is sent again when no response came, or 503; by default a GET may. */
+  /** Whether it may be carried out twice: only then it is sent again when no response came, or the service is away; by default a GET may. */
   readonly isRepeatable?: boolean;
   /** A status other than 2xx whose body is a response all the same. */
   readonly responseStatus?: number;
@@ -188,8 +189,8 @@ function waitAfter(
     return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  // With 429 it was not carried out. With 503 it may have been: what failed may be what came after a write.
-  if (status !== 429 && !(status === 503 && isRepeatable)) return undefined;
+  // With 429 it was not carried out. With the others it may have been: what failed may be what came after a write.
+  if (status !== 429 && !(isAwayStatus(status) && isRepeatable)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 

@@ -4,6 +4,7 @@ import { MeterlineClient } from '@meterline/client';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
 import { createRoot } from 'react-dom/client';
+import { ErrorBoundary } from 'react-error-boundary';
 import { isEmbedded } from './shell/embed-address.js';
 import { ParentKey } from './shell/embedding.js';
 import { Explorer } from './shell/explorer.js';
@@ -21,7 +22,7 @@ import {
   tellEnded,
 } from './shell/session.js';
 import { SignIn } from './shell/sign-in.js';
-import { MessagePanel } from './states/panels.js';
+import { MessagePanel, PageFailure } from './states/panels.js';
 import { readView } from './view/address.js';
 import '@fontsource-variable/inter/wght.css';
 import './styles/base.css';
@@ -113,4 +114,6 @@ function SignedIn({ session }: { readonly session: Session }) {
 applyTheme();
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
-createRoot(root).render(isEmbedded ? <EmbeddedApp /> : <App />);
+createRoot(root).render(
+  <ErrorBoundary FallbackComponent={PageFailure}>{isEmbedded ? <EmbeddedApp /> : <App />}</ErrorBoundary>,
+);

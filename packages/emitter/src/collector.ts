@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import {
   abortable,
+  isAwayStatus,
   NO_ACCOUNT_PATH,
   parseJson,
   parseRetryAfter,
@@ -124,7 +125,8 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       if (rejectedEvents && !early) return rejectedEvents;
       const result = early ?? membersOf(text);
       const said = saidIn(result) || `is url the collector's? It says: ${text}`;
-      const isAway = status === 408 || (status >= 502 && status <= 504);
+      // A defect (500) may concern the events of one account: those of others are sent.
+      const isAway = isAwayStatus(status) && status !== 500;
       const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
       // If this clock was set back since, only these events are early; while it is ahead, all are.

@@ -1,5 +1,7 @@
 /** Whose events, marks and rollup rows a statement reads. */
-import type { StatementParameters } from './clickhouse/connection.js';
+import { z } from 'zod';
+import type { StatementParameters, Warehouse } from './clickhouse/connection.js';
+import { readWatermarks } from './rollups/watermarks.js';
 
 /** None of them twice. A cluster answers about one account from its shard alone. */
 export type Accounts = readonly string[] | 'all';
@@ -19,4 +21,21 @@ export function accountsParameters(accounts: Accounts): StatementParameters {
   if (accounts === 'all') return {};
   const account = onlyAccount(accounts);
   return account === undefined ? { accounts } : { account_id: account };
+}
+
+/** The accounts with usage, from the daily rollup rows and from the events that these may lack. The cost follows the number of account-days. */
+export async function readAccountsWithUsage(warehouse: Warehouse): Promise<string[]> {
+  const { daily } = await readWatermarks(warehouse);
+  const statement = {
+    name: 'read_accounts',
+    query: `
+SELECT account_id FROM usage_daily GROUP BY account_id
+UNION DISTINCT
+SELECT account_id FROM usage_events WHERE event_hour >= toDateTime({sealed_until: UInt32}, 'UTC') GROUP BY account_id
+UNION DISTINCT
+SELECT account_id FROM dirty_hours FINAL`,
+    query_params: { sealed_until: daily.sealedUntil / 1000 },
+  };
+  const rows = await warehouse.read(statement, z.object({ account_id: z.string() }));
+  return rows.map(({ account_id }) => account_id);
 }

@@ -1,6 +1,6 @@
 /** The connection and the schema, the write side, the read side, and operations. */
 export { ClickHouseError } from '@clickhouse/client';
-export type { Accounts } from './accounts.js';
+export { type Accounts, readAccountsWithUsage } from './accounts.js';
 export * from './addresses.js';
 export {
   checkConnection,

@@ -18,36 +18,46 @@ import {
   WORKSPACE_IGNORED,
 } from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySchema } from '@meterline/catalog';
-import { type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
+import { type Account, type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
+import { readAccountsWithUsage } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
+import type { Admitted } from './admission/admission.js';
 import { parseBody } from './http/body.js';
-import { noSuchApiKey, tooManyApiKeys } from './http/errors.js';
+import { noSuchApiKey, orStorageUnavailable, tooManyApiKeys } from './http/errors.js';
 import { admitCaller, type RouteDependencies } from './http/member.js';
 import { listResponse, parseListRequest } from './http/paging.js';
 
 export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
   const { accounts, cursors } = dependencies;
   return async (request, response) => {
-    const { caller, version } = await admitCaller(dependencies, request, response);
-    const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
-    const entries = await orAuthUnavailable(accountsOf(caller, accounts));
-    response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
+    const { admitted, caller, version } = await admitCaller(dependencies, request, response);
+    try {
+      const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
+      const found = caller.isOperator
+        ? await allAccounts(accounts, admitted)
+        : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
+      const entries = found.map((account) => accountEntry(account, caller));
+      response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
+    } finally {
+      admitted.release();
+    }
   };
 }
 
-/**
- * An operator's are those that are registered. A token is fresher than what was registered: the platform, which issues it, owns
- * accounts.
- */
-async function accountsOf({ roles, accountNames, isOperator }: Caller, accounts: AccountDirectory) {
-  const found = isOperator
-    ? await accounts.list()
-    : await Promise.all([...roles.keys()].map((id) => accounts.find(id)));
-  return found.map(({ id, name, createdAt }) => {
-    const role = roles.get(id) ?? 'admin';
-    return { id, name: accountNames?.get(id) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
-  });
+/** Those that are registered, and those that have usage and never had a key. */
+async function allAccounts(directory: AccountDirectory, admitted: Admitted): Promise<Account[]> {
+  const registered = await orAuthUnavailable(directory.list());
+  const ids = new Set(registered.map(({ id }) => id));
+  const used = await orStorageUnavailable(readAccountsWithUsage(await admitted.acquire()));
+  const others = used.filter((id) => !ids.has(id));
+  return [...registered, ...others.map((id) => ({ id, name: id, createdAt: undefined }))];
+}
+
+/** An account as the API shows it. The names in a token are newer than registered ones: the platform, which issues tokens, owns accounts. */
+function accountEntry({ id, name, createdAt }: Account, { roles, accountNames }: Caller) {
+  const role = roles.get(id) ?? 'operator';
+  return { id, name: accountNames?.get(id) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
 }
 
 /** A service account is there as long as it has a key; one of other accounts gets 404, as if there were none. */

@@ -47,7 +47,9 @@ looks.replaceSync(
 document.adoptedStyleSheets = [looks];
 const system = matchMedia('(prefers-color-scheme: dark)');
 const applyTheme = () => {
-  const chosen = localStorage.getItem('meterline.theme');
+  let chosen;
+  // A browser that blocks site data throws.
+  try { chosen = localStorage.getItem('meterline.theme'); } catch {}
   const isDark = chosen ? chosen === 'dark' : system.matches;
   document.documentElement.classList.toggle('dark-mode', isDark);
   document.documentElement.style.colorScheme = isDark ? 'dark' : 'light';

@@ -8,9 +8,11 @@ import type { MetricsField } from '../dimensions.js';
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** What a caller is in an account that it may read. An operator reads every account, as an admin of it, and changes nothing. */
+export const READER_ROLES = [...ROLES, 'operator'] as const;
+
 /** What a key that the API makes may do: read as one of these, or send events of its account and read nothing. */
 export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
-/** An operator's key reads every account, as an admin of it, and changes nothing. */
 export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
 

@@ -9,7 +9,7 @@ import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
-import { KEY_ROLES, ROLES } from './request.js';
+import { KEY_ROLES, READER_ROLES } from './request.js';
 
 export function amount(description: string) {
   return described(
@@ -186,10 +186,10 @@ export const accountSchema = z.object({
   id: described(z.string(), 'The {accountId} of paths.'),
   name: described(z.string(), 'What the platform calls it; the id of one that nobody has named.'),
   role: described(
-    z.enum(ROLES),
-    "The caller's: an admin may group and filter by workspace, a member sees the account as a whole.",
+    z.enum(READER_ROLES),
+    "The caller's: an admin may group and filter by workspace, a member sees the account as a whole; an operator reads as an admin and changes nothing.",
   ),
-  createdAt: z.optional(instant('When its first API key was created; left out for an account that only tokens name.')),
+  createdAt: z.optional(instant('When its first API key was created; left out for an account without a key.')),
 });
 /** An account that the caller belongs to. */
 export type AccountResponse = z.output<typeof accountSchema>;

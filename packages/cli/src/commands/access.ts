@@ -92,35 +92,37 @@ export function addWhoami(command: Command, context: CommandContext): void {
   command
     .description(
       'Shows which API, key and account a command would use here, where each comes from (flag, environment, login file, ' +
-        'local stack or default), and what the key may read.',
+        'local stack or default), and what the key may read. Without a key, or if the API fails, it shows the settings alone.',
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ReadFlags) => whoami(context, flags));
   withJson(withApiFlags(command));
 }
 
+/** Prints the settings also when the API cannot be asked: they may be why. */
 async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> {
-  await withApi(context, flags, async ({ client, access }) => {
-    const { url, key, account } = access;
-    const accounts = (await client.accounts()).map(({ id, role }) => ({ id, role }));
-    const result = {
-      apiUrl: url.value,
-      apiUrlFrom: placeOf(url),
-      keyFrom: placeOf(key),
-      account: account?.value ?? null,
-      accountFrom: placeOf(account),
-      accounts,
-    };
-    const text = fieldLines([
-      ['API', placeText(url)],
-      ['Key', key ? placeText({ ...key, value: keyStart(key.value) }) : 'none'],
-      ['Account', account ? placeText(account) : 'none named'],
-      ...accounts.map(({ id, role }) => ['', `${role} of ${id}`] as const),
-    ]);
-    printResult(context, flags.json, result, text.join('\n'));
-    const stack = await context.settings.unusedStack(access);
-    if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
-  });
+  const access = await context.settings.api(flags);
+  const { url, key, account } = access;
+  const [read] = await Promise.allSettled([withApi(context, flags, ({ client }) => client.accounts())]);
+  const accounts = read.status === 'fulfilled' ? read.value.map(({ id, role }) => ({ id, role })) : null;
+  const result = {
+    apiUrl: url.value,
+    apiUrlFrom: placeOf(url),
+    keyFrom: placeOf(key),
+    account: account?.value ?? null,
+    accountFrom: placeOf(account),
+    accounts,
+  };
+  const text = fieldLines([
+    ['API', placeText(url)],
+    ['Key', key ? placeText({ ...key, value: keyStart(key.value) }) : 'none'],
+    ['Account', account ? placeText(account) : 'none named'],
+    ...(accounts ?? []).map(({ id, role }) => ['', `${role} of ${id}`] as const),
+  ]);
+  printResult(context, flags.json, result, text.join('\n'));
+  const stack = await context.settings.unusedStack(access);
+  if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
+  if (read.status === 'rejected') throw read.reason;
 }
 
 /** Null for what there is not. */

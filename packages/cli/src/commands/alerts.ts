@@ -9,6 +9,7 @@ import { type JsonFlag, nameOf, wholeNumber, withApiFlags, withJson } from '../f
 import { requireConfirmation } from '../input.js';
 import { type FilterFlags, withFilters } from '../metrics/query.js';
 import { fieldLines, type ItemColumn, printable, printList } from '../output/table.js';
+import { RepeatableOption } from '../repeated.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 type AlertsFlags = ApiFlags & JsonFlag;
@@ -104,10 +105,13 @@ function withDefinition(command: Command, isNew: boolean): Command {
     .addOption(
       new Option('--measure <measure>', 'usage needs one --billing-dimension (default: cost)').choices(ALERT_MEASURES),
     )
-    .option(
-      '--threshold <percent>',
-      'fires at so many percent of the amount; may be repeated (default: 50, 80, 100)',
-      (text, before: readonly number[] = []) => [...before, wholeNumber(text, 1, MAX_THRESHOLD)].sort((a, b) => a - b),
+    .addOption(
+      new RepeatableOption(
+        '--threshold <percent>',
+        'fires at so many percent of the amount; may be repeated (default: 50, 80, 100)',
+      ).argParser((text, before: readonly number[] = []) =>
+        [...before, wholeNumber(text, 1, MAX_THRESHOLD)].sort((a, b) => a - b),
+      ),
     );
   return withFilters(command);
 }

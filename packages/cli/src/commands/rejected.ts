@@ -34,6 +34,7 @@ import {
 } from '../operations/rejections.js';
 import { type Edits, parseEdit } from '../operations/resendable.js';
 import { type ItemColumn, itemRows, printable, textTable } from '../output/table.js';
+import { RepeatableOption } from '../repeated.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
 import { describeRejection, type ListFlags, listRejections, type ShowFlags, showRejection } from './rejected-show.js';
 
@@ -101,14 +102,14 @@ export function addRejected(rejected: Command, context: CommandContext): void {
     .argument('[id...]', 'as shown by list')
     .option('--all', 'all that fit the filters')
     .addOption(
-      new Option(
+      new RepeatableOption(
         '--edit <field=value>',
         'change a field first; a value that is JSON is taken as such, else as a string',
       )
         .argParser(collect)
         .default([], 'none'),
     )
-    .addOption(new Option('--unset <field>', 'remove a field first').argParser(collect).default([], 'none'))
+    .addOption(new RepeatableOption('--unset <field>', 'remove a field first').argParser(collect).default([], 'none'))
     .option('--dry-run', 'send nothing, and print what would be sent')
     .action((ids: string[], flags: ReplayFlags) => replayRejected(context, ids, flags));
   withRedisFlags(withFilter(replay));

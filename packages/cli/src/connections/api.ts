@@ -117,7 +117,7 @@ function exitCodeOf({ code, status }: MeterlineError): ExitCode {
   if (code === 'cursor_expired') return EXIT_CODES.failed;
   if (status === 401 || status === 403) return EXIT_CODES.notAllowed;
   if (status === 400) return EXIT_CODES.usage;
-  return status === 429 || status >= 500 ? EXIT_CODES.unavailable : EXIT_CODES.failed;
+  return status === 408 || status === 429 || status >= 500 ? EXIT_CODES.unavailable : EXIT_CODES.failed;
 }
 
 function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {

@@ -29,6 +29,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { usageError } from '../failure.js';
 import { lastSpan, monthOf, parsedBy, SPANS, type Span, spanOf, timeOf, wholeNumber } from '../flags.js';
+import { RepeatableOption } from '../repeated.js';
 
 export interface WindowFlags {
   readonly since?: Span;
@@ -119,7 +120,7 @@ const EXCLUDING = new Map<string, string>([
 const NAMES = [...EXCLUDING.keys()];
 
 /** A flag that adds to the filters: `--filter` with `name=value`, or one with a name of its own and the value alone. */
-class FilterOption extends Option {
+class FilterOption extends RepeatableOption {
   constructor(flags: string, description: string, name?: keyof Filters, choices: readonly string[] = []) {
     super(flags, description);
     if (choices.length > 0) this.choices(choices);
@@ -196,7 +197,10 @@ export function withQuery(command: Command): Command {
       new Option('--resolution <resolution>', 'length of a bucket (default: by the window)').choices(RESOLUTIONS),
     )
     .addOption(
-      new Option('--group-by <dimensions>', `up to ${MAX_GROUP_BY_DIMENSIONS}, with commas between, or repeated`)
+      new RepeatableOption(
+        '--group-by <dimensions>',
+        `up to ${MAX_GROUP_BY_DIMENSIONS}, with commas between, or repeated`,
+      )
         .choices(METRICS_DIMENSIONS)
         .argParser(groupByOf),
     )

@@ -3,7 +3,13 @@
  * read again.
  */
 import { enrichedDimensions, groupKey, groupsCsvLines, groupWithoutUsage, seriesCsvLines } from '@meterline/catalog';
-import { ALL_ACCOUNTS, type MeterlineClient, type MetricsEntry, type MetricsResponse } from '@meterline/client';
+import {
+  ALL_ACCOUNTS,
+  type MeterlineClient,
+  type MetricsEntry,
+  type MetricsResponse,
+  queriesOfGroups,
+} from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { layoutFor } from '../output/table.js';
 import { PageProgress, writeWhole } from '../output/whole-output.js';
@@ -45,25 +51,24 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
 }
 
 /**
- * What the groups cost in the time before. Reads its pages until none of the groups is missing.
+ * What groups cost in the previous period, without their series.
  * @param wanted undefined: all groups
  * @returns undefined when nothing is compared
  */
-async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): Promise<Before | undefined> {
-  const { groupBy, compared } = request.query;
+async function previousPeriod(
+  { client, account, query: { groupBy, compared }, signal }: Request,
+  wanted?: readonly MetricsEntry[],
+): Promise<Before | undefined> {
   if (!compared) return undefined;
+  // The coarsest resolution, because the series are not shown.
+  const all = { ...compared.sent, limit: undefined, resolution: 'monthly' } as const;
+  const response = await client.metrics(account, { ...all, groupBy: [] }, { signal });
   const entries = new Map<string, MetricsEntry>();
-  const keys = wanted?.map((entry) => groupKey(entry, groupBy));
-  const sent = { ...compared.sent, limit: undefined };
-  const before = { ...request, query: { ...request.query, sent }, all: true, isWatched: true };
-  let response: MetricsResponse | undefined;
-  for await (const { page } of readPages(before, () => entries.clear())) {
-    response = page;
-    // Without its series: there may be very many groups.
-    for (const entry of page.data) entries.set(groupKey(entry, groupBy), { ...entry, timeseries: [] });
-    if (keys?.every((key) => entries.has(key))) break;
+  for (const sent of wanted ? queriesOfGroups(all, wanted) : [all]) {
+    const { data } = await client.allMetrics(account, sent, { signal });
+    for (const entry of data) entries.set(groupKey(entry, groupBy), entry);
   }
-  return response && { response, distance: compared.distance, entries };
+  return { response, distance: compared.distance, entries };
 }
 
 /**
@@ -75,7 +80,7 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
   const isEnriched = enrichedDimensions(query.groupBy).includes('workspace');
   if (!isEnriched || entries.some(({ workspace }) => workspace !== undefined)) return false;
   const isRequested = (id: string) => account === ALL_ACCOUNTS || id === account;
-  return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role !== 'admin');
+  return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role === 'member');
 }
 
 /** One response a line, as the API wrote it; those of the time before come last. */
@@ -94,9 +99,10 @@ export async function printJson(request: Request): Promise<void> {
 export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
   const { context, query, all } = request;
   const { groupBy } = query;
-  const before = await timeBefore(request);
-  const costBefore = before && ((entry: MetricsEntry) => before.entries.get(groupKey(entry, groupBy))?.summary.cost);
   await writeWhole(context, undefined, async (tempFile) => {
+    let before = all ? await previousPeriod(request) : undefined;
+    const costBefore =
+      query.compared && ((entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost);
     let last: MetricsResponse | undefined;
     const written = new Set<string>();
     const restart = () => {
@@ -105,6 +111,7 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
       return tempFile.truncate();
     };
     for await (const { page } of readPages(request, restart)) {
+      if (!all) before = await previousPeriod(request, page.data);
       const [heading, ...lines] = isSeries
         ? seriesCsvLines(page.data, groupBy, page.resolution)
         : groupsCsvLines(page, page.data, groupBy, costBefore);
@@ -136,7 +143,7 @@ export async function readTable(request: Request, isExact: boolean): Promise<{ t
   const last = pages.at(-1);
   if (!last) throw new Error('a response has at least one page');
   const entries = pages.flatMap(({ data }) => data);
-  const before = await timeBefore(request, entries);
+  const before = await previousPeriod(request, request.all ? undefined : entries);
   const hidesWorkspace = await isWorkspaceHidden(request, entries);
   const report = { account, groupBy: query.groupBy, hidesWorkspace, response: last, entries, before };
   return { text: reportText(report, { ...layoutFor(context), isExact }), last };

@@ -17,14 +17,7 @@ import type { MeterlineClient } from '../client.js';
 import { MeterlineError } from '../responses.js';
 import { MOST_RESTARTS, type RequestOptions } from '../transport.js';
 import type { FocusCharge } from './charges.js';
-import {
-  ADMIN_GROUPS,
-  chargesOf,
-  type FocusPage,
-  type FocusResolution,
-  type FocusSetting,
-  MEMBER_GROUPS,
-} from './charges.js';
+import { ADMIN_GROUPS, chargesOf, type FocusResolution, type FocusSetting, MEMBER_GROUPS } from './charges.js';
 
 export {
   FOCUS_COLUMNS,
@@ -99,7 +92,8 @@ export async function exportFocus<Sink extends FocusSink>(
   const month = { startTime, endTime: plusMonths(startTime, 1) };
   const known = (await client.accounts(options)).find((account) => account.id === id);
   const setting = { account: { id, name: known?.name ?? id }, provider, month, resolution };
-  const groupBy = known?.role === 'admin' ? ADMIN_GROUPS : MEMBER_GROUPS;
+  // If the API rejects workspaces, the export fails; it never lacks a column silently.
+  const groupBy = known?.role === 'member' ? MEMBER_GROUPS : ADMIN_GROUPS;
   for (let attempt = 1; ; attempt += 1) {
     const sink = await open();
     try {
@@ -134,7 +128,8 @@ async function writeMonth(
   for (const window of windows) {
     let sums: Totals = { cost: ZERO, usage: ZERO };
     let totals = sums;
-    for await (const page of pagesOf(client, setting, groupBy, window, options)) {
+    const query = { ...timesOf(window), resolution: setting.resolution, groupBy };
+    for await (const page of client.metricsPages(setting.account.id, query, options)) {
       const charges = chargesOf(page, setting);
       await sink.write(charges);
       rows += charges.length;
@@ -157,19 +152,6 @@ async function writeMonth(
     if (!areEqual(now, written[index])) throw new FocusChanged('a week changed after it was read');
   }
   return { rows, cost: sumDecimals(written.map(({ cost }) => cost)) };
-}
-
-function pagesOf(
-  client: MeterlineClient,
-  { account, resolution }: FocusSetting,
-  groupBy: Groups,
-  window: Window,
-  options: RequestOptions,
-): AsyncGenerator<FocusPage> {
-  const query = { ...timesOf(window), resolution };
-  return groupBy === ADMIN_GROUPS
-    ? client.metricsPages(account.id, { ...query, groupBy: ADMIN_GROUPS }, options)
-    : client.metricsPages(account.id, { ...query, groupBy: MEMBER_GROUPS }, options);
 }
 
 /** The week that is under way comes last: events arrive for it all the time, and what is read last may change afterwards. */

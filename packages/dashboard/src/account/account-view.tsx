@@ -1,6 +1,6 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
-import { changeFrom, compareDecimals, type DecimalText, type EpochMs, type Role, upTo } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { changeFrom, compareDecimals, type DecimalText, type EpochMs, upTo } from '@meterline/catalog/plain';
+import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
 import { BUCKET_NOUN, peakBucket } from '../breakdown/breakdown.js';
@@ -29,7 +29,7 @@ const ADMINS_OF_ALL_SEE = 'Only an admin of all these accounts sees their worksp
 interface AccountViewProps {
   readonly account: string;
   /** Undefined: not known yet, or none. */
-  readonly role: Role | undefined;
+  readonly role: AccountResponse['role'] | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly refresh: () => void;

@@ -4,11 +4,10 @@ import {
   comparedWindow,
   type EpochMs,
   MAX_METRICS_PAGE,
-  type Role,
   sumDecimals,
   upTo,
 } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { type AccountResponse, ALL_ACCOUNTS, queriesOfGroups } from '@meterline/client';
 import { useMemo } from 'react';
 import { budgetOf, useAlerts } from '../alerts/alerts.js';
 import { amountOf, type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
@@ -23,15 +22,7 @@ import {
   useMetrics,
   usePreviousGroups,
 } from '../metrics/queries.js';
-import {
-  filterQuery,
-  measureOf,
-  metricsQuery,
-  needsAdmin,
-  queriesOfGroups,
-  usageScope,
-  wholeQuery,
-} from '../metrics/query.js';
+import { filterQuery, measureOf, metricsQuery, needsAdmin, usageScope, wholeQuery } from '../metrics/query.js';
 import { periodMonths } from '../period/period.js';
 import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import { writeView } from '../view/address.js';
@@ -42,7 +33,7 @@ const MOST_READ_PAGES = 100;
 
 export type ShownAccount = ReturnType<typeof useAccountView>;
 
-export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
+export function useAccountView(account: string, view: View, role: AccountResponse['role'] | undefined, now: EpochMs) {
   const wanted = useMemo(() => snapshotOf(view, now), [view, now]);
   const isForbidden = role === 'member' && needsAdmin(view);
   const filters = useMemo(() => filterQuery(view.filters), [view.filters]);
@@ -110,7 +101,6 @@ export function useAccountView(account: string, view: View, role: Role | undefin
         ? [previousQuery]
         : queriesOfGroups(
             previousQuery,
-            of,
             shownGroups.map(({ entry }) => entry),
           )),
     sortsByChange ? MOST_READ_PAGES : 1,
@@ -146,6 +136,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   return {
     account,
     role,
+    seesWorkspaces: role === 'admin' || role === 'operator',
     /** Grouped as the figures are. */
     view: { ...view, groupBy },
     /** The one that the figures answer. */

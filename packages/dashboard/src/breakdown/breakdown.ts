@@ -17,8 +17,8 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog/plain';
-import type { MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
-import type { DimensionValues, Measure } from '../view/view.js';
+import type { GroupValues, MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
+import type { Measure } from '../view/view.js';
 import { valueLabel } from './texts.js';
 
 /** People cannot distinguish more than ten colours; the style sheet has as many. */
@@ -30,7 +30,7 @@ export interface Series {
   readonly key: string;
   readonly label: string;
   /** Undefined for the remainder, which is many groups. */
-  readonly values: DimensionValues | undefined;
+  readonly values: GroupValues | undefined;
   readonly total: DecimalText;
   /** One amount a bucket. */
   readonly points: readonly DecimalText[];
@@ -103,7 +103,7 @@ function seriesOf(
 }
 
 /** One label for each dimension of the breakdown, in its order; `Everything` without a breakdown. */
-export function groupLabels(values: DimensionValues, groupBy: readonly MetricsDimension[]): string[] {
+export function groupLabels(values: GroupValues, groupBy: readonly MetricsDimension[]): string[] {
   if (groupBy.length === 0) return ['Everything'];
   return groupBy.map((dimension) => {
     const field = ENTRY_FIELD[dimension];

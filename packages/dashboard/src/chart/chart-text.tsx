@@ -32,7 +32,10 @@ export function BucketTooltip({ figures, bucket, current, hidden, hint }: Bucket
       </p>
       {!isAhead && (
         <p className="tooltip-total">
-          <span>{figures.isCumulative ? 'Total up to here' : 'Total'}</span>
+          <span>
+            {figures.isCumulative ? 'Total up to here' : 'Total'}
+            {hidden.size > 0 && ', hidden groups included'}
+          </span>
           <strong>{amountText(total, unit)}</strong>
         </p>
       )}

@@ -74,12 +74,13 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
 
   const placeUnder = ({ clientX, clientY, currentTarget }: MouseEvent<HTMLDivElement>) => {
     const box = currentTarget.getBoundingClientRect();
-    const x = clientX - box.left;
+    const [x, y] = [clientX - box.left, clientY - box.top];
     const under = Math.floor((x - plot.left) / band);
-    return {
-      bar: drawing.barAt(x, clientY - box.top),
-      under: under >= 0 && under < count ? under : undefined,
-    };
+    const bar = drawing.barAt(x, y);
+    // A range goes on outside the chart, to its edge.
+    if (pressed.current !== undefined) return { bar, under: Math.max(0, Math.min(count - 1, under)) };
+    const isInside = under >= 0 && under < count && y >= 0 && y < box.height;
+    return { bar, under: isInside ? under : undefined };
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
     const { bar, under } = placeUnder(event);
@@ -87,7 +88,10 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     setGesture(isTouch ? 'A second tap' : 'A click');
     chooses.current = !isTouch || (under === shown && bar?.series === current);
     if (isTouch) setCurrent(bar?.series);
-    if (event.pointerType === 'mouse' && event.button === 0) pressed.current = under;
+    if (event.pointerType === 'mouse' && event.button === 0 && under !== undefined) {
+      pressed.current = under;
+      event.currentTarget.setPointerCapture(event.pointerId);
+    }
     setBucket(under);
   };
   const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
@@ -98,13 +102,13 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     setCurrent(bar?.series);
     const from = pressed.current;
     if (from === undefined || under === undefined || event.buttons === 0) return;
-    if (range || under !== from) setRange({ from, to: under });
+    if (!range && under === from) return;
+    chooses.current = false;
+    setRange({ from, to: under });
   };
   const onPointerUp = () => {
     pressed.current = undefined;
-    if (!range) return;
-    chooses.current = false;
-    zoom(range);
+    if (range) zoom(range);
   };
   const onClick = (event: MouseEvent<HTMLDivElement>) => {
     const { bar, under } = placeUnder(event);
@@ -181,6 +185,7 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
         onPointerMove={onPointerMove}
         onPointerDown={onPointerDown}
         onPointerUp={onPointerUp}
+        onPointerCancel={hide}
         onPointerLeave={({ pointerType }) => pointerType !== 'touch' && hide()}
         onClick={onClick}
         onKeyDown={onKeyDown}

@@ -137,13 +137,15 @@ interface CopyButtonProps {
   readonly className: string;
 }
 
-/** Browsers have a clipboard only over https or on localhost; elsewhere the text beside it can be selected. */
+/** Browsers have a clipboard only over https or on localhost, and may deny it; the text beside the button can be selected. */
 export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => void navigator.clipboard?.writeText(text).then(() => setCopied(true));
+  const [result, setResult] = useState<string>();
+  const done = () => setResult('Copied');
+  const failed = () => setResult('Select the text to copy it');
+  const copy = () => (navigator.clipboard ? void navigator.clipboard.writeText(text).then(done, failed) : failed());
   return (
     <button type="button" className={className} onClick={copy}>
-      {copied ? 'Copied' : label}
+      {result ?? label}
     </button>
   );
 }

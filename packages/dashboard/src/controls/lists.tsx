@@ -136,6 +136,7 @@ export function SearchSelect({ label, value, choices, onChange }: SearchSelectPr
     <Combobox.Root
       items={choices}
       limit={MOST_SHOWN}
+      autoHighlight
       value={chosen}
       onValueChange={(next) => next && onChange(next.value)}
       isItemEqualToValue={(a, b) => a.value === b.value}

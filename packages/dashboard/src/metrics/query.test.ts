@@ -1,13 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EventsQuery, FilterQuery } from '@meterline/client';
+import type { EventsQuery, FilterQuery, GroupValues } from '@meterline/client';
 import { periodWindow } from '../period/period.js';
-import { DEFAULT_VIEW, type DimensionValues, type Filters, only, type View } from '../view/view.js';
+import { DEFAULT_VIEW, type Filters, only, type View } from '../view/view.js';
 import {
   filterQuery,
   measureOf,
   metricsQuery,
   needsAdmin,
-  queriesOfGroups,
   resolutionChoices,
   resolutionOf,
   rowEventsQuery,
@@ -93,7 +92,6 @@ it.each<[string, Partial<View>, RegExp]>([
   expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');
 });
 
-const names = (count: number) => Array.from({ length: count }, (_, index) => `u${index}`);
 const allBut = (...values: string[]) => ({ values, isExcluded: true });
 const twoDimensions = ['volume_storage_gbs', 'job_compute_runtime_gbs'];
 
@@ -121,42 +119,19 @@ it.each<[string, Filters, FilterQuery]>([
   expect(filterQuery(filters)).toEqual(query);
 });
 
-it('the query for the groups that are shown names them, in parts that fit into an address, and keeps the other filters', () => {
-  const shown = view({ groupBy: ['resource_uuid', 'workspace'], filters: { resourceType: only('job') } });
-  const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
-  const groups = ['', ...names(25)].map((resourceUuid) => ({ resourceUuid, workspace: 'main' }));
-  const [first, second, ...others] = queriesOfGroups(query, shown, groups);
-  expect(first).toMatchObject({ resourceType: 'job', workspace: 'main', withoutResourceUuid: true });
-  expect(first?.resourceUuid).toHaveLength(24);
-  expect(second).toMatchObject({ resourceUuid: 'u24', withoutResourceUuid: undefined, groupBy: query.groupBy });
-  expect(others).toEqual([]);
-});
-
-it.each<[number, View['groupBy'], number]>([
-  [60, ['resource_uuid', 'workspace'], 2],
-  [95, ['resource_uuid'], 8],
-  // No room for any: the first page of all groups has to do.
-  [100, ['resource_uuid'], 1],
-])('a query for shown groups leaves room for %d values of other filters when grouped by %j', (kept, groupBy, parts) => {
-  const shown = view({ groupBy, filters: { resourceName: only(...names(kept)) } });
-  const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
-  const groups = names(40).map((resourceUuid) => ({ resourceUuid, workspace: resourceUuid }));
-  expect(queriesOfGroups(query, shown, groups)).toHaveLength(parts);
-});
-
 describe('the query for the events behind a row', () => {
   const window = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z' };
   const byName = ['workspace', 'resource_name'] as const;
   const byInstance = ['resource_uuid'] as const;
   const group = { workspace: 'dev', resourceName: 'x', resourceUuid: 'u-1' };
 
-  it.each<[string, Filters, View['groupBy'], DimensionValues, Partial<EventsQuery>]>([
+  it.each<[string, Filters, View['groupBy'], GroupValues, Partial<EventsQuery>]>([
     [
       'has the values that the row is grouped by',
       { workspace: only('prod', 'dev') },
       byName,
       group,
-      { workspace: 'dev', resourceName: 'x' },
+      { workspace: ['dev'], resourceName: ['x'] },
     ],
     [
       'has the filters of a table without groups',
@@ -165,7 +140,13 @@ describe('the query for the events behind a row', () => {
       {},
       { resourceName: 'x', resourceType: 'job' },
     ],
-    ['is for an instance alone', { resourceUuid: only('u-1', 'u-2', '') }, byInstance, group, { resourceUuid: 'u-1' }],
+    [
+      'is for an instance alone',
+      { resourceUuid: only('u-1', 'u-2', '') },
+      byInstance,
+      group,
+      { resourceUuid: ['u-1'] },
+    ],
     [
       'is for what has no instance',
       { resourceUuid: only('u-1', '') },
@@ -178,7 +159,7 @@ describe('the query for the events behind a row', () => {
       { resourceUuid: allBut('u-2', ''), resourceType: allBut('job') },
       byInstance,
       group,
-      { excludeResourceType: 'job', resourceUuid: 'u-1' },
+      { excludeResourceType: 'job', resourceUuid: ['u-1'] },
     ],
   ])('the query for the events behind a row %s', (_what, filters, groupBy, values, sent) => {
     expect(rowEventsQuery(window, { filters, groupBy }, values)).toEqual({ ...window, ...sent });

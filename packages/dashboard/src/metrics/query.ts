@@ -4,10 +4,8 @@ import {
   canonicalGroupBy,
   DIMENSIONS,
   defaultResolution,
-  ENTRY_FIELD,
   type EntryField,
   exceededCap,
-  MAX_FILTER_VALUES,
   type MetricsDimension,
   RESOLUTIONS,
   RESOURCE_TYPES,
@@ -16,10 +14,16 @@ import {
   type Unit,
   type Window,
 } from '@meterline/catalog/plain';
-import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
+import {
+  type EventsQuery,
+  type FilterQuery,
+  filteredByGroups,
+  type GroupValues,
+  type MetricsQuery,
+} from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
 import type { View } from '../view/view.js';
-import { type DimensionValues, dimensionsLeft, type Filters, hasUsage, only, withoutAccount } from '../view/view.js';
+import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
 
 /** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
@@ -37,40 +41,6 @@ export function resolutionChoices(window: Window) {
 /** A view of a single billing dimension can show usage: the API returns it when the query groups by that. */
 function requestedGroupBy(view: View): MetricsDimension[] {
   return canonicalGroupBy<MetricsDimension>(hasUsage(view) ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
-}
-
-/** The most groups in a query: so many values of a filter fit into an address, however long they are. */
-const GROUPS_IN_QUERY = 25;
-/** With room for fewer one query asks for all groups; its first page may lack some. */
-const LEAST_IN_QUERY = 5;
-
-/** The query for these groups alone, in parts. A pair of dimensions may find a few more groups. */
-export function queriesOfGroups(
-  query: MetricsQuery,
-  view: Pick<View, 'filters' | 'groupBy'>,
-  groups: readonly DimensionValues[],
-): MetricsQuery[] {
-  const kept = Object.values(filtersOfGroups(view, [])).flatMap((filter) => filter?.values ?? []);
-  const room = Math.floor((MAX_FILTER_VALUES - kept.length) / Math.max(1, view.groupBy.length));
-  const size = Math.min(GROUPS_IN_QUERY, room);
-  if (size < LEAST_IN_QUERY) return [query];
-  return Array.from({ length: Math.ceil(groups.length / size) }, (_, part) => {
-    const own = groups.slice(part * size, (part + 1) * size);
-    const account = view.groupBy.includes('account') ? own.map((group) => group.account ?? '') : undefined;
-    return { ...query, ...filterQuery(filtersOfGroups(view, own)), account: account && [...new Set(account)] };
-  });
-}
-
-/** The filters of a view, and of each dimension that it is grouped by the values of these groups, which pass them. */
-function filtersOfGroups(
-  { filters, groupBy }: Pick<View, 'filters' | 'groupBy'>,
-  groups: readonly DimensionValues[],
-): Filters {
-  const own = withoutAccount(groupBy).map((dimension) => {
-    const field = ENTRY_FIELD[dimension];
-    return [field, only(...new Set(groups.map((group) => group[field] ?? '')))] as const;
-  });
-  return { ...filters, ...Object.fromEntries(own) };
 }
 
 export interface Requested {
@@ -160,7 +130,7 @@ function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | 
 export function rowEventsQuery(
   { startTime, endTime }: Pick<MetricsQuery, 'startTime' | 'endTime'>,
   view: Pick<View, 'filters' | 'groupBy'>,
-  group: DimensionValues,
+  group: GroupValues,
 ): EventsQuery {
-  return { startTime, endTime, ...filterQuery(filtersOfGroups(view, [group])) };
+  return { startTime, endTime, ...filteredByGroups(filterQuery(view.filters), withoutAccount(view.groupBy), [group]) };
 }

@@ -1,12 +1,7 @@
 /** What an embedded page gets from its parent and from the service: its key, and who may embed it. */
 import type { Fetch } from '@meterline/client';
 import * as z from 'zod/mini';
-import { givenKey, isEmbedded } from './embed-address.js';
-
-/** What the browser keeps for the person: inside another page nothing, where it may refuse to be asked. */
-export const browserStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> = isEmbedded
-  ? { getItem: () => null, setItem: () => undefined, removeItem: () => undefined }
-  : globalThis.localStorage;
+import { givenKey } from './embed-address.js';
 
 const pageSettings = z.object({ collectorUrl: z.optional(z.string()), frameAncestors: z.array(z.string()) });
 

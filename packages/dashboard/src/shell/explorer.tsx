@@ -1,5 +1,5 @@
 /** The page after signing in: its header, and the view of one account. */
-import type { EpochMs, Role } from '@meterline/catalog/plain';
+import type { EpochMs } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
@@ -31,10 +31,12 @@ export function Explorer() {
   /** The time of the figures on the screen: older than `now` while the service is away. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
-  const account = view.account ?? accounts.data?.[0]?.id;
+  const [first] = accounts.data ?? [];
+  const account = view.account ?? (first?.role === 'operator' ? ALL_ACCOUNTS : first?.id);
 
   useEffect(() => {
-    if (view.account === undefined && account !== undefined) replaceView({ ...view, account });
+    if (view.account !== undefined || account === undefined) return;
+    replaceView({ ...view, account, ...(account === ALL_ACCOUNTS && { groupBy: ['account'] }) });
   }, [view, account]);
   useEffect(() => {
     document.title = account ? `${accountName(account)} · Meterline` : 'Meterline';
@@ -102,10 +104,11 @@ function accountChoices(accounts: readonly AccountResponse[], shown: string | un
   return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'together' }, ...choices];
 }
 
-/** The caller's role in the account. A member of one sees them together as a member. Undefined: none, or not known yet. */
-function roleIn(accounts: readonly AccountResponse[], account: string): Role | undefined {
-  if (account !== ALL_ACCOUNTS) return accounts.find(({ id }) => id === account)?.role;
-  return accounts.find(({ role }) => role === 'member')?.role ?? accounts[0]?.role;
+/** The caller's role: an operator's is the same everywhere; a member of one account sees all together as a member. Undefined: none or not known. */
+function roleIn(accounts: readonly AccountResponse[], account: string): AccountResponse['role'] | undefined {
+  const [first] = accounts;
+  if (account !== ALL_ACCOUNTS && first?.role !== 'operator') return accounts.find(({ id }) => id === account)?.role;
+  return accounts.find(({ role }) => role === 'member')?.role ?? first?.role;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** For the top of every page: the name, and the switch of the theme. */
 import { useEffect, useState } from 'react';
 import { givenTheme } from './embed-address.js';
-import { browserStorage } from './embedding.js';
+import { browserStorage } from './storage.js';
 
 export function Brand() {
   return (

@@ -6,6 +6,7 @@ import { createContext, useContext } from 'react';
 import * as z from 'zod/mini';
 import { currentSecond } from '../period/period.js';
 import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
+import { tabStorage } from './storage.js';
 
 export interface Session {
   readonly client: MeterlineClient;
@@ -71,19 +72,18 @@ export function createSession(client: MeterlineClient, { end, signOut = end }: E
   };
 }
 
-/** In session storage: a reload keeps it, and closing the tab removes it. */
 const STORAGE_KEY = 'meterline.credential';
 
 export function keptCredential(): string | undefined {
-  return sessionStorage.getItem(STORAGE_KEY) || undefined;
+  return tabStorage.getItem(STORAGE_KEY) || undefined;
 }
 
 export function keepCredential(credential: string): void {
-  sessionStorage.setItem(STORAGE_KEY, credential);
+  tabStorage.setItem(STORAGE_KEY, credential);
 }
 
 export function forgetCredential(): void {
-  sessionStorage.removeItem(STORAGE_KEY);
+  tabStorage.removeItem(STORAGE_KEY);
 }
 
 /*
@@ -92,7 +92,15 @@ export function forgetCredential(): void {
  * share: docs/decisions/0008.
  */
 
-const CHANNEL = 'meterline.session';
+/** Undefined where the browser has no channel, or blocks it together with site data. */
+function openChannel(): BroadcastChannel | undefined {
+  try {
+    return new BroadcastChannel('meterline.session');
+  } catch {
+    return undefined;
+  }
+}
+
 /** A tab in the background may take a moment to answer; a person who must sign in should not wait for it. */
 const TIMEOUT_MS = 250;
 
@@ -108,8 +116,9 @@ type Message = z.output<typeof messageSchema>;
 
 /** The credential of a tab that shows the account; undefined when there is none. */
 export function askOtherTabs(account: string | undefined): Promise<string | undefined> {
+  const channel = openChannel();
+  if (!channel) return Promise.resolve(undefined);
   return new Promise((resolve) => {
-    const channel = new BroadcastChannel(CHANNEL);
     const end = (credential: string | undefined) => {
       clearTimeout(timer);
       channel.close();
@@ -135,8 +144,8 @@ interface Holder {
 
 /** Answers other tabs until the returned function is called. */
 export function replyToOtherTabs({ credential, account, onEnded }: Holder): () => void {
-  const channel = new BroadcastChannel(CHANNEL);
-  channel.addEventListener('message', ({ data }) => {
+  const channel = openChannel();
+  channel?.addEventListener('message', ({ data }) => {
     const message = messageSchema.safeParse(data);
     if (!message.success) return;
     const { type } = message.data;
@@ -145,11 +154,11 @@ export function replyToOtherTabs({ credential, account, onEnded }: Holder): () =
     }
     if (type === 'ended' && message.data.credential === credential) onEnded();
   });
-  return () => channel.close();
+  return () => channel?.close();
 }
 
 export function tellEnded(credential: string): void {
-  const channel = new BroadcastChannel(CHANNEL);
-  channel.postMessage({ type: 'ended', credential } satisfies Message);
-  channel.close();
+  const channel = openChannel();
+  channel?.postMessage({ type: 'ended', credential } satisfies Message);
+  channel?.close();
 }

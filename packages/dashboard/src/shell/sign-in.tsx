@@ -28,12 +28,13 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
     setProblem(undefined);
     try {
       await createClient(credential).accounts();
-      onSignedIn(credential);
     } catch (error) {
       setProblem(signInProblem(error));
       setChecking(false);
       input.current?.focus();
+      return;
     }
+    onSignedIn(credential);
   };
 
   return (

@@ -1,6 +1,6 @@
 /** What the page shows in place of figures: messages, problems, the wait for another attempt, skeletons, and how to send a first event. */
-import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { type EpochMs, parseTimestamp, plusMonths } from '@meterline/catalog/plain';
+import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
 import { CopyButton, Primary, Quiet } from '../controls/controls.js';
@@ -48,6 +48,25 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
         )}
       </MessagePanel>
     </div>
+  );
+}
+
+/** In place of a page whose rendering failed. */
+export function PageFailure({ error }: { readonly error: unknown }) {
+  return (
+    <main className="page" role="alert">
+      <MessagePanel title="This page has failed">
+        <p>
+          Your data is not affected. Reload the page. If it fails again, the{' '}
+          <a href={location.pathname}>default view</a> may work. Please report this error, the address of the page, and
+          your browser’s name and version:
+        </p>
+        <p>
+          <code>{String(error)}</code>
+        </p>
+        <Primary onClick={() => location.reload()}>Reload</Primary>
+      </MessagePanel>
+    </main>
   );
 }
 
@@ -115,7 +134,7 @@ export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
 
 interface EmptyProps {
   readonly account: string;
-  readonly role: Role | undefined;
+  readonly role: AccountResponse['role'] | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly onRefresh: () => void;

@@ -41,6 +41,7 @@ describe('the page', () => {
     [failure(429), 'Too many requests: the service asks to wait.'],
     [failure(500), 'The service has a problem (500, request r-1).'],
     [failure(502), 'The service has a problem (502, request r-1).'],
+    [failure(408), 'The service has a problem (408, request r-1).'],
     [new MeterlineConnectionError('x'), 'The service cannot be reached.'],
   ])('the page tries again for ever after %s, and says so, and an export a few times', (error, text) => {
     expect(shouldRetry(error)).toBe(true);
@@ -49,7 +50,7 @@ describe('the page', () => {
   });
 
   const full = failure(429, 'too_many_stored_groups', 86_400);
-  it.each([failure(400), failure(401), failure(403), full, new TypeError('x')])(
+  it.each([failure(400), failure(401), failure(403), failure(501), full, new TypeError('x')])(
     'the page does not try again after %s',
     (error) => {
       expect(shouldRetry(error)).toBe(false);

@@ -1,5 +1,5 @@
 /** Failures: whether the page tries again by itself, and what it shows. */
-import { backOffMs } from '@meterline/catalog/plain';
+import { backOffMs, isAwayStatus } from '@meterline/catalog/plain';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { accountName } from '../view/view.js';
 
@@ -17,7 +17,7 @@ const TOO_MANY_GROUPS = 'too_many_stored_groups';
  */
 export function shouldRetry(error: Error): boolean {
   if (error instanceof MeterlineError)
-    return error.code !== TOO_MANY_GROUPS && (error.status === 429 || error.status >= 500);
+    return error.code !== TOO_MANY_GROUPS && (error.status === 429 || isAwayStatus(error.status));
   return error instanceof MeterlineConnectionError;
 }
 

@@ -31,7 +31,7 @@ interface Column {
 }
 
 export function CostTable({ shown, first: { summary }, onExplain }: CostTableProps) {
-  const { view, role, breakdown, from, usageUnit: unit, previousTotals } = shown;
+  const { view, breakdown, from, usageUnit: unit, previousTotals } = shown;
   const rows = shown.rows.slice(from, from + view.pageSize);
   const usage = unit && summary.totalUsage;
   const totals = { cost: summary.totalCost, usage, unit, previousCost: previousTotals?.cost };
@@ -67,7 +67,7 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={role === 'admin'} />
+            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={shown.seesWorkspaces} />
             {cells(({ cell }) => cell(row))}
           </tr>
         ))}

@@ -96,7 +96,7 @@ export function TableCard({ shown }: { readonly shown: ShownAccount }) {
           <section className="scroller" aria-label="Groups and their figures">
             <CostTable
               {...{ shown, first }}
-              onExplain={role === 'admin' && account !== ALL_ACCOUNTS ? explain : undefined}
+              onExplain={shown.seesWorkspaces && account !== ALL_ACCOUNTS ? explain : undefined}
             />
           </section>
           {role === 'member' && account !== ALL_ACCOUNTS && (

@@ -6,7 +6,7 @@ import {
   RESOLUTIONS,
   RESOURCE_TYPES,
 } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import fc from 'fast-check';
 import { PRESETS } from '../period/period.js';
 import { readView, writeView } from './address.js';
@@ -14,7 +14,6 @@ import {
   breadcrumb,
   canDrill,
   DEFAULT_VIEW,
-  type DimensionValues,
   drillDown,
   type Filters,
   only,
@@ -28,7 +27,7 @@ import {
 const AGENTS = 'agent_compute_runtime_gbs';
 const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
 
-it.each<[string, GroupByDimension[], DimensionValues, GroupByDimension]>([
+it.each<[string, GroupByDimension[], GroupValues, GroupByDimension]>([
   ['a workspace leads to its resource types', ['workspace'], { workspace: 'main' }, 'resource_type'],
   ['a type leads to its resources', ['resource_type'], { resourceType: 'agent' }, 'resource_name'],
   ['a resource leads to what is billed for it', ['resource_name'], { resourceName: 'a' }, 'billing_dimension'],
@@ -36,7 +35,7 @@ it.each<[string, GroupByDimension[], DimensionValues, GroupByDimension]>([
   ['instances without an id lead to what is coarser', ['resource_uuid'], { resourceUuid: '' }, 'resource_type'],
   ['a pair fixes both', ['workspace', 'resource_name'], { workspace: 'b', resourceName: 'a' }, 'billing_dimension'],
 ])('by drilling down, %s', (_what, groupBy, values, next) => {
-  const filters = Object.fromEntries(Object.entries(values).map(([field, value]) => [field, only(value)]));
+  const filters = Object.fromEntries(Object.entries(values).map(([field, value]) => [field, only(value ?? '')]));
   expect(drillDown(view({ groupBy, page: 4 }), values)).toMatchObject({ groupBy: [next], filters, page: 1 });
 });
 

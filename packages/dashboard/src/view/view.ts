@@ -10,9 +10,8 @@ import {
   type GroupByDimension,
   type MetricsDimension,
   type Resolution,
-  type ResourceType,
 } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS } from '@meterline/client';
+import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import type { PeriodChoice } from '../period/period.js';
 
 /** A breakdown has one dimension or a pair; labels of three would be too long to read. */
@@ -114,7 +113,7 @@ const ORDER = [
  * Goes into a group: its values become filters, its account the one that is shown, and the breakdown moves on to a finer dimension.
  * @param period the period of the bar that was clicked; undefined keeps the one shown
  */
-export function drillDown(view: View, values: DimensionValues, period?: PeriodChoice): View {
+export function drillDown(view: View, values: GroupValues, period?: PeriodChoice): View {
   let { filters } = view;
   const dimensions = withoutAccount(view.groupBy);
   for (const dimension of dimensions) {
@@ -170,16 +169,6 @@ export function canDrill(view: View): boolean {
 /** What one account can be broken down by. */
 export function withoutAccount(groupBy: readonly MetricsDimension[]): GroupByDimension[] {
   return groupBy.filter((dimension) => dimension !== 'account');
-}
-
-/** The values of a group. An empty resourceUuid stands for resources without one. */
-export interface DimensionValues {
-  readonly account?: string | undefined;
-  readonly workspace?: string | undefined;
-  readonly resourceType?: ResourceType | undefined;
-  readonly resourceName?: string | undefined;
-  readonly resourceUuid?: string | undefined;
-  readonly billingDimension?: BillingDimension | undefined;
 }
 
 export interface Filter {
