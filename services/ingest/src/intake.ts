@@ -11,6 +11,7 @@ import {
   payloadOf,
   payloadReference,
   type Rejection,
+  rejected,
   USAGE_SCALE,
   type UsageEvent,
   type UsageEventInput,
@@ -27,7 +28,7 @@ export interface QueuedJob {
   readonly receivedAt: EpochMs;
   /** Undefined when it is not traced. */
   readonly span?: SpanContext | undefined;
-  /** The job's data as JSON text. */
+  /** The job's data as JSON text; empty if it is gone from Redis. */
   readonly data: string;
 }
 
@@ -57,13 +58,13 @@ export class Pricer {
 
     if (this.#names.isLarge) this.#names = new Names();
     const accepted = new EventRows(events.value.length, this.#names);
-    const rejected: RejectedEvent[] = [];
+    const rejections: RejectedEvent[] = [];
     const payloadOf = payloads(data, content.ok ? content.value : undefined);
     for (const [position, input] of events.value.entries()) {
       const rejection = this.#add(accepted, input, position, now, closedBefore);
-      if (rejection) rejected.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
+      if (rejection) rejections.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
     }
-    return { job, accepted, rejected };
+    return { job, accepted, rejected: rejections };
   }
 
   /** @returns why the event is not added */
@@ -78,8 +79,12 @@ export class Pricer {
   }
 }
 
+const LOST =
+  'the data of this job is gone from Redis, which evicted it, or where somebody deleted it; its events are lost unless their producer sends them again';
+
 /** What the data of a job says; what is not JSON says nothing, which is not a job either. A size that no job has is not parsed. */
 function readable(data: string): Checked<unknown> {
+  if (data === '') return rejected('job_lost', LOST);
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
   return oversized ? { ok: false, ...oversized } : { ok: true, value: parseJson(data) };
 }
@@ -102,8 +107,11 @@ export function tooOldBefore(closedBefore: EpochMs): Rejection {
 
 /** A job that is rejected whole. It belongs to no account. */
 function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
-  const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
-  return { job, accepted: new EventRows(0, new Names()), rejected };
+  return {
+    job,
+    accepted: new EventRows(0, new Names()),
+    rejected: [rejectedEvent(job, 0, undefined, payload, rejection)],
+  };
 }
 
 /**

@@ -27,13 +27,16 @@ const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_LENGTH = 4 * 1024 * 1024;
 
-/** Leaves the data of a job as the text that Redis holds: it is parsed once, where it is checked, and need not be valid JSON. */
+/**
+ * Leaves the data of a job as the text that Redis holds: it is parsed once, where it is checked, and need not be valid JSON. It is empty if
+ * the job's hash was evicted or deleted: BullMQ then makes one without a name, and with data of its own.
+ */
 class RawJobWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
     // A schedule would send the same event for ever, which counts once; and no child of a flow makes an event invalid.
     const { data, repeatJobKey: _, deferredFailure: _failure, ...rest } = json;
     const job = super.createJob({ ...rest, data: '""' }, jobId);
-    job.data = data;
+    job.data = job.name === undefined ? '' : data;
     // A producer's options must not count here: keeping all completed jobs would fill Redis, and dropping failed ones would lose events.
     job.opts.removeOnComplete = { count: data.length <= LARGEST_KEPT_LENGTH ? KEPT_COMPLETED_JOBS : 0 };
     job.opts.removeOnFail = false;
@@ -238,7 +241,7 @@ export class UsageWorker {
     givesUp.throwIfAborted();
     const now = Date.now();
     const span = trace.getActiveSpan()?.spanContext();
-    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span, data: job.data };
+    const queued = { id: job.id ?? '', receivedAt: job.data === '' ? now : receivedAt(job), span, data: job.data };
     const split = lanes.split(pricer.priceJob(queued, now, closedBefore()), now);
     // The rows are all that is needed from here on.
     job.data = '';
