@@ -1,12 +1,18 @@
 /** Connects to Redis when a service starts, warns of replicas that may lose events, and tells whether Redis is full. */
 import type { Logger } from 'pino';
-import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
+import {
+  createRedisClient,
+  moreInformative,
+  type RedisClient,
+  redisFailureKind,
+  redisProblem,
+} from './access/index.js';
 import { parseRedisUrl, redisTarget } from './redis-address.js';
 import { StartError, startError } from './start-error.js';
 
 /**
- * Connects a lazy connection and asks for a response.
- * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed
+ * Connects a lazy connection and checks the server.
+ * @throws StartError when Meterline cannot rely on it ({@link redisProblem}) or when it does not answer, with the reason of the error event: `connect` alone would only say that the connection was closed
  */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
   let reason: unknown;
@@ -19,8 +25,10 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
     await redis.ping();
     // Redis answers even if the database that the address names could not be selected, and would use the first one.
     if (reason !== undefined) throw reason;
+    const problem = await redisProblem(redis);
+    if (problem !== undefined) throw new StartError(`Redis at ${redisTarget(url)} ${problem}`);
   } catch (error) {
-    throw redisError(redisTarget(url), reason ?? error);
+    throw error instanceof StartError ? error : redisError(redisTarget(url), reason ?? error);
   } finally {
     redis.off('error', remember);
   }
@@ -30,10 +38,10 @@ const CHECK_TIMEOUT_MS = 5_000;
 
 /**
  * For a service whose own connections wait for Redis for as long as it takes: its start does not.
- * @param check what else must hold
+ * @param use what else is read from it
  * @throws StartError
  */
-export async function checkRedis(url: string, check?: (redis: RedisClient) => Promise<void>): Promise<void> {
+export async function checkRedis(url: string, use?: (redis: RedisClient) => Promise<void>): Promise<void> {
   const redis = createRedisClient(url, {
     lazyConnect: true,
     connectTimeout: CHECK_TIMEOUT_MS,
@@ -42,7 +50,7 @@ export async function checkRedis(url: string, check?: (redis: RedisClient) => Pr
   });
   try {
     await connectRedis(redis, url);
-    await check?.(redis);
+    await use?.(redis);
   } finally {
     redis.disconnect();
   }

@@ -2,13 +2,16 @@
 import { abortable } from '@meterline/catalog';
 import {
   checkRedis,
+  inTime,
   onceAMinute,
   openAdminServer,
   runService,
   type Service,
   STOP_DEADLINE_MS,
+  shared,
   warehouseOptions,
 } from '@meterline/service';
+import { redisProblem } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
@@ -23,6 +26,8 @@ import { createAlertMetrics } from './metrics.js';
 
 /** A turn that takes longer is given up, and is the next one's. */
 const STATEMENT_TIMEOUT_MS = 15_000;
+/** A health check waits no longer for Redis; an outage does not make the service unhealthy. */
+const HEALTH_TIMEOUT_MS = 1_500;
 
 /** @throws StartError */
 async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -61,7 +66,14 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     lockMs: constants.lockMs,
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
   });
-  const admin = await openAdminServer(env, { metrics: registry }, log);
+  // The connection waits for a Redis that is away, so checks share one reading instead of piling up.
+  const readRedisProblem = shared(() => redisProblem(connection));
+  const health = async () => {
+    const problem = await inTime('Redis', readRedisProblem(), HEALTH_TIMEOUT_MS).catch(() => undefined);
+    const isFit = problem === undefined;
+    return { healthy: isFit, facts: { status: isFit ? 'ok' : 'unfit', redisProblem: problem } };
+  };
+  const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();
   deliverer.run();
   log.info({ event: 'started', adminPort: admin?.port }, 'judging alerts');

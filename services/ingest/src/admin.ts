@@ -10,7 +10,7 @@ import {
   shared,
   startError,
 } from '@meterline/service';
-import { createRedisClient } from '@meterline/service/access';
+import { createRedisClient, redisProblem } from '@meterline/service/access';
 import { instruments, outageGauge } from '@meterline/service/metrics';
 import { type QueueDepth, readQueueDepth, secondsSince } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
@@ -58,7 +58,9 @@ export async function openAdminPort(
     const current = consumptionOf(watched, await queue.depth());
     // The worker goes on while Redis is full, and that is what empties it.
     const redisFull = worker.state.isWaiting ? undefined : await queue.isRedisFull();
-    return { healthy: isConsuming(current, clock()), facts: { ...current, redisFull } };
+    const problem = await queue.problem();
+    const healthy = isConsuming(current, clock()) && problem === undefined;
+    return { healthy, facts: { ...current, redisFull, redisProblem: problem } };
   };
   const server = await openAdminServer(env, { health, metrics: registry }, log);
   return (
@@ -152,6 +154,8 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
 interface QueueReader {
   readonly depth: () => Promise<QueueDepth | undefined>;
   readonly isRedisFull: () => Promise<boolean | undefined>;
+  /** Why Redis cannot be relied on. */
+  readonly problem: () => Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -177,6 +181,7 @@ async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueR
       // Callers at the same time share one response, so that commands to a Redis that hangs do not pile up.
       depth: shared(() => response(readQueueDepth(queue, redis))),
       isRedisFull: () => response(isRedisFull(redis)),
+      problem: () => response(redisProblem(redis)),
       close: async () => {
         await queue.close();
         redis.disconnect();

@@ -16,6 +16,7 @@ import {
   READ,
   ResponseBudget,
   readSmallBodies,
+  requireFit,
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
@@ -47,8 +48,8 @@ export interface QueryDependencies
   readonly warehouse: Warehouse;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
-  /** Rejects when Redis does not answer. */
-  readonly pingRedis: () => Promise<unknown>;
+  /** Why Redis cannot be relied on, if so. Rejects when it does not answer. */
+  readonly redisProblem: () => Promise<string | undefined>;
   readonly isRedisFull: () => Promise<boolean>;
   readonly cursorSecret: string;
   /** The folder of the web page's build; undefined: the API alone. */
@@ -61,7 +62,17 @@ const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { clock, cursorSecret, frameAncestors, maxInFlightBytes, pageFolder, warehouse } = dependencies;
+  const {
+    clock,
+    cursorSecret,
+    frameAncestors,
+    isRedisFull,
+    maxInFlightBytes,
+    pageFolder,
+    redisProblem,
+    tokens,
+    warehouse,
+  } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
@@ -76,7 +87,14 @@ export function createApp(dependencies: QueryDependencies): Express {
     checks: [
       // The check runs one statement at a time, however many ask.
       { server: 'ClickHouse', check: shared(() => checkConnection(warehouse)) },
-      { server: 'Redis', check: dependencies.pingRedis, limit: fullRedis(dependencies.isRedisFull) },
+      {
+        server: 'Redis',
+        check: async () => requireFit(await redisProblem()),
+        whileAway:
+          tokens &&
+          'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work',
+        limit: fullRedis(isRedisFull),
+      },
     ],
   });
   addReadRoute(app, '/v0/accounts', accountsRoute(routes));

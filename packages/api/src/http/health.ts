@@ -14,13 +14,20 @@ export interface ReadinessCheck {
   readonly server: string;
   /** Rejects when the server does not answer, or with {@link UnfitServer}. */
   readonly check: () => Promise<unknown>;
+  /** What fails while the server does not answer, if the service is ready all the same; undefined: it is not ready. */
+  readonly whileAway?: string | undefined;
   /** What it cannot do although it answers; undefined: nothing. Never rejects. */
   readonly limit?: () => Promise<string | undefined>;
 }
 
 /** The server answers, and cannot be used all the same; the message follows its name and says how to fix it. */
-export class UnfitServer extends Error {
+class UnfitServer extends Error {
   override readonly name: string = 'UnfitServer';
+}
+
+/** @param problem what is wrong with the server; undefined: nothing @throws UnfitServer */
+export function requireFit(problem: string | undefined): void {
+  if (problem !== undefined) throw new UnfitServer(problem);
 }
 
 const CHECK_TIMEOUT_MS = 3_000;
@@ -28,21 +35,36 @@ const CHECK_TIMEOUT_MS = 3_000;
 export function readinessRoute(isStopping: () => boolean, checks: readonly ReadinessCheck[]): RequestHandler {
   return async (_request, response) => {
     if (isStopping()) throw new ApiError(503, 'not_ready', 'This process is stopping; ask another one.');
-    const outcomes = await Promise.allSettled(
-      checks.map(({ server, check }) => inTime(server, check(), CHECK_TIMEOUT_MS)),
-    );
-    const problems = checks.flatMap(({ server }, index) => {
-      const outcome = outcomes[index];
-      return outcome?.status === 'rejected' ? [{ server, cause: outcome.reason }] : [];
-    });
+    const outcomes = await Promise.all(checks.map(readinessOf));
+    const problems = outcomes.flatMap(({ problem }) => problem ?? []);
     if (problems.length > 0) throw notReady(problems);
-    const limits = await Promise.all(checks.map(async ({ server, limit }) => ({ server, message: await limit?.() })));
-    const degraded = limits.filter(({ message }) => message !== undefined);
+    const degraded = outcomes.flatMap(({ limitation }) => limitation ?? []);
     response.json({ status: 'ready', ...(degraded.length > 0 && { degraded }) });
   };
 }
 
-export function notReady(problems: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
+interface Problem {
+  readonly server: string;
+  readonly cause: unknown;
+}
+
+interface Readiness {
+  readonly problem?: Problem;
+  readonly limitation?: { readonly server: string; readonly message: string };
+}
+
+async function readinessOf({ server, check, whileAway, limit }: ReadinessCheck): Promise<Readiness> {
+  try {
+    await inTime(server, check(), CHECK_TIMEOUT_MS);
+  } catch (cause) {
+    if (whileAway === undefined || cause instanceof UnfitServer) return { problem: { server, cause } };
+    return { limitation: { server, message: `does not answer: ${whileAway}` } };
+  }
+  const message = await limit?.();
+  return message === undefined ? {} : { limitation: { server, message } };
+}
+
+export function notReady(problems: readonly Problem[]): ApiError {
   const details = problems.map(({ server, cause }) => {
     return { server, message: cause instanceof UnfitServer ? cause.message : 'does not answer' };
   });

@@ -6,6 +6,7 @@ import {
   NotReplicated,
   type RedisClient,
   redisFailureKind,
+  redisProblem,
   replicated,
 } from '@meterline/service/access';
 import { parseRedisUrl } from '@meterline/service/redis-address';
@@ -102,7 +103,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
 
 /**
  * Runs `work` with a connection to Redis and closes it.
- * @throws CommandError when Redis cannot be reached, goes away or refuses a command
+ * @throws CommandError when Redis cannot be reached or relied on, goes away or refuses a command
  */
 export async function withRedis<T>(address: Setting, work: (redis: RedisClient) => Promise<T>): Promise<T> {
   const redis = createRedisClient(address.value, {
@@ -126,6 +127,8 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
     clearTimeout(connectDeadline);
     // Connected even if the database that the address names could not be selected: the first one would be used.
     if (reason !== undefined) throw reason;
+    const problem = await redisProblem(redis);
+    if (problem !== undefined) throw new CommandError(`${redisTarget(address)} ${problem}`);
     return await work(redis);
   } catch (error) {
     if (reason === undefined && redisFailureKind(error) === 'away' && redis.status === 'ready') throw error;
@@ -184,8 +187,11 @@ function notReplicated(error: unknown): never {
   throw new CommandError(`${error.message}; run the same command again later`, undefined, { cause: error });
 }
 
-function redisFailure({ value, source }: Setting, cause: unknown): CommandError {
-  const target = `Redis at ${displayUrl(value)} (from ${source})`;
+const redisTarget = ({ value, source }: Setting) => `Redis at ${displayUrl(value)} (from ${source})`;
+
+function redisFailure(address: Setting, cause: unknown): CommandError {
+  const { value, source } = address;
+  const target = redisTarget(address);
   const message = cause instanceof Error ? cause.message : String(cause);
   const text = {
     refused: `${target} refuses: ${message}`,

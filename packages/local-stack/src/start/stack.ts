@@ -1,7 +1,8 @@
 /** Starts every part after those that it needs, and side by side those that do not need each other. */
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { ApiKeyStore, createRedisClient } from '@meterline/service/access';
+import { checkRedis, connectRedis, startError } from '@meterline/service';
+import { ApiKeyStore, createRedisClient, redisFailureKind } from '@meterline/service/access';
 import { warehouseOptions } from '@meterline/service/environment';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -58,7 +59,7 @@ export class Session {
 /**
  * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
  *
- * @throws LocalStackError, MigrationError, or the reason of `stop`
+ * @throws LocalStackError, MigrationError, StartError, or the reason of `stop`
  */
 export async function startStack(session: Session, options: StackOptions) {
   const { env, say, stop } = options;
@@ -71,6 +72,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
   const collectorUrl = urlAt(collectorPort);
 
+  if (env.REDIS_URL !== undefined) await checkRedis(env.REDIS_URL);
   const servers = await startOwnServers(session, directory, options);
   const clickhouse = clickHouseLogins(env, servers);
   const redis = (user: RedisUser) => ({ REDIS_URL: env.REDIS_URL ?? servers.redis.urls[user] });
@@ -168,11 +170,12 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
 /**
  * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its
  * creation; a new one is made of each that this Redis does not know or that was revoked.
+ * @throws StartError
  */
 async function ensureKeys(redisUrl: string, file: string, now: Date) {
   const redis = createRedisClient(redisUrl, { lazyConnect: true });
   try {
-    await redis.connect();
+    await connectRedis(redis, redisUrl);
     const store = new ApiKeyStore(redis);
     const kept = await readPrivateFile(file, keysSchema);
     const ensure = async (name: keyof typeof KEYS) => {
@@ -188,6 +191,11 @@ async function ensureKeys(redisUrl: string, file: string, now: Date) {
     };
     if (!isDeepStrictEqual(keys, kept)) await writePrivateFile(file, keys);
     return keys;
+  } catch (error) {
+    // A user without enough rights, a full Redis.
+    throw redisFailureKind(error) === 'refused'
+      ? startError('Redis refuses the API keys of the local stack', error)
+      : error;
   } finally {
     redis.disconnect();
   }

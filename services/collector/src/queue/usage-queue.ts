@@ -3,9 +3,9 @@
  * does: BullMQ by itself waits without end. What is not known to be durable is reported as not accepted; sending the same events
  * again is harmless.
  */
-import { UnfitServer } from '@meterline/api';
+import { requireFit } from '@meterline/api';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { connectRedis, inTime, StartError } from '@meterline/service';
+import { connectRedis, inTime, StartError, shared } from '@meterline/service';
 import {
   createRedisClient,
   leaveConnection,
@@ -13,6 +13,7 @@ import {
   REDIS_PREFIX,
   type RedisClient,
   redisFailureKind,
+  redisProblem,
   replicated,
 } from '@meterline/service/access';
 import { parseRedisUrl } from '@meterline/service/redis-address';
@@ -160,16 +161,20 @@ class Durability {
   }
 
   /**
-   * What is wrong with the configuration or with what was loaded, to follow "Redis"; undefined: nothing.
+   * What is wrong with the server, its configuration or what it loaded, to follow "Redis"; undefined: nothing.
    * @throws when Redis does not answer
    */
   async problem(): Promise<string | undefined> {
-    if (this.#options.isAssumed) return undefined;
     if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.problem;
+    return this.#refresh();
+  }
+
+  /** Requests at the same time share one reading, which their writes wait for. */
+  readonly #refresh = shared(async () => {
     const problem = await this.#ask();
     this.#known = { problem, atMs: performance.now() };
     return problem;
-  }
+  });
 
   /** A connection whose other end is silent is left, as in `add`: nothing may wait on it. */
   async #ask(): Promise<string | undefined> {
@@ -183,6 +188,8 @@ class Durability {
   }
 
   async #read(redis: RedisClient): Promise<string | undefined> {
+    const problem = await redisProblem(redis);
+    if (problem !== undefined || this.#options.isAssumed) return problem;
     return (await this.#markedProblem(redis)) ?? problemOf(await readSettings(redis));
   }
 
@@ -221,8 +228,7 @@ class Durability {
 
   /** To be called before each write. @throws UnfitServer, and as {@link problem} */
   async require(): Promise<void> {
-    const problem = await this.problem();
-    if (problem !== undefined) throw new UnfitServer(problem);
+    requireFit(await this.problem());
   }
 }
 
