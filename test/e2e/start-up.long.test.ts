@@ -18,6 +18,9 @@ type Start = readonly [service: 'ingest' | 'query', given: string, variables: ()
 /** No line may have it. */
 const PASSWORD = 'hunter2';
 const NOWHERE = '127.0.0.1:1';
+// RFC 6761: nobody has this name.
+const NAMELESS = 'meterline.invalid:2';
+const UNRESOLVED = 'its name does not resolve';
 const LATER = '9999_later.sql';
 const books = {
   text: 'not json\nat all\n',
@@ -86,6 +89,8 @@ const BOTH = (['ingest', 'query'] as const).flatMap((service): Start[] => {
       redis(`:${PASSWORD}@${NOWHERE}`),
       `Redis at ${NOWHERE} does not answer (connect ECONNREFUSED`,
     ],
+    [service, 'a name of Redis that does not resolve', redis(NAMELESS), UNRESOLVED],
+    [service, 'a name of ClickHouse that does not resolve', clickhouse(NAMELESS), UNRESOLVED],
     [service, 'no ClickHouse', clickhouse(NOWHERE), `ClickHouse at ${NOWHERE} does not answer (connect ECONNREFUSED`],
     [service, 'an unknown user of ClickHouse', user({ CLICKHOUSE_USER: 'nobody' }), 'Authentication failed'],
     [service, 'the database of a later release', () => ({ CLICKHOUSE_DATABASE: later.options.database }), LATER],

@@ -9,6 +9,7 @@ import {
   redisProblem,
   replicated,
 } from '@meterline/service/access';
+import { connectionHint } from '@meterline/service/connection-hint';
 import { parseRedisUrl } from '@meterline/service/redis-address';
 import {
   ClusterError,
@@ -96,7 +97,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
     foreign: `${target} does not answer as ClickHouse does${message && `: ${message}`}`,
     away: isSlow
       ? `${target} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
-      : `cannot reach ${target}: ${systemErrorCode(cause)}; is it running?`,
+      : `cannot reach ${target}: ${systemErrorCode(cause)}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[clickHouseFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }
@@ -196,7 +197,7 @@ function redisFailure(address: Setting, cause: unknown): CommandError {
   const text = {
     refused: `${target} refuses: ${message}`,
     foreign: `what answers at ${displayUrl(value)} (from ${source}) is not Redis`,
-    away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; is it running?`,
+    away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[redisFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }
