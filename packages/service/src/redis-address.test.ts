@@ -1,7 +1,8 @@
 import { expect, it } from '@jest/globals';
+import { isFull } from './access/redis-status.js';
 import { createLog } from './log.js';
 import { parseRedisUrl, redisClientOptions, redisTarget, redisUrlProblem } from './redis-address.js';
-import { isFull, warnOfReplicas } from './servers.js';
+import { warnOfReplicas } from './servers.js';
 
 it.each([
   'redis://127.0.0.1:6379',

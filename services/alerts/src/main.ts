@@ -11,7 +11,7 @@ import {
   shared,
   warehouseOptions,
 } from '@meterline/service';
-import { redisProblem } from '@meterline/service/access';
+import { readRedisStatus } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
@@ -35,7 +35,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const registry = createRegistry('alerts');
   const observe = observeStatements(registry, tracing.tracer);
   const storage = { ...warehouseOptions(env, 'meterline-alerts'), observe };
-  await checkRedis(env.REDIS_URL);
+  await checkRedis(env.REDIS_URL, async () => undefined);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
   // Nobody waits for an alert, and somebody does for a response.
@@ -67,11 +67,11 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
   });
   // The connection waits for a Redis that is away, so checks share one reading instead of piling up.
-  const readRedisProblem = shared(() => redisProblem(connection));
+  const redisStatus = shared(() => readRedisStatus(connection));
   const health = async () => {
-    const problem = await inTime('Redis', readRedisProblem(), HEALTH_TIMEOUT_MS).catch(() => undefined);
-    const isFit = problem === undefined;
-    return { healthy: isFit, facts: { status: isFit ? 'ok' : 'unfit', redisProblem: problem } };
+    const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
+    const redisProblem = status?.problem;
+    return { healthy: redisProblem === undefined, facts: { redisProblem } };
   };
   const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();

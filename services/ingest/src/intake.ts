@@ -11,7 +11,6 @@ import {
   payloadOf,
   payloadReference,
   type Rejection,
-  rejected,
   USAGE_SCALE,
   type UsageEvent,
   type UsageEventInput,
@@ -58,13 +57,13 @@ export class Pricer {
 
     if (this.#names.isLarge) this.#names = new Names();
     const accepted = new EventRows(events.value.length, this.#names);
-    const rejections: RejectedEvent[] = [];
+    const rejected: RejectedEvent[] = [];
     const payloadOf = payloads(data, content.ok ? content.value : undefined);
     for (const [position, input] of events.value.entries()) {
       const rejection = this.#add(accepted, input, position, now, closedBefore);
-      if (rejection) rejections.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
+      if (rejection) rejected.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
     }
-    return { job, accepted, rejected: rejections };
+    return { job, accepted, rejected };
   }
 
   /** @returns why the event is not added */
@@ -80,11 +79,11 @@ export class Pricer {
 }
 
 const LOST =
-  'the data of this job is gone from Redis, which evicted it, or where somebody deleted it; its events are lost unless their producer sends them again';
+  'the data of this job was evicted or deleted in Redis; its events are lost unless their producer sends them again';
 
 /** What the data of a job says; what is not JSON says nothing, which is not a job either. A size that no job has is not parsed. */
 function readable(data: string): Checked<unknown> {
-  if (data === '') return rejected('job_lost', LOST);
+  if (data === '') return { ok: false, reason: 'job_lost', message: LOST };
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
   return oversized ? { ok: false, ...oversized } : { ok: true, value: parseJson(data) };
 }
@@ -107,11 +106,8 @@ export function tooOldBefore(closedBefore: EpochMs): Rejection {
 
 /** A job that is rejected whole. It belongs to no account. */
 function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
-  return {
-    job,
-    accepted: new EventRows(0, new Names()),
-    rejected: [rejectedEvent(job, 0, undefined, payload, rejection)],
-  };
+  const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
+  return { job, accepted: new EventRows(0, new Names()), rejected };
 }
 
 /**

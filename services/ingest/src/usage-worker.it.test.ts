@@ -121,7 +121,7 @@ it('the usage worker rejects a job whose data is gone from Redis as lost and rec
   await holds(() => stored.length === 1);
   expect(stored.flatMap(({ rejected }) => rejected)).toMatchObject([{ jobId: id, reason: 'job_lost' }]);
   expect(stored[0]?.job.receivedAt).toBeGreaterThanOrEqual(before);
-  expect(stored[0]?.rejected[0]?.message).toContain('gone from Redis');
+  expect(stored[0]?.rejected[0]?.message).toContain('evicted or deleted in Redis');
   await allDone(0);
 });
 

@@ -8,18 +8,19 @@ import {
   assetRoute,
   createApplication,
   createAuthenticate,
-  fullRedis,
   methodNotAllowed,
   type PageSettings,
   pageRoute,
   pageSettingsRoute,
   READ,
+  type ReadinessCheck,
   ResponseBudget,
   readSmallBodies,
   requireFit,
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
+import type { RedisStatus } from '@meterline/service/access';
 import { checkConnection, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
 import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute } from './accounts.js';
@@ -48,9 +49,8 @@ export interface QueryDependencies
   readonly warehouse: Warehouse;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
-  /** Why Redis cannot be relied on, if so. Rejects when it does not answer. */
-  readonly redisProblem: () => Promise<string | undefined>;
-  readonly isRedisFull: () => Promise<boolean>;
+  /** Rejects when Redis does not answer. */
+  readonly redisStatus: () => Promise<RedisStatus>;
   readonly cursorSecret: string;
   /** The folder of the web page's build; undefined: the API alone. */
   readonly pageFolder: string | undefined;
@@ -61,18 +61,21 @@ const ALERTS = `${ACCOUNT}/alerts`;
 const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
+const WHILE_REDIS_IS_AWAY =
+  'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
+const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
+
+function redisCheck({ redisStatus, tokens }: QueryDependencies): ReadinessCheck {
+  const check = async () => {
+    const { problem, isFull } = await redisStatus();
+    requireFit(problem);
+    return isFull ? FULL_REDIS : undefined;
+  };
+  return { server: 'Redis', check, whileAway: tokens && WHILE_REDIS_IS_AWAY };
+}
+
 export function createApp(dependencies: QueryDependencies): Express {
-  const {
-    clock,
-    cursorSecret,
-    frameAncestors,
-    isRedisFull,
-    maxInFlightBytes,
-    pageFolder,
-    redisProblem,
-    tokens,
-    warehouse,
-  } = dependencies;
+  const { clock, cursorSecret, frameAncestors, maxInFlightBytes, pageFolder, warehouse } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
@@ -87,14 +90,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     checks: [
       // The check runs one statement at a time, however many ask.
       { server: 'ClickHouse', check: shared(() => checkConnection(warehouse)) },
-      {
-        server: 'Redis',
-        check: async () => requireFit(await redisProblem()),
-        whileAway:
-          tokens &&
-          'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work',
-        limit: fullRedis(isRedisFull),
-      },
+      redisCheck(dependencies),
     ],
   });
   addReadRoute(app, '/v0/accounts', accountsRoute(routes));

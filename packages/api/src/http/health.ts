@@ -12,12 +12,10 @@ export const healthRoute: RequestHandler = (_request, response) => {
 
 export interface ReadinessCheck {
   readonly server: string;
-  /** Rejects when the server does not answer, or with {@link UnfitServer}. */
+  /** Resolves with a text if the server answers and cannot do all of its work. Rejects when it does not answer, or with {@link UnfitServer}. */
   readonly check: () => Promise<unknown>;
   /** What fails while the server does not answer, if the service is ready all the same; undefined: it is not ready. */
   readonly whileAway?: string | undefined;
-  /** What it cannot do although it answers; undefined: nothing. Never rejects. */
-  readonly limit?: () => Promise<string | undefined>;
 }
 
 /** The server answers, and cannot be used all the same; the message follows its name and says how to fix it. */
@@ -53,15 +51,14 @@ interface Readiness {
   readonly limitation?: { readonly server: string; readonly message: string };
 }
 
-async function readinessOf({ server, check, whileAway, limit }: ReadinessCheck): Promise<Readiness> {
+async function readinessOf({ server, check, whileAway }: ReadinessCheck): Promise<Readiness> {
   try {
-    await inTime(server, check(), CHECK_TIMEOUT_MS);
+    const message = await inTime(server, check(), CHECK_TIMEOUT_MS);
+    return typeof message === 'string' ? { limitation: { server, message } } : {};
   } catch (cause) {
     if (whileAway === undefined || cause instanceof UnfitServer) return { problem: { server, cause } };
     return { limitation: { server, message: `does not answer: ${whileAway}` } };
   }
-  const message = await limit?.();
-  return message === undefined ? {} : { limitation: { server, message } };
 }
 
 export function notReady(problems: readonly Problem[]): ApiError {
@@ -76,14 +73,4 @@ export function notReady(problems: readonly Problem[]): ApiError {
     details,
     cause: new AggregateError(problems.map(({ cause }) => cause)),
   });
-}
-
-/** What a full Redis refuses this service. Answers need nothing of it but reading. */
-export function fullRedis(isFull: () => Promise<boolean>): () => Promise<string | undefined> {
-  return async () => {
-    // Redis does answer, so the service is ready; its user may lack the command INFO.
-    const full = await inTime('Redis', isFull(), CHECK_TIMEOUT_MS).catch(() => undefined);
-    if (full === undefined) return 'does not say whether it is full';
-    return full ? 'is full: API keys cannot be created or revoked, and producers cannot add events' : undefined;
-  };
 }

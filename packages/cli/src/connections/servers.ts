@@ -5,8 +5,8 @@ import {
   moreInformative,
   NotReplicated,
   type RedisClient,
+  readRedisStatus,
   redisFailureKind,
-  redisProblem,
   replicated,
 } from '@meterline/service/access';
 import { connectionHint } from '@meterline/service/connection-hint';
@@ -128,7 +128,7 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
     clearTimeout(connectDeadline);
     // Connected even if the database that the address names could not be selected: the first one would be used.
     if (reason !== undefined) throw reason;
-    const problem = await redisProblem(redis);
+    const { problem } = await readRedisStatus(redis);
     if (problem !== undefined) throw new CommandError(`${redisTarget(address)} ${problem}`);
     return await work(redis);
   } catch (error) {

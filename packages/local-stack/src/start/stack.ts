@@ -1,8 +1,8 @@
 /** Starts every part after those that it needs, and side by side those that do not need each other. */
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { checkRedis, connectRedis, startError } from '@meterline/service';
-import { ApiKeyStore, createRedisClient, redisFailureKind } from '@meterline/service/access';
+import { checkRedis } from '@meterline/service';
+import { ApiKeyStore } from '@meterline/service/access';
 import { warehouseOptions } from '@meterline/service/environment';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -72,7 +72,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
   const collectorUrl = urlAt(collectorPort);
 
-  if (env.REDIS_URL !== undefined) await checkRedis(env.REDIS_URL);
+  if (env.REDIS_URL !== undefined) await checkRedis(env.REDIS_URL, async () => undefined);
   const servers = await startOwnServers(session, directory, options);
   const clickhouse = clickHouseLogins(env, servers);
   const redis = (user: RedisUser) => ({ REDIS_URL: env.REDIS_URL ?? servers.redis.urls[user] });
@@ -172,10 +172,8 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
  * creation; a new one is made of each that this Redis does not know or that was revoked.
  * @throws StartError
  */
-async function ensureKeys(redisUrl: string, file: string, now: Date) {
-  const redis = createRedisClient(redisUrl, { lazyConnect: true });
-  try {
-    await connectRedis(redis, redisUrl);
+function ensureKeys(redisUrl: string, file: string, now: Date) {
+  return checkRedis(redisUrl, async (redis) => {
     const store = new ApiKeyStore(redis);
     const kept = await readPrivateFile(file, keysSchema);
     const ensure = async (name: keyof typeof KEYS) => {
@@ -191,12 +189,5 @@ async function ensureKeys(redisUrl: string, file: string, now: Date) {
     };
     if (!isDeepStrictEqual(keys, kept)) await writePrivateFile(file, keys);
     return keys;
-  } catch (error) {
-    // A user without enough rights, a full Redis.
-    throw redisFailureKind(error) === 'refused'
-      ? startError('Redis refuses the API keys of the local stack', error)
-      : error;
-  } finally {
-    redis.disconnect();
-  }
+  });
 }

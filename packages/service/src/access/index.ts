@@ -13,4 +13,4 @@ export {
   TooManyApiKeys,
 } from './api-keys.js';
 export * from './redis.js';
-export { redisProblem } from './redis-problem.js';
+export { type RedisStatus, readRedisStatus } from './redis-status.js';

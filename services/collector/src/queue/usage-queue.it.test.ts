@@ -47,6 +47,9 @@ it('the usage queue ends a write that Redis does not answer, keeps nothing of it
   redis.disconnect();
 });
 
+const unused = async () => {
+  throw new Error('the connection is used');
+};
 const EVICTS = /may evict events and API keys, with maxmemory-policy allkeys-lru: set maxmemory-policy noeviction/;
 
 it('a collector is not ready and accepts nothing while Redis may evict events, and such a Redis is refused at start', async () => {
@@ -62,7 +65,7 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
     await fixture.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
     await until('the collector is not ready', async () => EVICTS.test(await readiness()));
     expect([await send(), await fixture.takeJobs()]).toEqual([503, []]);
-    await expect(checkRedis(`${url}?durability=assumed`)).rejects.toThrow(EVICTS);
+    await expect(checkRedis(`${url}?durability=assumed`, unused)).rejects.toThrow(EVICTS);
     const creation = ['keys', 'create', '--account', 'acme', '--role', 'admin', '--redis-url', url];
     expect(await runCommand(creation)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(EVICTS) });
 
@@ -87,7 +90,7 @@ it.each([
   const server = new RedisProcess(await findFreePort(), folder());
   await server.start(...args);
   try {
-    const start = checkRedis(`redis://127.0.0.1:${server.port}`);
+    const start = checkRedis(`redis://127.0.0.1:${server.port}`, unused);
     await expect(start).rejects.toThrow(problem);
     await expect(start).rejects.toThrow(StartError);
   } finally {

@@ -12,8 +12,8 @@ import {
   NotReplicated,
   REDIS_PREFIX,
   type RedisClient,
+  readRedisStatus,
   redisFailureKind,
-  redisProblem,
   replicated,
 } from '@meterline/service/access';
 import { parseRedisUrl } from '@meterline/service/redis-address';
@@ -188,7 +188,7 @@ class Durability {
   }
 
   async #read(redis: RedisClient): Promise<string | undefined> {
-    const problem = await redisProblem(redis);
+    const { problem } = await readRedisStatus(redis);
     if (problem !== undefined || this.#options.isAssumed) return problem;
     return (await this.#markedProblem(redis)) ?? problemOf(await readSettings(redis));
   }

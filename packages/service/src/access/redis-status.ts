@@ -1,4 +1,4 @@
-/** Checks that Meterline can rely on a Redis: its version, its mode, its scripts, and that it evicts nothing. */
+/** Whether Meterline can rely on a Redis (its version, its mode, its scripts, and that it evicts nothing), and whether it is full. */
 import type { RedisClient } from './redis.js';
 
 /** From this version on, scripts may run while Redis is full. */
@@ -7,18 +7,23 @@ const OLDEST_REDIS = 7;
 const SCRIPT_CHECK = `#!lua flags=allow-oom,no-writes
 return cmsgpack.unpack(cmsgpack.pack(cjson.decode('1')))`;
 
-/**
- * Why Meterline cannot rely on this Redis, as text to follow "Redis"; undefined if it can. Needs INFO and EVAL, and no right to read the
- * configuration.
- * @throws when Redis does not answer
- */
-export async function redisProblem(redis: RedisClient): Promise<string | undefined> {
+export interface RedisStatus {
+  /** Why Meterline cannot rely on this Redis, as text to follow "Redis"; undefined if it can. */
+  readonly problem: string | undefined;
+  /** A full Redis refuses every command that could need memory, such as those that add jobs. */
+  readonly isFull: boolean;
+}
+
+/** Needs INFO and EVAL, and no right to read the configuration. @throws when Redis does not answer */
+export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> {
   try {
     const info = await redis.info();
-    return serverProblem(info) ?? (await scriptProblem(redis)) ?? evictionProblem(info);
+    const problem = serverProblem(info) ?? (await scriptProblem(redis)) ?? evictionProblem(info);
+    return { problem, isFull: isFull(info) };
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    return `does not let its user run INFO (${error.message}): allow it, as redis/users.conf does`;
+    const problem = `does not let its user run INFO (${error.message}): allow it, as redis/users.conf does`;
+    return { problem, isFull: false };
   }
 }
 
@@ -46,6 +51,13 @@ function evictionProblem(info: string): string | undefined {
   const [, policy = 'unknown'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
   if (policy === 'noeviction') return undefined;
   return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;
+}
+
+/** Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */
+export function isFull(info: string): boolean {
+  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+  const limit = field('maxmemory');
+  return limit > 0 && field('used_memory') - field('mem_not_counted_for_evict') > limit;
 }
 
 /** The server or the user's rights do not allow the command. Other errors, such as LOADING and BUSY, pass. */
