@@ -102,7 +102,8 @@ const [ok, refuses] = [
   'does not answer as ClickHouse does (SELECT 1 did not return 1)',
   'refuses (ERR DB index is out of range)',
 ];
-const needsInfo = 'does not let its user run INFO (NOPERM';
+const needsInfo =
+  "cannot run INFO and the scripts of Meterline and BullMQ (NOPERM this user has no permissions to run the 'info' command)";
 const REFUSED: readonly Start[] = [
   ...BOTH,
   ['query', 'a port that is none', () => ({ PORT: 'eighty' }), 'PORT must be a whole number'],

@@ -12,8 +12,7 @@ import { StartError, startError } from './start-error.js';
 
 /**
  * Connects a lazy connection and checks the server.
- * @throws StartError when Meterline cannot rely on it or it does not answer, with the reason of the error event: `connect` alone would only
- * say that the connection was closed
+ * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed
  */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
   let reason: unknown;

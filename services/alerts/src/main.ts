@@ -70,8 +70,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const redisStatus = shared(() => readRedisStatus(connection));
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
-    const redisProblem = status?.problem;
-    return { healthy: redisProblem === undefined, facts: { redisProblem } };
+    return { healthy: status?.problem === undefined, facts: { redisProblem: status?.problem } };
   };
   const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();

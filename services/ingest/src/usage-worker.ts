@@ -27,15 +27,13 @@ const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_LENGTH = 4 * 1024 * 1024;
 
-/**
- * Leaves the data of a job as the text that Redis holds: it is parsed once, where it is checked, and need not be valid JSON. It is empty if
- * the job's hash was evicted or deleted: BullMQ then makes one without a name, and with data of its own.
- */
+/** Leaves the data of a job as the text that Redis holds: it is parsed once, where it is checked, and need not be valid JSON. */
 class RawJobWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
     // A schedule would send the same event for ever, which counts once; and no child of a flow makes an event invalid.
     const { data, repeatJobKey: _, deferredFailure: _failure, ...rest } = json;
     const job = super.createJob({ ...rest, data: '""' }, jobId);
+    // BullMQ returns a job without a name, and makes up its data, if its hash was evicted or deleted.
     job.data = job.name === undefined ? '' : data;
     // A producer's options must not count here: keeping all completed jobs would fill Redis, and dropping failed ones would lose events.
     job.opts.removeOnComplete = { count: data.length <= LARGEST_KEPT_LENGTH ? KEPT_COMPLETED_JOBS : 0 };

@@ -13,7 +13,6 @@ import {
   pageRoute,
   pageSettingsRoute,
   READ,
-  type ReadinessCheck,
   ResponseBudget,
   readSmallBodies,
   requireFit,
@@ -65,15 +64,6 @@ const WHILE_REDIS_IS_AWAY =
   'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
-function redisCheck({ redisStatus, tokens }: QueryDependencies): ReadinessCheck {
-  const check = async () => {
-    const { problem, isFull } = await redisStatus();
-    requireFit(problem);
-    return isFull ? FULL_REDIS : undefined;
-  };
-  return { server: 'Redis', check, whileAway: tokens && WHILE_REDIS_IS_AWAY };
-}
-
 export function createApp(dependencies: QueryDependencies): Express {
   const { clock, cursorSecret, frameAncestors, maxInFlightBytes, pageFolder, warehouse } = dependencies;
   const routes: RouteDependencies = {
@@ -90,7 +80,15 @@ export function createApp(dependencies: QueryDependencies): Express {
     checks: [
       // The check runs one statement at a time, however many ask.
       { server: 'ClickHouse', check: shared(() => checkConnection(warehouse)) },
-      redisCheck(dependencies),
+      {
+        server: 'Redis',
+        check: async () => {
+          const { problem, isFull } = await dependencies.redisStatus();
+          requireFit(problem);
+          return isFull ? FULL_REDIS : undefined;
+        },
+        whileAway: dependencies.tokens && WHILE_REDIS_IS_AWAY,
+      },
     ],
   });
   addReadRoute(app, '/v0/accounts', accountsRoute(routes));

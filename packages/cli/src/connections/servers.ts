@@ -129,7 +129,9 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
     // Connected even if the database that the address names could not be selected: the first one would be used.
     if (reason !== undefined) throw reason;
     const { problem } = await readRedisStatus(redis);
-    if (problem !== undefined) throw new CommandError(`${redisTarget(address)} ${problem}`);
+    if (problem !== undefined) {
+      throw new CommandError(`Redis at ${displayUrl(address.value)} (from ${address.source}) ${problem}`);
+    }
     return await work(redis);
   } catch (error) {
     if (reason === undefined && redisFailureKind(error) === 'away' && redis.status === 'ready') throw error;
@@ -188,11 +190,8 @@ function notReplicated(error: unknown): never {
   throw new CommandError(`${error.message}; run the same command again later`, undefined, { cause: error });
 }
 
-const redisTarget = ({ value, source }: Setting) => `Redis at ${displayUrl(value)} (from ${source})`;
-
-function redisFailure(address: Setting, cause: unknown): CommandError {
-  const { value, source } = address;
-  const target = redisTarget(address);
+function redisFailure({ value, source }: Setting, cause: unknown): CommandError {
+  const target = `Redis at ${displayUrl(value)} (from ${source})`;
   const message = cause instanceof Error ? cause.message : String(cause);
   const text = {
     refused: `${target} refuses: ${message}`,

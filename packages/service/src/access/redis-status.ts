@@ -18,49 +18,35 @@ export interface RedisStatus {
 export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> {
   try {
     const info = await redis.info();
-    const problem = serverProblem(info) ?? (await scriptProblem(redis)) ?? evictionProblem(info);
+    const problem = problemIn(info);
+    if (problem === undefined) await redis.eval(SCRIPT_CHECK, 0);
     return { problem, isFull: isFull(info) };
   } catch (error) {
-    if (!isRefusal(error)) throw error;
-    const problem = `does not let its user run INFO (${error.message}): allow it, as redis/users.conf does`;
+    // Other errors pass, such as LOADING and BUSY.
+    if (!(error instanceof Error) || !/^(ERR|NOPERM) /.test(error.message)) throw error;
+    const [reason] = error.message.split(', with args', 1);
+    const problem = `cannot run INFO and the scripts of Meterline and BullMQ (${reason}): use Redis or Valkey, with the rights of redis/users.conf`;
     return { problem, isFull: false };
   }
 }
 
-function serverProblem(info: string): string | undefined {
-  // Valkey reports the version of Redis that it is compatible with, and its own name of the mode.
-  const [, version = 'unknown', major = 0] = /^redis_version:((\d+)\S*)/m.exec(info) ?? [];
-  if (Number(major) < OLDEST_REDIS) return `is version ${version}: Meterline needs ${OLDEST_REDIS} or newer`;
-  if (!/^(?:(?:redis|server)_mode:cluster|cluster_enabled:1)\r?$/m.test(info)) return undefined;
-  return 'is a cluster, which Meterline cannot use: use one server, or a master and replicas with Sentinels (redis+sentinel://)';
-}
-
-async function scriptProblem(redis: RedisClient): Promise<string | undefined> {
-  try {
-    await redis.eval(SCRIPT_CHECK, 0);
-    return undefined;
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    // Redis repeats the script after a comma.
-    const [reason] = error.message.split(',', 1);
-    return `cannot run the scripts of Meterline and BullMQ (${reason}): use Redis or Valkey, and let its user run EVAL`;
+function problemIn(info: string): string | undefined {
+  // Valkey reports the version of Redis that it is compatible with.
+  const version = field(info, 'redis_version') ?? '';
+  if (Number.parseInt(version, 10) < OLDEST_REDIS) return `is version ${version}: use ${OLDEST_REDIS} or newer`;
+  if (field(info, 'redis_mode') === 'cluster' || field(info, 'cluster_enabled') === '1') {
+    return 'is a cluster, which Meterline cannot use: use one server, or a master and replicas with Sentinels (redis+sentinel://)';
   }
-}
-
-function evictionProblem(info: string): string | undefined {
-  const [, policy = 'unknown'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
+  const policy = field(info, 'maxmemory_policy') ?? 'unknown';
   if (policy === 'noeviction') return undefined;
   return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;
 }
 
 /** Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */
 export function isFull(info: string): boolean {
-  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
-  const limit = field('maxmemory');
-  return limit > 0 && field('used_memory') - field('mem_not_counted_for_evict') > limit;
+  const bytes = (name: string) => Number(field(info, name) ?? 0);
+  const limit = bytes('maxmemory');
+  return limit > 0 && bytes('used_memory') - bytes('mem_not_counted_for_evict') > limit;
 }
 
-/** The server or the user's rights do not allow the command. Other errors, such as LOADING and BUSY, pass. */
-function isRefusal(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ReplyError' && /^(ERR|NOPERM) /.test(error.message);
-}
+const field = (info: string, name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1];

@@ -84,7 +84,7 @@ it.each([
   [
     'a server without scripts',
     ['--rename-command', 'EVAL', ''],
-    /cannot run the scripts of .* \(ERR unknown command 'eval'\): use Redis or Valkey/,
+    /cannot run INFO and the scripts of .* \(ERR unknown command 'eval'\): use Redis or Valkey/,
   ],
 ])('a Redis that is %s is refused at start', async (_kind, args, problem) => {
   const server = new RedisProcess(await findFreePort(), folder());

@@ -78,7 +78,7 @@ export class UsageQueue {
    * @throws when Redis refuses, is away, is not durable, or does not answer in time; the job may be in the queue all the same
    */
   async add(events: readonly object[]): Promise<void> {
-    await this.#durability.require();
+    await this.require();
     const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
     const add = () => this.#queue.add(JOB_NAME, { events });
     try {
@@ -92,7 +92,7 @@ export class UsageQueue {
 
   /** Resolves when it would take events. @throws otherwise */
   async require(): Promise<void> {
-    await this.#durability.require();
+    requireFit(await this.#durability.problem());
   }
 
   disconnect(): void {
@@ -224,11 +224,6 @@ class Durability {
       if (responses.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }
-  }
-
-  /** To be called before each write. @throws UnfitServer, and as {@link problem} */
-  async require(): Promise<void> {
-    requireFit(await this.problem());
   }
 }
 
