@@ -65,6 +65,12 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
     await fixture.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
     await until('the collector is not ready', async () => EVICTS.test(await readiness()));
     expect([await send(), await fixture.takeJobs()]).toEqual([503, []]);
+    await until('one with durability=assumed accepts none either', () =>
+      queue.require().then(
+        () => false,
+        ({ message }: Error) => EVICTS.test(message),
+      ),
+    );
     await expect(checkRedis(`${url}?durability=assumed`, unused)).rejects.toThrow(EVICTS);
     const creation = ['keys', 'create', '--account', 'acme', '--role', 'admin', '--redis-url', url];
     expect(await runCommand(creation)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(EVICTS) });
