@@ -230,12 +230,15 @@ it('the collector notes when a key was last used, and its user of Redis cannot w
   await until('the use is noted', async () => (await fixture.keys.find(keyId))?.lastUsedAt !== undefined);
   const { REDIS_URL: url } = asRedisUser(fixture.env, 'collector');
   const redis = new Redis(`${url}`);
-  const command = ['HSET', `meterline:api-key:${keyId}`, 'role', 'operator'] as const;
-  await expect(redis.call(...command)).rejects.toThrow(/^NOPERM/);
-  const inScript = redis.eval('return redis.call(unpack(ARGV))', 0, ...command);
-  await expect(inScript).rejects.toThrow(/NOPERM|can't access at least one of the keys/);
-  expect(await fixture.keys.find(keyId)).toMatchObject({ role: 'emitter' });
-  redis.disconnect();
+  try {
+    const command = ['HSET', `meterline:api-key:${keyId}`, 'role', 'operator'] as const;
+    await expect(redis.call(...command)).rejects.toThrow(/^NOPERM/);
+    const inScript = redis.eval('return redis.call(unpack(ARGV))', 0, ...command);
+    await expect(inScript).rejects.toThrow(/NOPERM|can't access at least one of the keys/);
+    expect(await fixture.keys.find(keyId)).toMatchObject({ role: 'emitter' });
+  } finally {
+    redis.disconnect();
+  }
 });
 
 const CLIENTS = 20;

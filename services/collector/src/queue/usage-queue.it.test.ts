@@ -109,16 +109,19 @@ it('requests at the same time share one check of Redis', async () => {
   const checked = await UsageQueue.open(options);
   const redis = new Redis(servers.redis.url);
   const checks = async () => Number(/^cmdstat_config\|get:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1]);
-  // A new connection knows nothing of its server.
-  await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  const before = await checks();
-  await until('the collector is connected again', () =>
-    Promise.all(Array.from({ length: 20 }, () => checked.require())).then(
-      () => true,
-      () => false,
-    ),
-  );
-  expect((await checks()) - before).toBe(1);
-  checked.disconnect();
-  redis.disconnect();
+  try {
+    // A new connection knows nothing of its server.
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    const before = await checks();
+    await until('the collector is connected again', () =>
+      Promise.all(Array.from({ length: 20 }, () => checked.require())).then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect((await checks()) - before).toBe(1);
+  } finally {
+    checked.disconnect();
+    redis.disconnect();
+  }
 });
