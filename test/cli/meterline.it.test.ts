@@ -3,12 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
 import { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import { FlowProducer, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { SANDBOX_EVENT } from '../harness/events.js';
 import { listening } from '../harness/listening.js';
 import { openFull } from '../harness/programs.js';
 import {
@@ -18,6 +20,7 @@ import {
   testRedisUrl,
   uniquePrefix,
 } from '../harness/stack.js';
+import { UNTRUSTED } from '../harness/untrusted-certificate.js';
 import { BIN, runCommand, runMeterline } from './run-command.js';
 
 const REDIS = { REDIS_URL: testRedisUrl() };
@@ -81,6 +84,42 @@ it('a server that is away, that refuses or that is another kind of server is nam
   }
   web.close();
 });
+
+const KEY = `mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`;
+const secure = createTlsServer(UNTRUSTED).on('tlsClientError', () => undefined);
+let secureHost: string;
+beforeAll(async () => {
+  secureHost = new URL(await listening(secure)).host;
+});
+afterAll(() => void secure.close());
+
+/** A command to each server, which is at this host and port. */
+const TO_SERVERS = {
+  Redis: (host: string) => runCommand(['keys', 'list'], { env: { REDIS_URL: `rediss://${host}` } }),
+  ClickHouse: (host: string) => runCommand(['migrate'], { env: { CLICKHOUSE_URL: `https://${host}` } }),
+  'the API': (host: string) =>
+    runCommand(['accounts'], { env: { METERLINE_API_URL: `https://${host}`, METERLINE_API_KEY: KEY } }),
+  'the collector': (host: string) =>
+    runCommand(['emit', '-'], {
+      env: { COLLECTOR_URL: `https://${host}`, METERLINE_EMITTER_KEY: KEY },
+      stdin: JSON.stringify(SANDBOX_EVENT),
+    }),
+};
+
+it.each(Object.entries(TO_SERVERS))(
+  'a command says of %s what is wrong with a name that does not resolve, and with a certificate that is not trusted',
+  async (server, command) => {
+    // RFC 6761: nobody has this name.
+    const [nameless, untrusted] = await Promise.all([command('meterline.invalid:2'), command(secureHost)]);
+    const beginning = `meterline: cannot reach ${server} at \\S+ \\(from \\w+\\)`;
+    expect(nameless.stderr).toMatch(
+      new RegExp(`${beginning}: (ENOTFOUND|EAI_AGAIN); its name does not resolve: check the name and DNS\n$`),
+    );
+    expect(untrusted.stderr).toMatch(
+      new RegExp(`${beginning}: DEPTH_ZERO_SELF_SIGNED_CERT; its certificate is not trusted: .*NODE_EXTRA_CA_CERTS\n$`),
+    );
+  },
+);
 
 it('migrate applies nothing to a database that is up to date', async () => {
   const { options, drop } = await createTestDatabase();

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { METADATA_PATH } from '@meterline/api';
 import { createOpenApiDocument } from '@meterline/collector';
+import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { callersOf, startTokenIssuer, type TokenIssuer } from '../contract/callers.js';
 import { examplesOf } from '../contract/document-examples.js';
@@ -17,6 +18,7 @@ import {
   type SendOptions,
   startCollectorFixture,
 } from '../harness/collector.js';
+import { asRedisUser } from '../harness/services.js';
 import { until } from '../harness/waiting.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
@@ -219,6 +221,24 @@ it('the collector counts the events that it accepts, on the admin port', async (
   const before = await accepted();
   expect((await send([event(), event(), event({ usage: -1 })])).status).toBe(202);
   expect((await accepted()) - before).toBe(2);
+});
+
+it('the collector notes when a key was last used, and its user of Redis cannot write the key', async () => {
+  const sender = await fixture.account();
+  const [, keyId = ''] = sender.key.split('_');
+  expect((await fixture.send(sender.account, sender.key, JSON.stringify([event()]))).status).toBe(202);
+  await until('the use is noted', async () => (await fixture.keys.find(keyId))?.lastUsedAt !== undefined);
+  const { REDIS_URL: url } = asRedisUser(fixture.env, 'collector');
+  const redis = new Redis(`${url}`);
+  try {
+    const command = ['HSET', `meterline:api-key:${keyId}`, 'role', 'operator'] as const;
+    await expect(redis.call(...command)).rejects.toThrow(/^NOPERM/);
+    const inScript = redis.eval('return redis.call(unpack(ARGV))', 0, ...command);
+    await expect(inScript).rejects.toThrow(/NOPERM|can't access at least one of the keys/);
+    expect(await fixture.keys.find(keyId)).toMatchObject({ role: 'emitter' });
+  } finally {
+    redis.disconnect();
+  }
 });
 
 const CLIENTS = 20;

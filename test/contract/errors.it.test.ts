@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRedis, type TokenVerifier } from '@meterline/api';
 import type { QueryDependencies } from '@meterline/query';
-import { ApiKeyStore } from '@meterline/service/access';
+import { ApiKeyStore, readRedisStatus } from '@meterline/service/access';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi, type TestResponse } from '../harness/api.js';
 
@@ -256,7 +256,7 @@ describe('while Redis is away', () => {
     const store = new ApiKeyStore(redis);
     const { warehouse } = api.dependencies;
     const { accounts } = store;
-    own = await startApi({ warehouse, accounts, keys: store, tokens, pingRedis: () => redis.ping() });
+    own = await startApi({ warehouse, accounts, keys: store, tokens, redisStatus: () => readRedisStatus(redis) });
   });
   afterAll(async () => {
     redis.disconnect();
@@ -274,8 +274,22 @@ describe('while Redis is away', () => {
     expect(outcomeOf(await own.request(path, credential === undefined ? {} : bearer(credential)))).toBe(outcome);
   });
 
-  it('while Redis is away, /readyz is 503 and names it', async () => {
-    expect(errorOf(await own.request('/readyz')).message).toBe('Not answering: Redis.');
+  it('while Redis is away, /readyz is 200 and names it where there are tokens, and 503 where keys are the only credentials', async () => {
+    const { status, body } = await own.request('/readyz');
+    const degraded = [
+      { server: 'Redis', message: expect.stringMatching(/^does not answer: .*with an API key get 503/) },
+    ];
+    expect([status, body]).toEqual([200, { status: 'ready', degraded }]);
+    await serving({ redisStatus: () => readRedisStatus(redis) }, async (keysAlone) =>
+      expect(errorOf(await keysAlone.request('/readyz')).message).toBe('Not answering: Redis.'),
+    );
+  });
+
+  it('a Redis that answers and cannot be relied on makes /readyz 503 also where there are tokens', async () => {
+    await serving(
+      { tokens, redisStatus: async () => ({ problem: 'may evict API keys', isFull: false }) },
+      async (unfit) => expect(errorOf(await unfit.request('/readyz')).message).toBe('Redis may evict API keys.'),
+    );
   });
 });
 
@@ -299,14 +313,12 @@ it('a bug is 500 without internal details, and is logged with its cause', async 
 });
 
 const FULL = 'is full: API keys cannot be created or revoked, and producers cannot add events';
-const UNKNOWN = 'does not say whether it is full';
 
 it.each([
-  ['both servers respond', async () => false, undefined],
-  ['Redis is full, and names what that prevents', async () => true, FULL],
-  ['Redis does not say whether it is full', () => Promise.reject(new Error('NOPERM')), UNKNOWN],
-])('/readyz is 200 while %s', async (_what, isRedisFull, message) => {
-  await serving({ isRedisFull }, async (own) => {
+  ['both servers respond', false, undefined],
+  ['Redis is full, and names what that prevents', true, FULL],
+])('/readyz is 200 while %s', async (_what, isFull, message) => {
+  await serving({ redisStatus: async () => ({ problem: undefined, isFull }) }, async (own) => {
     const { status, body } = await own.request('/readyz');
     const degraded = message === undefined ? {} : { degraded: [{ server: 'Redis', message }] };
     expect([status, body]).toEqual([200, { status: 'ready', ...degraded }]);

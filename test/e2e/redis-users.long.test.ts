@@ -63,6 +63,8 @@ describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
 
   it.each<[string, string]>([
     ['write an account', 'HSET meterline:account:globex name x'],
+    ['write an API key', 'HSET meterline:api-key:x role operator'],
+    ['delete an API key', 'DEL meterline:api-key:x'],
     ['list API keys', 'ZRANGE meterline:api-keys 0 -1'],
     ['list those of an account', 'HGETALL meterline:api-keys-of:acme'],
     ['lift the limits of the API', 'HSET meterline:limits:account:acme a b'],
@@ -97,7 +99,7 @@ describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
 
 it.each([
   ['read an API key', 'HGETALL meterline:api-key:x'],
-  ['write one', 'HSET meterline:api-key:x account acme'],
+  ['note the use of one', 'HSET meterline:api-key-uses x 2026'],
   ["count a collector's requests", 'HSET meterline:collector:limits:account:acme a b'],
   ['read the configuration', 'CONFIG GET appendonly'],
 ])('a producer cannot %s', async (_, command) => {

@@ -18,10 +18,11 @@ import { usageEvent, usageEvents } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueue, enqueueData, stored } from '../harness/queue.js';
 import { fillRedis, RedisProcess, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
-import { killServices, startCollector, withConstants } from '../harness/services.js';
+import { killServices, launchService, startCollector, withConstants } from '../harness/services.js';
 import { uniquePrefix } from '../harness/stack.js';
 import { testFolder } from '../harness/test-folder.js';
 import { until } from '../harness/waiting.js';
+import { adminUrl } from '../observability/scrape.js';
 
 const USERS = fileURLToPath(new URL('../../redis/users.conf', import.meta.url));
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
@@ -176,6 +177,47 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
     expect([health.status, await health.json()]).toMatchObject([200, { redisFull: false }]);
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' });
     expect(await ingest.stop()).toBe(0);
+  } finally {
+    await product.close();
+    await servers.stop();
+  }
+});
+
+it('every service refuses to start with a Redis that evicts, and a running one is unhealthy or not ready until it does not', async () => {
+  const servers = await startServers({ shards: 0 });
+  const product = await startProduct({ redisUrl: servers.redis.url, prefix: 'bull' });
+  try {
+    const running = await Promise.all([
+      product.startIngest({ ADMIN_PORT: '0' }),
+      product.startAlerts({ ADMIN_PORT: '0' }),
+      product.startQuery(),
+      product.startCollector(),
+    ]);
+    const [ingest, alerts, query, collector] = running;
+    const pages = [
+      ...(await Promise.all([ingest, alerts].map(async (service) => `${await adminUrl(service)}/healthz`))),
+      ...[query, collector].map(({ url }) => `${url}/readyz`),
+    ];
+    const statuses = () =>
+      Promise.all(pages.map(async (page) => (await fetch(page, { headers: { connection: 'close' } })).status));
+    expect(await statuses()).toEqual([200, 200, 200, 200]);
+
+    await product.redis.config('SET', 'maxmemory-policy', 'volatile-lru');
+    await until('all are unfit', async () => (await statuses()).every((status) => status === 503));
+    const reason = 'may evict events and API keys, with maxmemory-policy volatile-lru: set maxmemory-policy noeviction';
+    for (const page of pages) {
+      const response = await fetch(page, { headers: { connection: 'close' } });
+      expect(await response.text()).toContain(reason);
+    }
+    for (const name of ['ingest', 'alerts', 'query', 'collector'] as const) {
+      const service = launchService(name, { ...product.env, PORT: '0' });
+      expect(await service.exited).toEqual({ code: 1, signal: null });
+      expect(service.errorLines()).toEqual([expect.stringContaining(reason)]);
+    }
+
+    await product.redis.config('SET', 'maxmemory-policy', 'noeviction');
+    await until('all are fit again', async () => (await statuses()).every((status) => status === 200));
+    expect(await Promise.all(running.map((service) => service.stop()))).toEqual([0, 0, 0, 0]);
   } finally {
     await product.close();
     await servers.stop();

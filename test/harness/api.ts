@@ -9,8 +9,7 @@ import {
   ResponseCache,
   StoredGroups,
 } from '@meterline/query';
-import { isRedisFull } from '@meterline/service';
-import { ApiKeyStore, type KeyRole } from '@meterline/service/access';
+import { ApiKeyStore, type KeyRole, readRedisStatus } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { createWarehouse, insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
@@ -91,8 +90,7 @@ export async function startApi(
     allowedHosts: new Set(),
     tokens: undefined,
     protectedResource: undefined,
-    pingRedis: () => redis.ping(),
-    isRedisFull: () => isRedisFull(redis),
+    redisStatus: () => readRedisStatus(redis),
     isStopping: () => false,
     cursorSecret: 'a secret of the contract tests, 32 characters or more',
     collectorUrl: undefined,

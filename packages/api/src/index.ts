@@ -37,7 +37,7 @@ export {
   unauthorized,
   unavailable,
 } from './http/errors.js';
-export { fullRedis, UnfitServer } from './http/health.js';
+export { requireFit } from './http/health.js';
 export * from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { requestMetrics } from './http/request-observation.js';

@@ -10,6 +10,7 @@ export const REJECTION_REASONS = [
   'job_empty',
   'job_too_large',
   'job_oversized',
+  'job_lost',
   // A single event.
   'event_not_an_object',
   'unknown_field',

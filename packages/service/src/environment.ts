@@ -38,7 +38,7 @@ export const processVariables = {
   REDIS_URL: redisUrlVariable
     .default('redis://127.0.0.1:6379')
     .describe(
-      'Also `rediss://` and `redis+sentinel://`. The server needs `noeviction` and AOF, for the collector with `appendfsync always`, or `?durability=assumed` if it is durable and does not tell.',
+      'Also `rediss://` and `redis+sentinel://`. One server (no cluster) with `maxmemory-policy noeviction`, checked by all programs, and AOF, for the collector with `appendfsync always`, or `?durability=assumed` if it is durable and does not tell.',
     ),
   LISTEN_HOST: hostVariable
     .optional()

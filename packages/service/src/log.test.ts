@@ -86,6 +86,15 @@ it('onceAMinute lets one call through, and the next one a minute later', () => {
   expect(written).toEqual([0, 60_000, 120_000]);
 });
 
+it('the outage of a server whose certificate is not trusted is logged with what to do', () => {
+  const { log, entries } = openLog();
+  const reason = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  // As fetch does, which reads the keys of tokens.
+  new Outage(log, 'JWKS', 'tokens wait').failed(new TypeError('fetch failed', { cause: reason }));
+  const hint = 'its certificate is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS';
+  expect(entries()).toMatchObject([{ msg: `JWKS does not answer; ${hint}; tokens wait` }]);
+});
+
 it('an outage is logged with its cause, once a minute while it lasts, and once when it is over, as often as there is one', () => {
   const { log, entries } = openLog();
   let now = 1_000_000;

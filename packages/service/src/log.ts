@@ -7,6 +7,7 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import sonicBoom from 'sonic-boom';
+import { connectionHint } from './connection-hint.js';
 import { inTime } from './waiting.js';
 
 /** How long the reader of the log has to take the last lines. */
@@ -87,7 +88,7 @@ export class Outage {
     const { failures, since } = current;
     this.#log.warn(
       { event: 'outage', server: this.#server, failures, seconds: (now - since) / 1000, err },
-      `${this.#server} does not answer; ${this.#consequence}`,
+      [`${this.#server} does not answer`, connectionHint(err), this.#consequence].filter(Boolean).join('; '),
     );
   }
 

@@ -1,7 +1,8 @@
 import { expect, it } from '@jest/globals';
+import { isFull } from './access/redis-status.js';
 import { createLog } from './log.js';
 import { parseRedisUrl, redisClientOptions, redisTarget, redisUrlProblem } from './redis-address.js';
-import { isFull, warnOfReplicas } from './servers.js';
+import { warnOfReplicas } from './servers.js';
 
 it.each([
   'redis://127.0.0.1:6379',
@@ -10,6 +11,7 @@ it.each([
   'redis://127.0.0.1:6379/15',
   'rediss://ann:secret@redis.example.com:6380/1',
   'redis://:secret@[::1]:6379',
+  'redis://h?family=0',
   'redis://h/3?family=6&replicas=1&durability=assumed',
   'rediss+sentinel://ann:secret@s1,s2:26380/main/2?sentinelUsername=bob&sentinelPassword=x&servername=redis.example.com',
 ])('an address of Redis may be %s', (url) => {
@@ -34,7 +36,7 @@ it.each([
   ['redis://h/1/', 'with nothing in its path but the number of a database, such as /1'],
   ['redis://h/%31', 'with nothing in its path but the number of a database, such as /1'],
   ['redis://h?keyPrefix=x', 'has an option that is not known; there are family'],
-  ['redis://h?family=5', 'must have as its option family 4 or 6'],
+  ['redis://h?family=5', 'must have as its option family 0, 4 or 6'],
   ['redis://h?replicas=', 'must have the option replicas once, and with a value'],
   ['redis://h?replicas=1&replicas=2', 'must have the option replicas once, and with a value'],
   ['redis://h?servername=x', 'has the option servername, which needs rediss://'],

@@ -15,8 +15,8 @@ const SENTINEL_PORT = 26_379;
 
 /** What the options of an address may be: in words where that is not any text. */
 const OPTIONS = {
-  /** The version of IP; without it ioredis' own choice. */
-  family: { form: /^[46]$/, rule: '4 or 6' },
+  /** The version of IP; 0, or without it, ioredis' own choice. */
+  family: { form: /^[046]$/, rule: '0, 4 or 6' },
   /** The name in the server's certificate; without it the host. */
   servername: undefined,
   /** How many replicas must have an event before it counts as taken; 0: Redis' own response is enough. */

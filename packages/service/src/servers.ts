@@ -1,11 +1,17 @@
-/** Connects to Redis when a service starts, warns of replicas that may lose events, and tells whether Redis is full. */
+/** Connects to Redis when a service starts, and warns of replicas that may lose events. */
 import type { Logger } from 'pino';
-import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
+import {
+  createRedisClient,
+  moreInformative,
+  type RedisClient,
+  readRedisStatus,
+  redisFailureKind,
+} from './access/index.js';
 import { parseRedisUrl, redisTarget } from './redis-address.js';
 import { StartError, startError } from './start-error.js';
 
 /**
- * Connects a lazy connection and asks for a response.
+ * Connects a lazy connection and checks the server.
  * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed
  */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
@@ -19,8 +25,10 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
     await redis.ping();
     // Redis answers even if the database that the address names could not be selected, and would use the first one.
     if (reason !== undefined) throw reason;
+    const { problem } = await readRedisStatus(redis);
+    if (problem !== undefined) throw new StartError(`Redis at ${redisTarget(url)} ${problem}`);
   } catch (error) {
-    throw redisError(redisTarget(url), reason ?? error);
+    throw error instanceof StartError ? error : redisError(redisTarget(url), reason ?? error);
   } finally {
     redis.off('error', remember);
   }
@@ -29,11 +37,10 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
 const CHECK_TIMEOUT_MS = 5_000;
 
 /**
- * For a service whose own connections wait for Redis for as long as it takes: its start does not.
- * @param check what else must hold
- * @throws StartError
+ * Checks Redis on a connection that does not wait for it, as the connections of workers do, and runs `use` on it.
+ * @throws StartError, also when Redis refuses a command of `use`
  */
-export async function checkRedis(url: string, check?: (redis: RedisClient) => Promise<void>): Promise<void> {
+export async function checkRedis<T>(url: string, use: (redis: RedisClient) => Promise<T>): Promise<T> {
   const redis = createRedisClient(url, {
     lazyConnect: true,
     connectTimeout: CHECK_TIMEOUT_MS,
@@ -42,7 +49,9 @@ export async function checkRedis(url: string, check?: (redis: RedisClient) => Pr
   });
   try {
     await connectRedis(redis, url);
-    await check?.(redis);
+    return await use(redis);
+  } catch (error) {
+    throw redisFailureKind(error) === 'refused' ? redisError(redisTarget(url), error) : error;
   } finally {
     redis.disconnect();
   }
@@ -74,19 +83,4 @@ function redisError(host: string, cause: unknown): StartError {
     case 'away':
       return startError(`Redis at ${host} does not answer`, cause);
   }
-}
-
-/**
- * A full Redis refuses every command that could need memory, such as those that add jobs.
- * @throws when Redis does not answer
- */
-export async function isRedisFull(redis: RedisClient): Promise<boolean> {
-  return isFull(await redis.info('memory'));
-}
-
-/** @param memory the section of INFO. Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */
-export function isFull(memory: string): boolean {
-  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
-  const limit = field('maxmemory');
-  return limit > 0 && field('used_memory') - field('mem_not_counted_for_evict') > limit;
 }

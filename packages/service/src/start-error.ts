@@ -1,3 +1,5 @@
+import { connectionHint } from './connection-hint.js';
+
 /** The error of a service that cannot start. Its message is one line that says what to fix. */
 export class StartError extends Error {
   override readonly name = 'StartError';
@@ -6,9 +8,9 @@ export class StartError extends Error {
 /** In characters. A server of another kind may respond with a whole page. */
 const LONGEST_REASON = 300;
 
-/** @param message what does not work; the message of the cause follows in brackets */
+/** @param message what does not work; the message of the cause follows in brackets, and a hint where the cause has one */
 export function startError(message: string, cause: unknown): StartError {
-  const reason = reasonOf(cause);
+  const reason = [reasonOf(cause), connectionHint(cause) ?? ''].filter(Boolean).join('; ');
   return new StartError(reason === '' ? message : `${message} (${reason})`, { cause });
 }
 

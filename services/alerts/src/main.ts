@@ -2,13 +2,16 @@
 import { abortable } from '@meterline/catalog';
 import {
   checkRedis,
+  inTime,
   onceAMinute,
   openAdminServer,
   runService,
   type Service,
   STOP_DEADLINE_MS,
+  shared,
   warehouseOptions,
 } from '@meterline/service';
+import { readRedisStatus } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
@@ -23,6 +26,8 @@ import { createAlertMetrics } from './metrics.js';
 
 /** A turn that takes longer is given up, and is the next one's. */
 const STATEMENT_TIMEOUT_MS = 15_000;
+/** A health check waits no longer for Redis; an outage does not make the service unhealthy. */
+const HEALTH_TIMEOUT_MS = 1_500;
 
 /** @throws StartError */
 async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -30,7 +35,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const registry = createRegistry('alerts');
   const observe = observeStatements(registry, tracing.tracer);
   const storage = { ...warehouseOptions(env, 'meterline-alerts'), observe };
-  await checkRedis(env.REDIS_URL);
+  await checkRedis(env.REDIS_URL, async () => undefined);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
   // Nobody waits for an alert, and somebody does for a response.
@@ -61,7 +66,14 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     lockMs: constants.lockMs,
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
   });
-  const health = async () => ({ healthy: true, facts: { status: 'ok', lastTurn: evaluator.lastTurn } });
+  // The connection waits for a Redis that is away, so checks share one reading instead of piling up.
+  const redisStatus = shared(() => readRedisStatus(connection));
+  const health = async () => {
+    const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
+    const healthy = status?.problem === undefined;
+    const { lastTurn } = evaluator;
+    return { healthy, facts: { status: healthy ? 'ok' : 'unhealthy', lastTurn, redisProblem: status?.problem } };
+  };
   const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();
   deliverer.run();

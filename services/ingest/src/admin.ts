@@ -1,16 +1,8 @@
 /** The admin port of the worker: `/healthz`, and `/metrics` with the gauges that are read at each scrape. */
 
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
-import {
-  type AdminServer,
-  type Health,
-  inTime,
-  isRedisFull,
-  openAdminServer,
-  shared,
-  startError,
-} from '@meterline/service';
-import { createRedisClient } from '@meterline/service/access';
+import { type AdminServer, type Health, inTime, openAdminServer, shared, startError } from '@meterline/service';
+import { createRedisClient, type RedisStatus, readRedisStatus } from '@meterline/service/access';
 import { instruments, outageGauge } from '@meterline/service/metrics';
 import { type QueueDepth, readQueueDepth, secondsSince } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
@@ -57,8 +49,9 @@ export async function openAdminPort(
   const health = async (): Promise<Health> => {
     const current = consumptionOf(watched, await queue.depth());
     // The worker goes on while Redis is full, and that is what empties it.
-    const redisFull = worker.state.isWaiting ? undefined : await queue.isRedisFull();
-    return { healthy: isConsuming(current, clock()), facts: { ...current, redisFull } };
+    const redis = worker.state.isWaiting ? undefined : await queue.redisStatus();
+    const healthy = isConsuming(current, clock()) && redis?.problem === undefined;
+    return { healthy, facts: { ...current, redisFull: redis?.isFull, redisProblem: redis?.problem } };
   };
   const server = await openAdminServer(env, { health, metrics: registry }, log);
   return (
@@ -130,8 +123,8 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
     'meterline_redis_full',
     'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.',
     async () => {
-      const isFull = await queue.isRedisFull();
-      return isFull === undefined ? undefined : Number(isFull);
+      const redis = await queue.redisStatus();
+      return redis && Number(redis.isFull);
     },
   );
   gauge(
@@ -151,7 +144,7 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
 /** Reads how much waits in the queue; undefined where Redis does not answer in time. */
 interface QueueReader {
   readonly depth: () => Promise<QueueDepth | undefined>;
-  readonly isRedisFull: () => Promise<boolean | undefined>;
+  readonly redisStatus: () => Promise<RedisStatus | undefined>;
   close(): Promise<void>;
 }
 
@@ -176,7 +169,7 @@ async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueR
     return {
       // Callers at the same time share one response, so that commands to a Redis that hangs do not pile up.
       depth: shared(() => response(readQueueDepth(queue, redis))),
-      isRedisFull: () => response(isRedisFull(redis)),
+      redisStatus: shared(() => response(readRedisStatus(redis))),
       close: async () => {
         await queue.close();
         redis.disconnect();

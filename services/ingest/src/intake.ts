@@ -27,7 +27,7 @@ export interface QueuedJob {
   readonly receivedAt: EpochMs;
   /** Undefined when it is not traced. */
   readonly span?: SpanContext | undefined;
-  /** The job's data as JSON text. */
+  /** The job's data as JSON text; empty if it is gone from Redis. */
   readonly data: string;
 }
 
@@ -78,8 +78,12 @@ export class Pricer {
   }
 }
 
+const LOST =
+  'the data of this job was evicted or deleted in Redis; its events are lost unless their producer sends them again';
+
 /** What the data of a job says; what is not JSON says nothing, which is not a job either. A size that no job has is not parsed. */
 function readable(data: string): Checked<unknown> {
+  if (data === '') return { ok: false, reason: 'job_lost', message: LOST };
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
   return oversized ? { ok: false, ...oversized } : { ok: true, value: parseJson(data) };
 }

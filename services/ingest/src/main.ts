@@ -12,7 +12,6 @@ import {
   warehouseOptions,
   warnOfReplicas,
 } from '@meterline/service';
-import type { RedisClient } from '@meterline/service/access';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { loadPriceBook } from '@meterline/service/files';
 import { createRegistry, observeStatements } from '@meterline/service/metrics';
@@ -37,8 +36,6 @@ import { Maintainer } from './maintainer.js';
 import { createIngestMetrics, type IngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
 
-/** From it on, scripts may run while it is full. */
-const OLDEST_REDIS = 7;
 /** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
 const INSERT_TIMEOUT_MS = 60_000;
 /** Nobody waits for a step of maintenance. One that is given up would start again from the beginning, and never end. */
@@ -61,10 +58,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const maxMemoryBytes = env.STATEMENT_MB * 2 ** 20;
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
   const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK), 'the price book could not be read');
-  await checkRedis(env.REDIS_URL, async (redis) => {
-    await requireVersion(redis);
-    await warnOfReplicas(redis, env.REDIS_URL, log);
-  });
+  await checkRedis(env.REDIS_URL, (redis) => warnOfReplicas(redis, env.REDIS_URL, log));
   await prepareClickHouse(storage, log);
   const within = (requestTimeoutMs: number) => ({
     ...storage,
@@ -142,16 +136,6 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
       await Promise.all([warehouse.close(), shards.close()]);
     },
   };
-}
-
-/** @throws StartError */
-async function requireVersion(redis: RedisClient): Promise<void> {
-  const server = await redis.info('server').catch((error: unknown) => {
-    throw startError('Redis does not tell its version; its user needs the command INFO', error);
-  });
-  // Valkey says there which Redis it is compatible with.
-  const [, major = '0'] = /^redis_version:(\d+)\./m.exec(server) ?? [];
-  if (Number(major) < OLDEST_REDIS) throw new StartError(`Redis must be version ${OLDEST_REDIS} or newer`);
 }
 
 /** An error in a price book or in the cluster is the operator's to fix. @throws StartError */

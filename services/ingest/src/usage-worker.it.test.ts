@@ -113,6 +113,18 @@ it('the usage worker sends no event of a schedule again', async () => {
   expect(await queue.getJobCounts('failed', 'completed')).toEqual({ failed: 0, completed: 1 });
 });
 
+it('the usage worker rejects a job whose data is gone from Redis as lost and received now, and blames no producer', async () => {
+  const { id = '' } = await queue.add('usage', event());
+  await redis.del(queue.toKey(id));
+  const before = Date.now();
+  start();
+  await holds(() => stored.length === 1);
+  expect(stored.flatMap(({ rejected }) => rejected)).toMatchObject([{ jobId: id, reason: 'job_lost' }]);
+  expect(stored[0]?.job.receivedAt).toBeGreaterThanOrEqual(before);
+  expect(stored[0]?.rejected[0]?.message).toContain('evicted or deleted in Redis');
+  await allDone(0);
+});
+
 it('the usage worker takes no further job while their data is more than may be in work, and goes on when they are stored', async () => {
   for (let n = 0; n < 10; n += 1) await queue.add('usage', { events: [event(), event()] });
   const { store, open } = gated();

@@ -33,7 +33,8 @@ class RawJobWorker extends Worker<string, void> {
     // A schedule would send the same event for ever, which counts once; and no child of a flow makes an event invalid.
     const { data, repeatJobKey: _, deferredFailure: _failure, ...rest } = json;
     const job = super.createJob({ ...rest, data: '""' }, jobId);
-    job.data = data;
+    // BullMQ returns a job without a name, and makes up its data, if its hash was evicted or deleted.
+    job.data = job.name === undefined ? '' : data;
     // A producer's options must not count here: keeping all completed jobs would fill Redis, and dropping failed ones would lose events.
     job.opts.removeOnComplete = { count: data.length <= LARGEST_KEPT_LENGTH ? KEPT_COMPLETED_JOBS : 0 };
     job.opts.removeOnFail = false;
@@ -238,7 +239,7 @@ export class UsageWorker {
     givesUp.throwIfAborted();
     const now = Date.now();
     const span = trace.getActiveSpan()?.spanContext();
-    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span, data: job.data };
+    const queued = { id: job.id ?? '', receivedAt: job.data === '' ? now : receivedAt(job), span, data: job.data };
     const split = lanes.split(pricer.priceJob(queued, now, closedBefore()), now);
     // The rows are all that is needed from here on.
     job.data = '';

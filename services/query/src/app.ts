@@ -8,7 +8,6 @@ import {
   assetRoute,
   createApplication,
   createAuthenticate,
-  fullRedis,
   methodNotAllowed,
   type PageSettings,
   pageRoute,
@@ -16,9 +15,11 @@ import {
   READ,
   ResponseBudget,
   readSmallBodies,
+  requireFit,
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
+import type { RedisStatus } from '@meterline/service/access';
 import { checkConnection, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
 import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute } from './accounts.js';
@@ -48,8 +49,7 @@ export interface QueryDependencies
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
   /** Rejects when Redis does not answer. */
-  readonly pingRedis: () => Promise<unknown>;
-  readonly isRedisFull: () => Promise<boolean>;
+  readonly redisStatus: () => Promise<RedisStatus>;
   readonly cursorSecret: string;
   /** The folder of the web page's build; undefined: the API alone. */
   readonly pageFolder: string | undefined;
@@ -59,6 +59,10 @@ const ACCOUNT = '/v0/accounts/:accountId';
 const ALERTS = `${ACCOUNT}/alerts`;
 const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
+
+const WHILE_REDIS_IS_AWAY =
+  'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
+const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
 export function createApp(dependencies: QueryDependencies): Express {
   const { clock, cursorSecret, frameAncestors, maxInFlightBytes, pageFolder, warehouse } = dependencies;
@@ -76,7 +80,15 @@ export function createApp(dependencies: QueryDependencies): Express {
     checks: [
       // The check runs one statement at a time, however many ask.
       { server: 'ClickHouse', check: shared(() => checkConnection(warehouse)) },
-      { server: 'Redis', check: dependencies.pingRedis, limit: fullRedis(dependencies.isRedisFull) },
+      {
+        server: 'Redis',
+        check: async () => {
+          const { problem, isFull } = await dependencies.redisStatus();
+          requireFit(problem);
+          return isFull ? FULL_REDIS : undefined;
+        },
+        whileAway: dependencies.tokens && WHILE_REDIS_IS_AWAY,
+      },
     ],
   });
   addReadRoute(app, '/v0/accounts', accountsRoute(routes));

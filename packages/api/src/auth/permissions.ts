@@ -21,11 +21,11 @@ export interface Caller {
   readonly accountNames?: ReadonlyMap<string, string>;
 }
 
-/** Whose request it is where it names no account: the caller's only one, or one of its own. */
-export function principalOf({ id, roles, emitsFor, isOperator = false }: Caller): Principal {
-  const [account = emitsFor ?? '', ...others] = roles.keys();
+/** The account to charge a request to when the request names none: the caller's only account, or one of the caller's own. */
+export function principalOf({ id, roles, emitsFor }: Caller): Principal {
+  const [account = emitsFor, ...others] = roles.keys();
   // No account is called so: a name has no control characters.
-  return { account: isOperator || others.length > 0 ? `\0${id}` : account, caller: id };
+  return { account: account === undefined || others.length > 0 ? `\0${id}` : account, caller: id };
 }
 
 /** The scopes that operations of this API need. Source: the API specification, section "Authentication". */

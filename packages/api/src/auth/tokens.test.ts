@@ -5,6 +5,7 @@ import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 
 import { pino } from 'pino';
 import { listening } from '../../../../test/harness/listening.js';
 import { LastUses } from './authenticate.js';
+import { type Caller, principalOf } from './permissions.js';
 import { createTokenVerifier, type TokenVerifier } from './tokens.js';
 
 const NOW = new Date('2025-11-15T12:00:00Z');
@@ -185,4 +186,24 @@ it('what was refused is tried again after a minute, and harms nobody', async () 
   state.isFull = false;
   for (const time of ['12:02:00', '12:03:00']) uses.note('a', at(time));
   expect(written).toEqual(['a 12:00', 'a 12:00', 'a 12:00']);
+});
+
+it.each<[string, Partial<Caller>]>([
+  ['without accounts', {}],
+  [
+    'with several accounts',
+    {
+      roles: new Map([
+        ['acme', 'member'],
+        ['zeta', 'member'],
+      ]),
+    },
+  ],
+  ['that is an operator', { isOperator: true }],
+])('a caller %s is limited apart from every other caller and account', (_kind, caller) => {
+  const [one, other] = ['one', 'other'].map((id) =>
+    principalOf({ id, scopes: undefined, roles: new Map(), ...caller }),
+  );
+  expect(one?.account).not.toBe(other?.account);
+  expect(['', 'acme', 'zeta', 'one']).not.toContain(one?.account);
 });

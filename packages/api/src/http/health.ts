@@ -12,15 +12,20 @@ export const healthRoute: RequestHandler = (_request, response) => {
 
 export interface ReadinessCheck {
   readonly server: string;
-  /** Rejects when the server does not answer, or with {@link UnfitServer}. */
+  /** Resolves with a text if the server answers and cannot do all of its work. Rejects when it does not answer, or with {@link UnfitServer}. */
   readonly check: () => Promise<unknown>;
-  /** What it cannot do although it answers; undefined: nothing. Never rejects. */
-  readonly limit?: () => Promise<string | undefined>;
+  /** What fails while the server does not answer, if the service is ready all the same; undefined: it is not ready. */
+  readonly whileAway?: string | undefined;
 }
 
 /** The server answers, and cannot be used all the same; the message follows its name and says how to fix it. */
-export class UnfitServer extends Error {
+class UnfitServer extends Error {
   override readonly name: string = 'UnfitServer';
+}
+
+/** @param problem what is wrong with the server; undefined: nothing @throws UnfitServer */
+export function requireFit(problem: string | undefined): void {
+  if (problem !== undefined) throw new UnfitServer(problem);
 }
 
 const CHECK_TIMEOUT_MS = 3_000;
@@ -28,21 +33,35 @@ const CHECK_TIMEOUT_MS = 3_000;
 export function readinessRoute(isStopping: () => boolean, checks: readonly ReadinessCheck[]): RequestHandler {
   return async (_request, response) => {
     if (isStopping()) throw new ApiError(503, 'not_ready', 'This process is stopping; ask another one.');
-    const outcomes = await Promise.allSettled(
-      checks.map(({ server, check }) => inTime(server, check(), CHECK_TIMEOUT_MS)),
-    );
-    const problems = checks.flatMap(({ server }, index) => {
-      const outcome = outcomes[index];
-      return outcome?.status === 'rejected' ? [{ server, cause: outcome.reason }] : [];
-    });
+    const outcomes = await Promise.all(checks.map(readinessOf));
+    const problems = outcomes.flatMap(({ problem }) => problem ?? []);
     if (problems.length > 0) throw notReady(problems);
-    const limits = await Promise.all(checks.map(async ({ server, limit }) => ({ server, message: await limit?.() })));
-    const degraded = limits.filter(({ message }) => message !== undefined);
+    const degraded = outcomes.flatMap(({ limitation }) => limitation ?? []);
     response.json({ status: 'ready', ...(degraded.length > 0 && { degraded }) });
   };
 }
 
-export function notReady(problems: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
+interface Problem {
+  readonly server: string;
+  readonly cause: unknown;
+}
+
+interface Readiness {
+  readonly problem?: Problem;
+  readonly limitation?: { readonly server: string; readonly message: string };
+}
+
+async function readinessOf({ server, check, whileAway }: ReadinessCheck): Promise<Readiness> {
+  try {
+    const message = await inTime(server, check(), CHECK_TIMEOUT_MS);
+    return typeof message === 'string' ? { limitation: { server, message } } : {};
+  } catch (cause) {
+    if (whileAway === undefined || cause instanceof UnfitServer) return { problem: { server, cause } };
+    return { limitation: { server, message: `does not answer: ${whileAway}` } };
+  }
+}
+
+export function notReady(problems: readonly Problem[]): ApiError {
   const details = problems.map(({ server, cause }) => {
     return { server, message: cause instanceof UnfitServer ? cause.message : 'does not answer' };
   });
@@ -54,14 +73,4 @@ export function notReady(problems: readonly { readonly server: string; readonly 
     details,
     cause: new AggregateError(problems.map(({ cause }) => cause)),
   });
-}
-
-/** What a full Redis refuses this service. Answers need nothing of it but reading. */
-export function fullRedis(isFull: () => Promise<boolean>): () => Promise<string | undefined> {
-  return async () => {
-    // Redis does answer, so the service is ready; its user may lack the command INFO.
-    const full = await inTime('Redis', isFull(), CHECK_TIMEOUT_MS).catch(() => undefined);
-    if (full === undefined) return 'does not say whether it is full';
-    return full ? 'is full: API keys cannot be created or revoked, and producers cannot add events' : undefined;
-  };
 }

@@ -1,5 +1,6 @@
 /** The query API as a command uses it: opened with what the settings say, and its failures in words for people. */
 import { ALL_ACCOUNTS, type Fetch, MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
+import { connectionHint } from '@meterline/service/connection-hint';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../failure.js';
 import type { ApiAccess, ApiFlags } from '../settings.js';
@@ -123,7 +124,8 @@ function exitCodeOf({ code, status }: MeterlineError): ExitCode {
 function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
   const reason = reasonOf(error.cause);
   const target = `the ${server ?? 'API'} at ${url.value} (from ${url.source})`;
-  const text = reason === undefined ? error.message : `cannot reach ${target}: ${reason}; is it running?`;
+  const hint = connectionHint(error) ?? 'is it running?';
+  const text = reason === undefined ? error.message : `cannot reach ${target}: ${reason}; ${hint}`;
   return new CommandError(text, EXIT_CODES.unavailable, { cause: error });
 }
 

@@ -5,9 +5,11 @@ import {
   moreInformative,
   NotReplicated,
   type RedisClient,
+  readRedisStatus,
   redisFailureKind,
   replicated,
 } from '@meterline/service/access';
+import { connectionHint } from '@meterline/service/connection-hint';
 import { parseRedisUrl } from '@meterline/service/redis-address';
 import {
   ClusterError,
@@ -97,14 +99,14 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
     defect: `${target} cannot be asked: ${message}`,
     away: isSlow
       ? `${target} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
-      : `cannot reach ${target}: ${systemErrorCode(cause)}; is it running?`,
+      : `cannot reach ${target}: ${systemErrorCode(cause)}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[clickHouseFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }
 
 /**
  * Runs `work` with a connection to Redis and closes it.
- * @throws CommandError when Redis cannot be reached, goes away or refuses a command
+ * @throws CommandError when Redis cannot be reached or relied on, goes away or refuses a command
  */
 export async function withRedis<T>(address: Setting, work: (redis: RedisClient) => Promise<T>): Promise<T> {
   const redis = createRedisClient(address.value, {
@@ -128,6 +130,10 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
     clearTimeout(connectDeadline);
     // Connected even if the database that the address names could not be selected: the first one would be used.
     if (reason !== undefined) throw reason;
+    const { problem } = await readRedisStatus(redis);
+    if (problem !== undefined) {
+      throw new CommandError(`Redis at ${displayUrl(address.value)} (from ${address.source}) ${problem}`);
+    }
     return await work(redis);
   } catch (error) {
     if (reason === undefined && redisFailureKind(error) === 'away' && redis.status === 'ready') throw error;
@@ -192,7 +198,7 @@ function redisFailure({ value, source }: Setting, cause: unknown): CommandError 
   const text = {
     refused: `${target} refuses: ${message}`,
     foreign: `what answers at ${displayUrl(value)} (from ${source}) is not Redis`,
-    away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; is it running?`,
+    away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[redisFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }

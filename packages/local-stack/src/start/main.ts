@@ -1,7 +1,7 @@
 /** `npm start`: the whole of Meterline on one machine, until a signal asks it to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { EnvError } from '@meterline/service';
+import { EnvError, StartError } from '@meterline/service';
 import { MigrationError } from '@meterline/warehouse';
 import { LocalStackError } from '../errors.js';
 import { DEFAULT_DATA_DIR, HELP, parseCommandLine, readEnv } from './settings.js';
@@ -13,7 +13,7 @@ const PASSED_ON_WITHIN_MS = 500;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 /** Errors that are printed as their message alone, without a stack trace. */
-const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError];
+const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError, StartError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
   const { help, ...requested } = parseCommandLine(args);

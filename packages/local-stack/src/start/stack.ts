@@ -1,7 +1,8 @@
 /** Starts every part after those that it needs, and side by side those that do not need each other. */
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { ApiKeyStore, createRedisClient } from '@meterline/service/access';
+import { checkRedis } from '@meterline/service';
+import { ApiKeyStore } from '@meterline/service/access';
 import { warehouseOptions } from '@meterline/service/environment';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -58,7 +59,7 @@ export class Session {
 /**
  * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
  *
- * @throws LocalStackError, MigrationError, or the reason of `stop`
+ * @throws LocalStackError, MigrationError, StartError, or the reason of `stop`
  */
 export async function startStack(session: Session, options: StackOptions) {
   const { env, say, stop } = options;
@@ -71,6 +72,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
   const collectorUrl = urlAt(collectorPort);
 
+  if (env.REDIS_URL !== undefined) await checkRedis(env.REDIS_URL, async () => undefined);
   const servers = await startOwnServers(session, directory, options);
   const clickhouse = clickHouseLogins(env, servers);
   const redis = (user: RedisUser) => ({ REDIS_URL: env.REDIS_URL ?? servers.redis.urls[user] });
@@ -168,11 +170,10 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
 /**
  * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its
  * creation; a new one is made of each that this Redis does not know or that was revoked.
+ * @throws StartError
  */
-async function ensureKeys(redisUrl: string, file: string, now: Date) {
-  const redis = createRedisClient(redisUrl, { lazyConnect: true });
-  try {
-    await redis.connect();
+function ensureKeys(redisUrl: string, file: string, now: Date) {
+  return checkRedis(redisUrl, async (redis) => {
     const store = new ApiKeyStore(redis);
     const kept = await readPrivateFile(file, keysSchema);
     const ensure = async (name: keyof typeof KEYS) => {
@@ -188,7 +189,5 @@ async function ensureKeys(redisUrl: string, file: string, now: Date) {
     };
     if (!isDeepStrictEqual(keys, kept)) await writePrivateFile(file, keys);
     return keys;
-  } finally {
-    redis.disconnect();
-  }
+  });
 }

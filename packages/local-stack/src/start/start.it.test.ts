@@ -20,6 +20,7 @@ import {
   startEnvironment,
   startStack,
 } from '../../../../test/harness/npm-start.js';
+import { RedisProcess } from '../../../../test/harness/redis-servers.js';
 import { DataDirectory } from '../data-directory.js';
 import { findFreePort, isPortFree } from '../ports.js';
 import { startService } from './services.js';
@@ -137,6 +138,18 @@ it('npm start ends when a part does not start, says why, and leaves nothing runn
   const failing = await failed(spawnStart(variables));
   expect(failing).toEqual([1, expect.stringMatching(/^meterline: .*ACCOUNT_RATE.*\n$/)]);
   (await DataDirectory.open(directory)).close();
+});
+
+it('npm start refuses a Redis cluster in one line', async () => {
+  const redis = new RedisProcess(await findFreePort(), join(dataDir, 'cluster'));
+  await redis.start('--cluster-enabled', 'yes');
+  const variables = startEnvironment(join(dataDir, 'clustered'), '');
+  const address = { REDIS_URL: `redis://127.0.0.1:${redis.port}` };
+  expect(await failed(spawnStart({ ...variables, ...address }))).toEqual([
+    1,
+    expect.stringMatching(/^meterline: Redis at \S+ is a cluster, which Meterline cannot use: .*\n$/),
+  ]);
+  await redis.kill();
 });
 
 it('a service does not take the response of another stack, which has got its port meanwhile, for its own', async () => {

@@ -82,6 +82,14 @@ it('an API key has the time of its last use, and never an earlier one; one that 
   expect(await everythingStored()).not.toContain(keyId);
 });
 
+it('an API key has the last use that an earlier release wrote into its record, until a later one', async () => {
+  const { keyId } = await create();
+  await redis.hset(`${prefix}:api-key:${keyId}`, 'lastUsedAt', NOW.toISOString());
+  expect(await keys.listOf('acme', 'sa-1')).toMatchObject([{ keyId, lastUsedAt: NOW.toISOString() }]);
+  await keys.noteUse(keyId, LATER);
+  expect(await keys.listOf('acme', 'sa-1')).toMatchObject([{ keyId, lastUsedAt: LATER.toISOString() }]);
+});
+
 it.each<[string, (name: string) => Promise<unknown>]>([
   ['without a field', (name) => redis.hdel(name, 'role')],
   ['with an unknown role', (name) => redis.hset(name, 'role', 'owner')],

@@ -49,10 +49,13 @@ export type OnMalformedKey = (keyId: string, reason: string) => void;
 /** Records that are read at once. */
 const READ_AT_ONCE = 1_000;
 
-/** KEYS: a key's record; ARGV: a time. A record that was erased meanwhile must not come back, nor an earlier time. */
+/**
+ * KEYS: the last uses; ARGV: a key's record, its id, a time. An erased key must not come back, nor an earlier time. The record is no
+ * KEY: Redis would require the right to write it, which a collector does not have.
+ */
 const NOTE_USE = `
-if redis.call('EXISTS', KEYS[1]) == 1 and ARGV[1] > (redis.call('HGET', KEYS[1], 'lastUsedAt') or '') then
-  redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
+if redis.call('EXISTS', ARGV[1]) == 1 and ARGV[3] > (redis.call('HGET', KEYS[1], ARGV[2]) or '') then
+  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 end`;
 
 export class ApiKeyStore {
@@ -111,13 +114,14 @@ export class ApiKeyStore {
 
   /** Writes down when the key was used, if that is later than what is known. */
   async noteUse(keyId: string, at: Date): Promise<void> {
-    await this.#redis.eval(NOTE_USE, 1, this.#key(keyId), at.toISOString());
+    await this.#redis.eval(NOTE_USE, 1, this.#uses(), this.#key(keyId), keyId, at.toISOString());
   }
 
   /** The key, valid or revoked. */
   async find(keyId: string): Promise<ApiKey | undefined> {
-    const record = await this.#read(keyId);
-    return record && apiKey(keyId, record);
+    const [record, lastUse] = await Promise.all([this.#read(keyId), this.#redis.hget(this.#uses(), keyId)]);
+    // Earlier releases wrote the last use into the record.
+    return record && apiKey(keyId, { ...record, lastUsedAt: lastUse ?? record.lastUsedAt });
   }
 
   /** Every key, valid or revoked, the oldest first, but for those whose records are malformed. */
@@ -167,7 +171,7 @@ export class ApiKeyStore {
 
   async #remove(keyId: string, account: string): Promise<void> {
     const transaction = this.#redis.multi().del(this.#key(keyId)).zrem(this.#index(), keyId);
-    await committed(transaction.hdel(this.#indexOf(account), keyId));
+    await committed(transaction.hdel(this.#indexOf(account), keyId).hdel(this.#uses(), keyId));
   }
 
   async #findAll(keyIds: readonly string[]): Promise<ApiKey[]> {
@@ -201,6 +205,11 @@ export class ApiKeyStore {
 
   #key(keyId: string): string {
     return `${this.#prefix}:api-key:${keyId}`;
+  }
+
+  /** When each key was last used, apart from the records: a collector may write this, and no record. */
+  #uses(): string {
+    return `${this.#prefix}:api-key-uses`;
   }
 
   /** All keys, by the time of their creation. */

@@ -13,3 +13,4 @@ export {
   TooManyApiKeys,
 } from './api-keys.js';
 export * from './redis.js';
+export { type RedisStatus, readRedisStatus } from './redis-status.js';

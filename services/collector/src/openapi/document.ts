@@ -206,7 +206,7 @@ export function createOpenApiDocument(): OpenApiDocument {
       ...commonOperations({
         summary: 'Can events be taken?',
         description:
-          'Asks Redis, whether it is durable too, and waits three seconds at most. 503 too while the process stops, for load balancers.',
+          'Asks Redis, also whether it is durable and evicts nothing, and waits three seconds at most. 503 too while the process stops, for load balancers.',
         examples: { ready: { summary: 'Redis answers', response: { status: 'ready' } } },
       }),
     ],

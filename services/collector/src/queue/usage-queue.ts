@@ -3,15 +3,16 @@
  * does: BullMQ by itself waits without end. What is not known to be durable is reported as not accepted; sending the same events
  * again is harmless.
  */
-import { UnfitServer } from '@meterline/api';
+import { requireFit } from '@meterline/api';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { connectRedis, inTime, StartError } from '@meterline/service';
+import { connectRedis, inTime, StartError, shared } from '@meterline/service';
 import {
   createRedisClient,
   leaveConnection,
   NotReplicated,
   REDIS_PREFIX,
   type RedisClient,
+  readRedisStatus,
   redisFailureKind,
   replicated,
 } from '@meterline/service/access';
@@ -77,7 +78,7 @@ export class UsageQueue {
    * @throws when Redis refuses, is away, is not durable, or does not answer in time; the job may be in the queue all the same
    */
   async add(events: readonly object[]): Promise<void> {
-    await this.#durability.require();
+    await this.require();
     const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
     const add = () => this.#queue.add(JOB_NAME, { events });
     try {
@@ -91,7 +92,7 @@ export class UsageQueue {
 
   /** Resolves when it would take events. @throws otherwise */
   async require(): Promise<void> {
-    await this.#durability.require();
+    requireFit(await this.#durability.problem());
   }
 
   disconnect(): void {
@@ -160,16 +161,20 @@ class Durability {
   }
 
   /**
-   * What is wrong with the configuration or with what was loaded, to follow "Redis"; undefined: nothing.
+   * What is wrong with the server, its configuration or what it loaded, to follow "Redis"; undefined: nothing.
    * @throws when Redis does not answer
    */
   async problem(): Promise<string | undefined> {
-    if (this.#options.isAssumed) return undefined;
     if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.problem;
+    return this.#refresh();
+  }
+
+  /** Requests at the same time share one reading, which their writes wait for. */
+  readonly #refresh = shared(async () => {
     const problem = await this.#ask();
     this.#known = { problem, atMs: performance.now() };
     return problem;
-  }
+  });
 
   /** A connection whose other end is silent is left, as in `add`: nothing may wait on it. */
   async #ask(): Promise<string | undefined> {
@@ -183,6 +188,8 @@ class Durability {
   }
 
   async #read(redis: RedisClient): Promise<string | undefined> {
+    const { problem } = await readRedisStatus(redis);
+    if (problem !== undefined || this.#options.isAssumed) return problem;
     return (await this.#markedProblem(redis)) ?? problemOf(await readSettings(redis));
   }
 
@@ -217,12 +224,6 @@ class Durability {
       if (responses.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }
-  }
-
-  /** To be called before each write. @throws UnfitServer, and as {@link problem} */
-  async require(): Promise<void> {
-    const problem = await this.problem();
-    if (problem !== undefined) throw new UnfitServer(problem);
   }
 }
 

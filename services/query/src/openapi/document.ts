@@ -58,7 +58,8 @@ export function createOpenApiDocument(): OpenApiDocument {
         summary: 'Can requests be answered?',
         description:
           'Asks ClickHouse and Redis, and waits three seconds at most. 503 too while the process stops, for load balancers. ' +
-          '`degraded` names a server that answers and cannot do all of its work: a full Redis refuses to revoke a key.',
+          '`degraded` names a server that cannot do all of its work: a full Redis refuses to revoke a key, and one that is away is ' +
+          'needed for API keys, but not for most requests with tokens. It is 503 where API keys are the only credentials, and where Redis may evict keys.',
         examples: { ready: { summary: 'ClickHouse and Redis answer', response: { status: 'ready' } } },
       }),
     ],

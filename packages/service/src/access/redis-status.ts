@@ -1,0 +1,52 @@
+/** Whether Meterline can rely on a Redis (its version, its mode, its scripts, and that it evicts nothing), and whether it is full. */
+import type { RedisClient } from './redis.js';
+
+/** From this version on, scripts may run while Redis is full. */
+const OLDEST_REDIS = 7;
+/** Uses what the scripts of Meterline and BullMQ need, and writes nothing, so it also runs on a replica and when the disk is full. */
+const SCRIPT_CHECK = `#!lua flags=allow-oom,no-writes
+return cmsgpack.unpack(cmsgpack.pack(cjson.decode('1')))`;
+
+export interface RedisStatus {
+  /** Why Meterline cannot rely on this Redis, as text to follow "Redis"; undefined if it can. */
+  readonly problem: string | undefined;
+  /** A full Redis refuses every command that could need memory, such as those that add jobs. */
+  readonly isFull: boolean;
+}
+
+/** Needs INFO and EVAL, and no right to read the configuration. @throws when Redis does not answer */
+export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> {
+  try {
+    const info = await redis.info();
+    const problem = problemIn(info);
+    if (problem === undefined) await redis.eval(SCRIPT_CHECK, 0);
+    return { problem, isFull: isFull(info) };
+  } catch (error) {
+    // Other errors pass, such as LOADING and BUSY.
+    if (!(error instanceof Error) || !/^(ERR|NOPERM) /.test(error.message)) throw error;
+    const [reason] = error.message.split(', with args', 1);
+    const problem = `cannot run INFO and the scripts of Meterline and BullMQ (${reason}): use Redis or Valkey, with the rights of redis/users.conf`;
+    return { problem, isFull: false };
+  }
+}
+
+function problemIn(info: string): string | undefined {
+  // Valkey reports the version of Redis that it is compatible with.
+  const version = field(info, 'redis_version') ?? '';
+  if (Number.parseInt(version, 10) < OLDEST_REDIS) return `is version ${version}: use ${OLDEST_REDIS} or newer`;
+  if (field(info, 'redis_mode') === 'cluster' || field(info, 'cluster_enabled') === '1') {
+    return 'is a cluster, which Meterline cannot use: use one server, or a master and replicas with Sentinels (redis+sentinel://)';
+  }
+  const policy = field(info, 'maxmemory_policy') ?? 'unknown';
+  if (policy === 'noeviction') return undefined;
+  return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;
+}
+
+/** Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */
+export function isFull(info: string): boolean {
+  const bytes = (name: string) => Number(field(info, name) ?? 0);
+  const limit = bytes('maxmemory');
+  return limit > 0 && bytes('used_memory') - bytes('mem_not_counted_for_evict') > limit;
+}
+
+const field = (info: string, name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1];
