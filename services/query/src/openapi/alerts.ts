@@ -118,7 +118,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
         summary: 'Another threshold',
         parameters: PATH,
         body: { thresholds: [50, 80, 100, 120] },
-        response: { ...SHOWN, thresholds: [50, 80, 100, 120] },
+        response: { ...SHOWN, thresholds: [50, 80, 100, 120], updatedAt: '2025-11-15T12:00:00.001Z' },
       },
     },
   },
