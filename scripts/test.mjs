@@ -2,7 +2,7 @@
  * Runs the steps of a test tier in order, up to the first failure. test/README.md explains the tiers.
  *
  * - `npm test [-- jest options]`: lint, unit and it
- * - `npm run test:full`: the long tests, two shards, each fault once, the containers
+ * - `npm run test:full`: the long tests, two shards, servers with a hostile profile, each fault once, the containers
  * - `npm run test:nightly`: hours of random cases, faults and traffic
  */
 import { spawn } from 'node:child_process';
@@ -39,15 +39,19 @@ const checks = [
 const full = [
   jest('the long tests', ['--selectProjects', 'long']),
   onTwoShards('the oracle and the metrics contract on two shards', ['oracle/oracle', 'contract/metrics'], 30),
-  onHostileServers('oracle/oracle', 'contract/', 'rollups/interleavings'),
-  program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
-  { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
+  onHostileServers('--selectProjects', 'it', '--', 'oracle/oracle', 'contract/', 'rollups/interleavings'),
+  // Both wait most of the time.
+  [
+    program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
+    { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
+  ],
 ];
 
 const nightly = [
   jest('5,000 oracle cases', ['oracle/oracle'], { ORACLE_CASES: '5000' }),
   jest('40,000 fuzzed requests and events', ['fuzz/fuzz'], { FUZZ_REQUESTS: '40000', FUZZ_EVENTS: '40000' }),
   onTwoShards('the tests that must not notice two shards', ON_TWO_SHARDS, 300),
+  onHostileServers('--selectProjects', 'long', '--', 'contract/', 'rollups/'),
   program('300 rounds of faults', 'faults/main.js', '--rounds', '300', '--parallel', '4'),
   program('an hour of steady traffic', 'faults/main.js', '--minutes', '60'),
 ];

@@ -2,13 +2,17 @@
 import TestSequencer from '@jest/test-sequencer';
 
 const LONGEST = [
-  'retention/interleavings',
-  'rollups/interleavings',
-  'faults/faults',
+  'rollups/interleavings.long',
+  'e2e/outages',
+  'rollups/large-rows',
+  'contract/stored-pages',
   'guides/guides',
-  'cli/operators',
+  'retention/interleavings',
+  'trace/full-trace',
+  'fuzz/fuzz',
+  'faults/faults',
   'oracle/oracle',
-  'shards/shards',
+  'contract/authorisation',
   'start/start.it',
 ];
 
