@@ -6,7 +6,7 @@ import {
   formatScaled,
   formatTimestamp,
   type PriceBook,
-  parseJson,
+  parseEventJson,
   parsePricedEvent,
   payloadOf,
   payloadReference,
@@ -81,7 +81,7 @@ export class Pricer {
 /** What the data of a job says; what is not JSON says nothing, which is not a job either. A size that no job has is not parsed. */
 function readable(data: string): Checked<unknown> {
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
-  return oversized ? { ok: false, ...oversized } : { ok: true, value: parseJson(data) };
+  return oversized ? { ok: false, ...oversized } : { ok: true, value: parseEventJson(data) };
 }
 
 /** Most often all are accepted, and nothing is copied. */

@@ -99,6 +99,15 @@ it.each<[string, unknown, Options]>([
   expect((await checkJson(body, options)).accepted).toEqual([{ ...DATA, accountId: ACCOUNT, eventId, timestamp }]);
 });
 
+it.each<[string, string, string]>([
+  ['JSON', 'application/json', JSON.stringify({ ...EVENT, usage: 7 })],
+  ['a line', LINES, JSON.stringify({ ...EVENT, usage: 7 })],
+  ['a CloudEvent', CLOUD_EVENT, JSON.stringify(cloudEvent({ data: { ...DATA, usage: 7 } }))],
+])('%s keeps every digit of a number', async (_what, type, text) => {
+  const { accepted } = await check(text.replace('"usage":7', '"usage":12345678.123456789'), { type });
+  expect(accepted).toMatchObject([{ usage: '12345678.123456789' }]);
+});
+
 it('a CloudEvent may have a time of any offset, which is in UTC in the event, and no other time', async () => {
   const times = [
     ['2025-10-02T11:30:00.25+02:30', '2025-10-02T09:00:00.25Z'],

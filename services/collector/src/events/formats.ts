@@ -4,7 +4,7 @@ import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ApiError, ClientGone } from '@meterline/api';
-import { isRecord, MAX_EVENTS_PER_JOB, parseJson } from '@meterline/catalog';
+import { isRecord, MAX_EVENTS_PER_JOB, parseEventJson } from '@meterline/catalog';
 import { countValues, endOfString } from '@meterline/service';
 import { z } from 'zod';
 import { ZSTDDecoder } from 'zstddec';
@@ -106,7 +106,7 @@ function isTooLarge(text: string): boolean {
 }
 
 function eventOf(text: string, format: Format, account: string, headers: IncomingHttpHeaders): unknown {
-  const value = parseJson(text);
+  const value = parseEventJson(text);
   if (format === 'ndjson') return value;
   if (value === undefined) throw notJson();
   if (format === 'json') return value;
