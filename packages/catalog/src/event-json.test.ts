@@ -23,9 +23,9 @@ it.each([
 
 it.each([
   String.raw`{"workspace":"\"usage\":12345678.123456789,"}`,
-  String.raw`{"a\"usage":12345678}`,
-  '{"workspace":"usage","usages":12345678,"revision":3}',
-  '["usage",12345678.5]',
+  String.raw`{"a\"usage":12345678.123456789}`,
+  '{"workspace":"usage","usages":12345678.123456789,"revision":3}',
+  '["usage",12345678.123456789]',
 ])('an event in JSON keeps all other members and texts: %s', (text) => {
   expect(readEventJson(text)).toEqual(JSON.parse(text));
 });
