@@ -43,7 +43,7 @@ it('an event in JSON has the digits that were sent', () => {
     fc.property(digits, ([integer, fraction]) => {
       const text = `${integer}.${fraction}`;
       const { usage } = Object(readEventJson(`{"usage":${text}}`));
-      const shortest = (number: string) => number.replace(/\.?0+$/, '');
+      const shortest = (number: string) => number.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
       expect(shortest(String(usage))).toBe(shortest(text));
     }),
   );
