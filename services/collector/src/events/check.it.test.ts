@@ -141,6 +141,41 @@ it('a CloudEvent that is none has a result that says why', async () => {
   ]);
 });
 
+it.each<[string, string, Options?]>([
+  ['as JSON', JSON.stringify(cloudEvent())],
+  ['among others as JSON', JSON.stringify([cloudEvent()])],
+  ['on a line', JSON.stringify(cloudEvent()), { type: LINES }],
+])('a CloudEvent that is sent %s is rejected with the media type that it needs', async (_how, body, options = {}) => {
+  expect((await check(body, options)).results).toMatchObject([
+    { reason: 'invalid_cloud_event', message: expect.stringContaining(`Content-Type ${CLOUD_EVENT}, or several`) },
+  ]);
+});
+
+it.each<[string, string]>([
+  ['the bytes of UTF-8', Buffer.from('zürich').toString('latin1')],
+  ['the bytes of Latin-1', 'zürich'],
+  ['a control character', 'a\tb'],
+  ['a percent sign', '100%'],
+  ['a byte that is no UTF-8', '%FF'],
+  ['an overlong space', '%C0%A0'],
+])('a CloudEvent with %s in a header is rejected', async (_what, id) => {
+  const { results } = await checkJson(DATA, { headers: { ...IN_HEADERS, 'ce-id': id } });
+  expect(results).toMatchObject([
+    {
+      reason: 'invalid_cloud_event',
+      message: expect.stringMatching(/^the header ce-id must be ASCII; percent-encode/),
+    },
+  ]);
+});
+
+it('a CloudEvent has the same id in headers and in JSON', async () => {
+  const id = '100% zürich/%FF';
+  const headers = { ...IN_HEADERS, 'ce-id': encodeURIComponent(id).toLowerCase() };
+  expect((await checkJson(DATA, { headers })).results).toEqual(
+    (await checkJson(cloudEvent({ id }), { type: CLOUD_EVENT })).results,
+  );
+});
+
 const gzip = { headers: { 'content-encoding': 'gzip' } };
 const zstd = { headers: { 'content-encoding': 'zstd' } };
 const packed = (content: Buffer) => spawnSync('zstd', ['-q', '-c'], { input: content, maxBuffer: 1e9 }).stdout;

@@ -9,7 +9,7 @@ import { countValues, endOfString } from '@meterline/service';
 import { z } from 'zod';
 import { ZSTDDecoder } from 'zstddec';
 import type { Reservation } from '../byte-budget.js';
-import { envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './check.js';
+import { CLOUD_EVENT_REASON, envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './check.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',
@@ -100,6 +100,11 @@ const TOO_LARGE = new Unreadable(
   `the JSON of an event may have at most ${MAX_EVENT_VALUES} values, this one has more; it was not read`,
 );
 
+const CLOUD_EVENT_AS_JSON = new Unreadable(
+  CLOUD_EVENT_REASON,
+  `this is a CloudEvent; send it with the Content-Type ${MEDIA_TYPES.cloudEvent}, or several in an array with ${MEDIA_TYPES.cloudEventBatch}`,
+);
+
 /** Counting is a fraction of parsing: 5 MB of brackets would become hundreds of megabytes. */
 function isTooLarge(text: string): boolean {
   return text.length > MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
@@ -107,10 +112,12 @@ function isTooLarge(text: string): boolean {
 
 function eventOf(text: string, format: Format, account: string, headers: IncomingHttpHeaders): unknown {
   const value = parseEventJson(text);
-  if (format === 'ndjson') return value;
-  if (value === undefined) throw notJson();
-  if (format === 'json') return value;
-  return openCloudEvent(format === 'binaryCloudEvent' ? envelopeOf(headers, value) : value, account);
+  if (value === undefined && format !== 'ndjson') throw notJson();
+  if (format === 'json' || format === 'ndjson') {
+    return isRecord(value) && 'specversion' in value ? CLOUD_EVENT_AS_JSON : value;
+  }
+  const envelope = format === 'binaryCloudEvent' ? envelopeOf(headers, value) : value;
+  return envelope instanceof Unreadable ? envelope : openCloudEvent(envelope, account);
 }
 
 /** Empty lines are nothing. */
