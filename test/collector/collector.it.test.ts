@@ -192,7 +192,7 @@ it('the OpenAPI document is served, and its page links only to paths of the coll
   expect(JSON.parse((await get('/openapi.json')).text)).toEqual(document);
   const page = await get('/docs');
   for (const [, address] of page.text.matchAll(/(?:href|src)="([^"]+)"/g))
-    expect([address, (await get(`${address}`)).status]).toEqual([address, 200]);
+    expect([address, (await get(`/${address}`)).status]).toEqual([address, 200]);
 });
 
 it('the OpenAPI document has every path that is served', async () => {

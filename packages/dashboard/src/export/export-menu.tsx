@@ -26,6 +26,7 @@ import { CopyButton, ErrorText, Field, Popover, Primary, Segments } from '../con
 import { type Choice, Menu, Select } from '../controls/lists.js';
 import { monthChoices } from '../period/period.js';
 import { browserStorage } from '../shell/embedding.js';
+import { serviceAddress } from '../shell/service-address.js';
 import { useSession } from '../shell/session.js';
 import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
@@ -155,8 +156,8 @@ const FORMS: Readonly<Record<string, (shared: SharedQuery) => string>> = {
 };
 
 /** The query of the table for use elsewhere. The text is shown too: without https a page has no clipboard. */
-export function CopyMenu(shared: Omit<SharedQuery, 'origin'>) {
-  return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, origin: location.origin }} />}</Popover>;
+export function CopyMenu(shared: Omit<SharedQuery, 'baseUrl'>) {
+  return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, baseUrl: serviceAddress() }} />}</Popover>;
 }
 
 function CopyPanel({ shared }: { readonly shared: SharedQuery }) {

@@ -7,7 +7,7 @@ const PATH = '/embed';
 const THEMES = ['light', 'dark'] as const;
 
 // Unit tests have no address.
-export const isEmbedded = globalThis.location?.pathname === PATH;
+export const isEmbedded = globalThis.location?.pathname.endsWith(PATH);
 const fragment = new URLSearchParams(isEmbedded ? location.hash.slice(1) : '');
 
 /** Undefined: the embedding page has to post one. */
@@ -21,7 +21,11 @@ if (isEmbedded) {
   // A reload keeps the view, the theme and the locale.
   const query = fragment.get('view') ?? location.search.slice(1);
   for (const name of ['key', 'view']) fragment.delete(name);
-  history.replaceState(null, '', `${PATH}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
+  history.replaceState(
+    null,
+    '',
+    `${location.pathname}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`,
+  );
   // A changed fragment is a new key or view; the browser itself would load nothing.
   window.addEventListener('hashchange', () => location.reload());
 }

@@ -2,6 +2,7 @@
 import type { Fetch } from '@meterline/client';
 import * as z from 'zod/mini';
 import { givenKey, isEmbedded } from './embed-address.js';
+import { serviceAddress } from './service-address.js';
 
 /** What the browser keeps for the person: inside another page nothing, where it may refuse to be asked. */
 export const browserStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> = isEmbedded
@@ -12,7 +13,7 @@ const pageSettings = z.object({ collectorUrl: z.optional(z.string()), frameAnces
 
 /** What the page cannot know from its own address: see `pageSettingsRoute` of packages/api. @throws when the service does not answer */
 export async function readPageSettings(signal?: AbortSignal): Promise<z.output<typeof pageSettings>> {
-  const response = await fetch('/page-settings.json', signal ? { signal } : {});
+  const response = await fetch(`${serviceAddress()}/page-settings.json`, signal ? { signal } : {});
   return pageSettings.parse(await response.json());
 }
 
