@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { RateLimits } from './admission/rate-limits.js';
 import { claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 import type { TokenVerifierOptions } from './auth/tokens.js';
+import { KEEP_ALIVE_MS } from './server.js';
 
 /**
  * Addresses of proxies. Express alone would also take octal and hexadecimal ones, and trust others than were meant; it takes no `/0`.
@@ -107,6 +108,9 @@ export const httpVariables = {
   STOP_DELAY_MS: wholeNumberVariable(0, 60_000)
     .default(0)
     .describe('How long connections are still accepted after SIGTERM, while `/readyz` says 503.'),
+  KEEP_ALIVE_MS: wholeNumberVariable(1_000, 7_200_000)
+    .default(KEEP_ALIVE_MS)
+    .describe('How long an idle connection is kept: longer than the load balancer in front keeps it.'),
   CORS_ORIGINS: originsVariable().describe('Origins whose web pages may call the API, with commas between them.'),
   TRUST_PROXY: z
     .string()

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
 import { createLog, endLog, onceAMinute } from './log.js';
+import { useOutboundProxy } from './outbound-proxy.js';
 import { StartError } from './start-error.js';
 import { readTracedService, startTracing, type Tracing } from './tracing.js';
 
@@ -26,6 +27,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     const env = readEnv(process.env);
     log = createLog(name, env.LOG_LEVEL);
     endOnDefect(log);
+    await useOutboundProxy(process.env);
     const tracing = await openTracing(name, log);
     let service: Service | undefined;
     // Before the start, because a request to stop may come during it. Then there is nothing to finish yet.

@@ -23,6 +23,7 @@ import {
 import { onceAMinute } from '@meterline/service/log';
 import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import type { HttpsProxyAgent } from 'https-proxy-agent';
 import type { Logger } from 'pino';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import { Webhook } from 'standardwebhooks';
@@ -193,6 +194,8 @@ function dueAfter(at: Date, attemptsMade: number, retryMs: number): EpochMs {
 
 export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
   readonly allowedHosts: AllowedHosts;
+  /** For public hosts. The proxy resolves their names, and must reject private addresses. */
+  readonly proxyAgent?: HttpsProxyAgent<string> | undefined;
   /** From the first packet to the last. */
   readonly timeoutMs?: number;
 }
@@ -211,21 +214,21 @@ const LONGEST_REASON = 100;
 const publicAgent = new RequestFilteringHttpsAgent();
 
 /**
- * Posts a webhook; never rejects. Names are resolved here, and a connection is made to a public address alone, also if the name has another one
+ * Posts a webhook; never rejects. Without a proxy names are resolved here, and a connection is made to a public address alone, also if the name has another one
  * by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
  */
 export function post(
   target: string,
   body: string,
   headers: Readonly<Record<string, string>>,
-  { allowedHosts, timeoutMs = TIMEOUT_MS, lookup }: PostOptions,
+  { allowedHosts, proxyAgent, timeoutMs = TIMEOUT_MS, lookup }: PostOptions,
 ): Promise<Outcome> {
   const problem = targetProblem(target, allowedHosts);
   if (problem !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${problem}` });
   const url = new URL(target);
   const { agent, ...names } = isAllowedHost(url, allowedHosts)
     ? { agent: false, lookup }
-    : { agent: publicAgent, lookup: lookup ?? lookupPublic };
+    : { agent: proxyAgent ?? publicAgent, lookup: lookup ?? lookupPublic };
   const options = { method: 'POST', headers, agent, ...names, signal: AbortSignal.timeout(timeoutMs) };
   return new Promise((resolve) => {
     let status: number | undefined;
