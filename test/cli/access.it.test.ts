@@ -73,6 +73,16 @@ it('requests go through the proxy of HTTP_PROXY, but not those to hosts of NO_PR
   expect(proxy.requests).toHaveLength(1);
 });
 
+it('CSV, JSON and FOCUS need no folder for temp files while they are small', async () => {
+  const variables = { env: { ...env, TMPDIR: '/nonexistent' } };
+  for (const args of [
+    ['metrics', ...DAY, '--csv'],
+    ['metrics', ...DAY, '--json'],
+    ['export', 'focus', '--month', '2025-10'],
+  ])
+    expect([args, await runMeterline(args, variables)]).toMatchObject([args, { code: 0 }]);
+});
+
 it('a login goes before a local stack that runs here, which whoami names too', async () => {
   const dataDir = folder('stack');
   await mkdir(dataDir);
