@@ -122,12 +122,8 @@ export async function hostService(
       isStopping: () => isStopping,
       onClose: (each) => closing.push(each),
     });
-    const server = await startServer(app, {
-      port: env.PORT,
-      host: env.LISTEN_HOST,
-      keepAliveMs: env.KEEP_ALIVE_MS,
-      log,
-    });
+    const { PORT: port, LISTEN_HOST: host, KEEP_ALIVE_MS: keepAliveMs } = env;
+    const server = await startServer(app, { port, host, keepAliveMs, log });
     // Last: who asks there learns that it was this process that got the port. /readyz of the API checks the servers behind it.
     const admin = await openAdminServer(env, { metrics: registry }, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port, ...facts }, 'listening');

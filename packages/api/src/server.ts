@@ -56,18 +56,11 @@ export interface RunningServer {
 
 /** @throws StartError when the port is in use */
 export async function startServer(app: RequestListener, options: ServerOptions): Promise<RunningServer> {
-  const {
-    port,
-    host,
-    log,
-    keepAliveMs = KEEP_ALIVE_MS,
-    requestTimeoutMs = REQUEST_TIMEOUT_MS,
-    sendTimeoutMs = SEND_TIMEOUT_MS,
-  } = options;
+  const { port, host, log, requestTimeoutMs = REQUEST_TIMEOUT_MS, sendTimeoutMs = SEND_TIMEOUT_MS } = options;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      keepAliveTimeout: keepAliveMs,
+      keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: requestTimeoutMs * TIMEOUT_CHECK_SHARE,
       // The application answers a missing Host itself, with a body.

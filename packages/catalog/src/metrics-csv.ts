@@ -144,16 +144,8 @@ const BYTE_ORDER_MARK = '\uFEFF';
 /** The heading, and a line for each row. */
 function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[], form: CsvForm): string[] {
   const mark = form === 'spreadsheet' ? BYTE_ORDER_MARK : '';
-  const heading = csvLine(columns.map(({ name }) => name));
-  return [
-    mark + heading,
-    ...rows.map((row) =>
-      csvLine(
-        columns.map(({ cell }) => cell(row)),
-        form,
-      ),
-    ),
-  ];
+  const cellsOf = (row: Row) => columns.map(({ cell }) => cell(row));
+  return [mark + csvLine(columns.map(({ name }) => name)), ...rows.map((row) => csvLine(cellsOf(row), form))];
 }
 
 /**
@@ -168,10 +160,6 @@ const NEEDS_QUOTES = /[",;\t\r\n]|^['\s]|\s$/;
 export function csvLine(cells: readonly CsvCell[], form: CsvForm = 'spreadsheet'): string {
   // A leading apostrophe says that what follows is text.
   const guarded = (text: string) => (form === 'spreadsheet' && FORMULA.test(text) ? `'${text}` : text);
-  return plainCsvLine(cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number)));
-}
-
-/** One line with its end and every text as it is: for programs, not for spreadsheets. */
-export function plainCsvLine(cells: readonly string[]): string {
-  return `${cells.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;
+  const texts = cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number));
+  return `${texts.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;
 }

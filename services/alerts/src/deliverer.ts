@@ -214,8 +214,8 @@ const LONGEST_REASON = 100;
 const publicAgent = new RequestFilteringHttpsAgent();
 
 /**
- * Posts a webhook; never rejects. Without a proxy names are resolved here, and a connection is made to a public address alone, also if the name has another one
- * by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
+ * Posts a webhook; never rejects. Without a proxy, names are resolved here, and a connection is made to a public address alone, also if the
+ * name has another one by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
  */
 export function post(
   target: string,

@@ -168,6 +168,11 @@ it.each<[string, string]>([
   ]);
 });
 
+it('a body may have the charset utf8, and an empty Content-Encoding', async () => {
+  const options = { type: 'application/json; charset=utf8', headers: { 'content-encoding': '' } };
+  expect((await checkJson(EVENT, options)).accepted).toHaveLength(1);
+});
+
 it('a CloudEvent has the same id in headers and in JSON', async () => {
   const id = '100% zürich/%ff';
   const headers = { ...IN_HEADERS, 'ce-id': encodeURIComponent(id).toLowerCase() };

@@ -42,7 +42,7 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
     });
   }
   for (const parameter of parameters) {
-    if (parameter.startsWith('charset=') && !/^charset="?utf-8"?$/.test(parameter)) {
+    if (parameter.startsWith('charset=') && !/^charset="?utf-?8"?$/.test(parameter)) {
       throw unsupported('The charset must be utf-8, or left out.');
     }
   }
@@ -227,7 +227,7 @@ const ENCODINGS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 
 /** What undoes the `Content-Encoding` of a request; no input makes more than the limit of it. @throws ApiError `unsupported_media_type` */
 export function decoderOf(header: string | undefined): Decode {
-  const decode = ENCODINGS.get((header ?? 'identity').trim().toLowerCase());
+  const decode = ENCODINGS.get((header || 'identity').trim().toLowerCase());
   if (decode) return decode;
   const accepted = Object.keys(DECODERS).join(', ');
   throw unsupported(`Content-Encoding may be ${accepted} or left out.`, { 'Accept-Encoding': accepted });

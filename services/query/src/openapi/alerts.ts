@@ -81,7 +81,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
       schemas: ['AlertWithSecret'],
       headers: {
         Location: {
-          description: 'The URL of the alert, relative to that of the request.',
+          description: 'Relative to the request.',
           required: true,
           schema: { type: 'string' },
         },
