@@ -8,6 +8,8 @@ const API = process.env.METERLINE_API ?? 'http://127.0.0.1:8080';
 const SOURCES = { find: /^@meterline\/(catalog|client)(?=\/|$)/, replacement: `${import.meta.dirname}/../$1/src` };
 
 export default defineConfig({
+  // Relative, because a proxy may serve the page under a path of its own.
+  base: './',
   resolve: { alias: [SOURCES] },
   build: {
     outDir: 'dist/page',

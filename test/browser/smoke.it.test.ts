@@ -1,5 +1,7 @@
-/** The cost explorer in a browser, in five tests; the other tests of the page are long. */
-import { expect, it } from '@jest/globals';
+/** The cost explorer in a browser, in six tests; the other tests of the page are long. */
+import { createServer, request as sendRequest } from 'node:http';
+import { afterAll, expect, it } from '@jest/globals';
+import { listening } from '../harness/listening.js';
 import { BOXES, FORMULA } from './acme.js';
 import {
   columnAppears,
@@ -13,6 +15,19 @@ import {
 } from './browser.js';
 
 const explorer = useExplorer();
+
+/** As a proxy with `location /costs/ { proxy_pass http://api:8080/; }`. */
+const proxy = createServer((incoming, response) => {
+  const [, path] = /^\/costs(\/.*)$/.exec(incoming.url ?? '') ?? [];
+  if (path === undefined) return response.writeHead(404).end();
+  const { method, headers } = incoming;
+  const forwarded = sendRequest(`${explorer().api.url}${path}`, { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  return incoming.pipe(forwarded);
+});
+afterAll(() => void proxy.close());
 
 it('signing in shows the account and keeps the key for the tab, never in the URL', async () => {
   const { api, key } = explorer();
@@ -87,4 +102,21 @@ it('the CSV export has the exact costs of all groups and no formula; the export 
   const series = await exported(page, 'The series');
   expect(series.lines).toHaveLength(1 + 30);
   expect(series.lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
+});
+
+it('the page, the embedded page and the reference work under a path of a proxy', async () => {
+  const { key } = explorer();
+  const root = `${await listening(proxy)}/costs`;
+  const { page } = await explorer().visit({ key, url: `${root}/?account=acme` });
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+  await page.getByRole('button', { name: 'Copy as' }).click();
+  await page.getByText(`${root}/v0/accounts/acme/metrics?`).waitFor();
+  const failed: string[] = [];
+  page.on('response', (response) => !response.ok() && failed.push(`${response.status()} ${response.url()}`));
+  await page.goto(`${root}/embed#key=${key}&view=account%3Dacme`);
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+  expect(page.url()).toBe(`${root}/embed?account=acme`);
+  await page.goto(`${root}/docs`);
+  await page.getByRole('heading', { name: /^Meterline/ }).waitFor();
+  expect(failed).toEqual([]);
 });

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { startApi, type TestApi } from '../harness/api.js';
 import { type CollectorFixture, event as collected, startCollectorFixture } from '../harness/collector.js';
 import { event } from '../harness/events.js';
+import { json, serve } from '../harness/serving.js';
 import { testFolder } from '../harness/test-folder.js';
-import { runCommand } from './run-command.js';
+import { runCommand, runMeterline } from './run-command.js';
 
 const DAY = ['--from', '2025-10-01', '--to', '2025-10-02'];
 const NOBODY = 'http://127.0.0.1:9';
@@ -53,6 +54,33 @@ it('login keeps a key that works, in a file for its owner alone; logout forgets 
 
   expect(await runCommand(['logout'], { env: own })).toMatchObject({ code: 0 });
   expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
+});
+
+it('requests go through the proxy of HTTP_PROXY, but not those to hosts of NO_PROXY and to this machine', async () => {
+  const proxy = await serve(json(200, { id: 'acme' }));
+  const whoami = (variables: Record<string, string>) =>
+    runMeterline(['whoami'], { env: { ...env, HTTP_PROXY: proxy.url, ...variables } });
+  const METERLINE_API_URL = 'http://meterline.test/costs';
+  await whoami({ METERLINE_API_URL });
+  expect(proxy.requests.map(({ url }) => url)).toEqual([
+    expect.stringMatching(/^http:\/\/meterline\.test\/costs\/v0\/accounts\?/),
+  ]);
+  expect(await whoami({ METERLINE_API_URL, NO_PROXY: 'other.test,meterline.test' })).toMatchObject({ code: 4 });
+  expect(await whoami({ METERLINE_API_URL, NO_PROXY: '*' })).toMatchObject({ code: 4 });
+  expect(await whoami({})).toMatchObject({ code: 0 });
+  const stderr = expect.stringMatching(/^meterline: HTTP_PROXY and HTTPS_PROXY must be addresses such as http/);
+  expect(await whoami({ HTTP_PROXY: 'proxy:3128' })).toMatchObject({ code: 2, stderr });
+  expect(proxy.requests).toHaveLength(1);
+});
+
+it('CSV, JSON and FOCUS need no folder for temp files while they are small', async () => {
+  const variables = { env: { ...env, TMPDIR: '/nonexistent' } };
+  for (const args of [
+    ['metrics', ...DAY, '--csv'],
+    ['metrics', ...DAY, '--json'],
+    ['export', 'focus', '--month', '2025-10'],
+  ])
+    expect([args, await runMeterline(args, variables)]).toMatchObject([args, { code: 0 }]);
 });
 
 it('a login goes before a local stack that runs here, which whoami names too', async () => {

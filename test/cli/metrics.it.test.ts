@@ -226,9 +226,11 @@ describe('JSON and CSV', () => {
         'main,sandbox,tape,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,0,0,4,-4,-100',
       ],
     ],
-  ])('--csv prints a byte order mark and %s', async (_what, account, args, lines) => {
-    const { stdout } = await run([...args, '--csv'], account === 'acme' ? acme : initech);
-    expect(stdout).toBe(`\uFEFF${lines.join('\r\n')}\r\n`);
+  ])('--csv prints %s, as they are or for a spreadsheet', async (_what, account, args, lines) => {
+    const text = `${lines.join('\r\n')}\r\n`;
+    const printed = async (form: string) => (await run([...args, form], account === 'acme' ? acme : initech)).stdout;
+    expect(await printed('--csv=excel')).toBe(`\uFEFF${text}`);
+    expect(await printed('--csv')).toBe(text.replaceAll(`"'=`, '"='));
   });
 });
 

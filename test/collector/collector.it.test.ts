@@ -28,8 +28,13 @@ let fixture: CollectorFixture;
 let key: string;
 beforeAll(async () => {
   issuer = await startTokenIssuer();
-  const settings = { ACCOUNT_RATE: '100000', ADMIN_PORT: '0', PUBLIC_URL: 'https://billing.example.com' };
-  fixture = await startCollectorFixture({ ...settings, ...issuer.env });
+  const settings = {
+    ...{ ACCOUNT_RATE: '100000', ADMIN_PORT: '0', KEEP_ALIVE_MS: '620000' },
+    PUBLIC_URL: 'https://billing.example.com',
+  };
+  // The proxy alone knows the host that publishes the keys of tokens.
+  const proxied = { AUTH_JWKS_URL: 'http://keys.test/jwks.json', HTTP_PROXY: new URL(issuer.jwksUrl).origin };
+  fixture = await startCollectorFixture({ ...settings, ...issuer.env, ...proxied });
   key = await fixture.key(account, 'emitter');
 });
 afterEach(() => fixture.takeJobs());
@@ -194,7 +199,13 @@ it('the OpenAPI document is served, and its page links only to paths of the coll
   expect(JSON.parse((await get('/openapi.json')).text)).toEqual(document);
   const page = await get('/docs');
   for (const [, address] of page.text.matchAll(/(?:href|src)="([^"]+)"/g))
-    expect([address, (await get(`${address}`)).status]).toEqual([address, 200]);
+    expect([address, (await get(`/${address}`)).status]).toEqual([address, 200]);
+});
+
+it('an idle connection is kept for KEEP_ALIVE_MS', async () => {
+  const response = await fetch(`${fixture.service.url}/healthz`);
+  await response.text();
+  expect(response.headers.get('keep-alive')).toBe('timeout=620');
 });
 
 it('the OpenAPI document has every path that is served', async () => {

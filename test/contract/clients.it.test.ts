@@ -155,13 +155,13 @@ it('the reference page and its resources come from this service, under a policy 
   expect(headers.get('content-security-policy')).toBe(PAGE_POLICY);
   const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = '']) => address);
   expect(addresses).toEqual([
-    '/favicon.ico',
-    '/docs/swagger-ui.css',
-    '/docs/swagger-ui-bundle.js',
-    '/docs/start.js',
-    '/openapi.json',
+    'favicon.ico',
+    'docs/swagger-ui.css',
+    'docs/swagger-ui-bundle.js',
+    'docs/start.js',
+    'openapi.json',
   ]);
-  for (const address of addresses) expect([address, (await api.request(address)).status]).toEqual([address, 200]);
+  for (const address of addresses) expect([address, (await api.request(`/${address}`)).status]).toEqual([address, 200]);
 });
 
 describe('the TypeScript client', () => {

@@ -288,7 +288,7 @@ describe('alerts', () => {
     const { secret, ...alert } = z.looseObject({ secret: z.string() }).parse(created.body);
     expect([created.status, alert]).toMatchObject([201, { ...ALERT_SETTINGS, amount: '100.5', fired: [] }]);
     expect(Buffer.from(secret.replace('whsec_', ''), 'base64')).toHaveLength(32);
-    const shown = await api.request(created.headers.get('location') ?? '', bearer(owner));
+    const shown = await api.request(`/v0/accounts/${account}/${created.headers.get('location')}`, bearer(owner));
     expect(shown.body).toEqual(alert);
     expect(JSON.stringify(api.log)).not.toContain(secret);
   });

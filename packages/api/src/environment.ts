@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { RateLimits } from './admission/rate-limits.js';
 import { claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 import type { TokenVerifierOptions } from './auth/tokens.js';
+import { KEEP_ALIVE_MS } from './server.js';
 
 /**
  * Addresses of proxies. Express alone would also take octal and hexadecimal ones, and trust others than were meant; it takes no `/0`.
@@ -13,6 +14,18 @@ const proxyRange = z.union([
   z.enum(['loopback', 'linklocal', 'uniquelocal']),
   ...[z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()].map((range) => range.refine((text) => !text.endsWith('/0'))),
 ]);
+
+/** The address becomes part of shell commands, so it has none of the characters with a meaning there. */
+const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
+
+/** The address of a service, without a slash at its end. A proxy may serve it under a path of its own. */
+export function webAddressVariable(example: string) {
+  return z
+    .string()
+    .regex(WEB_ADDRESS, `must be a URL such as ${example}`)
+    .transform((url) => url.replace(/\/$/, ''))
+    .optional();
+}
 
 const origin = (rule: string) => z.string().refine(isOrigin, rule);
 
@@ -89,14 +102,15 @@ export const httpVariables = {
       'The roles in that claim that make an admin, such as `admin,owner`; every other one makes a member. Not set: `admin` and ' +
         '`member` are the roles, and any other gives no access.',
     ),
-  PUBLIC_URL: origin('must be an origin such as https://billing.example.com, without a path')
-    .optional()
-    .describe(
-      'The origin under which callers reach the service, for what it says about tokens; not set: that of each request.',
-    ),
+  PUBLIC_URL: webAddressVariable('https://billing.example.com').describe(
+    'The address under which callers reach the service, for what it says about tokens; not set: that of each request.',
+  ),
   STOP_DELAY_MS: wholeNumberVariable(0, 60_000)
     .default(0)
     .describe('How long connections are still accepted after SIGTERM, while `/readyz` says 503.'),
+  KEEP_ALIVE_MS: wholeNumberVariable(1_000, 7_200_000)
+    .default(KEEP_ALIVE_MS)
+    .describe('How long an idle connection is kept: longer than the load balancer in front keeps it.'),
   CORS_ORIGINS: originsVariable().describe('Origins whose web pages may call the API, with commas between them.'),
   TRUST_PROXY: z
     .string()

@@ -122,7 +122,8 @@ export async function hostService(
       isStopping: () => isStopping,
       onClose: (each) => closing.push(each),
     });
-    const server = await startServer(app, { port: env.PORT, host: env.LISTEN_HOST, log });
+    const { PORT: port, LISTEN_HOST: host, KEEP_ALIVE_MS: keepAliveMs } = env;
+    const server = await startServer(app, { port, host, keepAliveMs, log });
     // Last: who asks there learns that it was this process that got the port. /readyz of the API checks the servers behind it.
     const admin = await openAdminServer(env, { metrics: registry }, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port, ...facts }, 'listening');
@@ -207,7 +208,12 @@ export function createApplication(options: ApplicationOptions): Express {
     next();
   });
   // TLS ends in front of this service; only the proxy there knows whether http must become https.
-  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
+  app.use(
+    helmet({
+      strictTransportSecurity: false,
+      contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
+    }),
+  );
   app.use((request, response, next) => {
     response.setHeader('Cache-Control', 'private, no-store').setHeader('X-Request-Id', requestIdOf(request));
     next();

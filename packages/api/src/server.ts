@@ -21,7 +21,7 @@ import { ApiError, errorBody, methodRefused, tooMany, unavailable } from './http
 /** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */
 const MAX_HEADER_BYTES = 48 * 1024;
 /** Longer than the usual 60 s of load balancers, which would otherwise use connections that are just being closed. */
-const KEEP_ALIVE_MS = 65_000;
+export const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** A response of 2 MB, the largest there is, at 35 kB/s; compressed, it is a tenth of that. */
 const SEND_TIMEOUT_MS = 60_000;
@@ -36,6 +36,8 @@ export interface ServerOptions {
   /** The address to listen on; undefined: all of this machine. */
   readonly host?: string | undefined;
   readonly log: Logger;
+  /** How long an idle connection is kept. */
+  readonly keepAliveMs?: number;
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs?: number;
   /** How long a client may take to read a response, whatever its size. */
@@ -58,7 +60,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: requestTimeoutMs * TIMEOUT_CHECK_SHARE,
       // The application answers a missing Host itself, with a body.

@@ -26,7 +26,12 @@ export function parseDecimalText(text: string): DecimalDigits | undefined {
 
 /** The decimal that JavaScript prints for a finite number ≥ 0, exponents written out: 1e-7 is 0.0000001. */
 export function decimalOfNumber(value: number): DecimalDigits {
-  const [mantissa = '', exponent = '0'] = String(value).split('e');
+  return decimalOfNumberText(String(value));
+}
+
+/** The digits of a JSON number ≥ 0. @param text its exponent is that of a double: all digits are written out */
+export function decimalOfNumberText(text: string): DecimalDigits {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');
   const digits = integer + fraction;
   const point = integer.length + Number(exponent);

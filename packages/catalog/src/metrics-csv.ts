@@ -11,6 +11,9 @@ import {
   showsUsage,
 } from './dimensions.js';
 
+/** `spreadsheet` has a byte order mark, and texts that no spreadsheet takes for a formula; `plain` has the data as they are. */
+export type CsvForm = 'spreadsheet' | 'plain';
+
 /** Text, which other people may have chosen, or a number of ours, which stays a number. */
 type CsvCell = string | { readonly number: string };
 
@@ -85,11 +88,12 @@ export function groupsCsvLines(
   groups: readonly MetricsEntry[],
   groupBy: readonly MetricsDimension[],
   costBefore?: (entry: MetricsEntry) => DecimalText | undefined,
+  form: CsvForm = 'spreadsheet',
 ): string[] {
   const columns = groupsCsvColumns(groupBy, costBefore !== undefined);
   const before = (entry: MetricsEntry) => costBefore?.(entry) ?? ZERO;
   const rows = groups.map((entry) => ({ response, entry, amounts: entry.summary, before: before(entry) }));
-  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+  return csvLines(columns, rows, form);
 }
 
 /** A group of the window before that has no usage in this one. Without its line the costs before would not add up. */
@@ -125,24 +129,23 @@ export function seriesCsvLines(
   groups: readonly MetricsEntry[],
   groupBy: readonly MetricsDimension[],
   resolution: MetricsResponse['resolution'],
+  form: CsvForm = 'spreadsheet',
 ): string[] {
   const columns = seriesCsvColumns(groupBy);
   const rows = groups.flatMap((entry) =>
     entry.timeseries.map((point) => ({ entry, amounts: point, timestamp: point.timestamp, resolution })),
   );
-  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+  return csvLines(columns, rows, form);
 }
 
 /** Without it Excel reads UTF-8 as the system's own encoding. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
-/** The first line of a file. */
-function csvHeading<Row>(columns: readonly CsvColumn<Row>[]): string {
-  return BYTE_ORDER_MARK + csvLine(columns.map(({ name }) => name));
-}
-
-function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): string {
-  return csvLine(columns.map(({ cell }) => cell(row)));
+/** The heading, and a line for each row. */
+function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[], form: CsvForm): string[] {
+  const mark = form === 'spreadsheet' ? BYTE_ORDER_MARK : '';
+  const cellsOf = (row: Row) => columns.map(({ cell }) => cell(row));
+  return [mark + csvLine(columns.map(({ name }) => name)), ...rows.map((row) => csvLine(cellsOf(row), form))];
 }
 
 /**
@@ -153,14 +156,10 @@ const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\
 /** Semicolon and tab, because some spreadsheets cut there too; an apostrophe, because it is a sign to some. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^['\s]|\s$/;
 
-/** One line with its end, whose texts no spreadsheet takes for a formula. */
-export function csvLine(cells: readonly CsvCell[]): string {
+/** One line with its end. */
+export function csvLine(cells: readonly CsvCell[], form: CsvForm = 'spreadsheet'): string {
   // A leading apostrophe says that what follows is text.
-  const guarded = (text: string) => (FORMULA.test(text) ? `'${text}` : text);
-  return plainCsvLine(cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number)));
-}
-
-/** One line with its end and every text as it is: for programs, not for spreadsheets. */
-export function plainCsvLine(cells: readonly string[]): string {
-  return `${cells.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;
+  const guarded = (text: string) => (form === 'spreadsheet' && FORMULA.test(text) ? `'${text}` : text);
+  const texts = cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number));
+  return `${texts.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;
 }

@@ -8,6 +8,7 @@ export * from './calendar.js';
 export * from './decimal.js';
 export * from './dimensions.js';
 export * from './event.js';
+export * from './event-json.js';
 export * from './metrics-csv.js';
 export * from './queue.js';
 export * from './rejection.js';

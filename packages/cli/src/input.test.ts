@@ -50,6 +50,10 @@ it('a line that is too long to be held is named and passed over', async () => {
   expect(await linesOf(part, `${part}\n`)).toEqual([[1, expect.stringMatching(/^not JSON: /)]]);
 });
 
+it('a line keeps every digit of usage', async () => {
+  expect(await linesOf('{"usage":12345678.123456789}')).toEqual([[1, { usage: '12345678.123456789' }]]);
+});
+
 it('a line that is not UTF-8 has its error', async () => {
   expect(await linesOf(Buffer.from([0x22, 0xff]))).toEqual([[1, 'not UTF-8']]);
 });

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { addAbortSignal, type Readable, Writable } from 'node:stream';
+import { readEventJson } from '@meterline/catalog/plain';
 import type { CommandContext } from './command.js';
 import { CommandError, readFailure } from './failure.js';
 
@@ -103,7 +104,7 @@ function parseLine(line: Buffer | undefined): { readonly object: object } | { re
   const text = line.toString().trim();
   if (text === '') return undefined;
   try {
-    const object: unknown = JSON.parse(text);
+    const object = readEventJson(text);
     if (typeof object === 'object' && object !== null && !Array.isArray(object)) return { object };
     return { problem: 'not a JSON object' };
   } catch (error) {

@@ -3,8 +3,9 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { allowSlowConnections } from '@meterline/service/connecting';
+import { useOutboundProxy } from '@meterline/service/outbound-proxy';
 import { type CommandStreams, createContext, say } from './command.js';
-import { systemErrorText } from './failure.js';
+import { EXIT_CODES, systemErrorText } from './failure.js';
 import { runProgram } from './program.js';
 
 const { stdin, stderr } = process;
@@ -22,8 +23,12 @@ for (const stream of [stdout, stderr]) {
 }
 
 allowSlowConnections();
-process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr }, () =>
-  createContext({ stdin, stdout, stderr }),
+process.exitCode = await useOutboundProxy(process.env).then(
+  () => runProgram(process.argv.slice(2), { stdout, stderr }, () => createContext({ stdin, stdout, stderr })),
+  (error: Error) => {
+    say({ stderr }, `meterline: ${error.message}`);
+    return EXIT_CODES.usage;
+  },
 );
 
 /** Writes to a file: Node's own stream does not tell when only a part was written, because the disk is full. */

@@ -9,6 +9,7 @@ import { isEmbedded } from './shell/embed-address.js';
 import { ParentKey } from './shell/embedding.js';
 import { Explorer } from './shell/explorer.js';
 import { applyTheme } from './shell/header.js';
+import { serviceAddress } from './shell/service-address.js';
 import {
   askOtherTabs,
   createClient,
@@ -85,7 +86,7 @@ function EmbeddedApp() {
     if (isRefused) return undefined;
     const { current: getCredential, fetch } = key;
     const end = () => setRefused(true);
-    return createSession(new MeterlineClient({ baseUrl: location.origin, getCredential, fetch, retries: 0 }), { end });
+    return createSession(new MeterlineClient({ baseUrl: serviceAddress(), getCredential, fetch, retries: 0 }), { end });
   }, [key, isRefused]);
   if (session) return <SignedIn session={session} />;
   return (

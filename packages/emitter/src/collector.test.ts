@@ -30,6 +30,19 @@ describe('what is sent', () => {
     expect(emitter.counters).toMatchObject({ recorded: 3, sent: 3, retried: 0, rejected: 0, unsent: 0 });
   });
 
+  it('what is sent goes through the fetch of the options', async () => {
+    const urls: unknown[] = [];
+    const emitter = await open({
+      fetch: (input, init) => {
+        urls.push(input);
+        return fetch(input, init);
+      },
+    });
+    emitter.record(USAGE);
+    expect(await emitter.flush()).toBe(true);
+    expect(urls).toEqual([`${fixture.collector.url}/v0/accounts/acme/events`]);
+  });
+
   it('what is sent is compressed when it is large, and has the same events', async () => {
     const emitter = await open();
     const ids = Array.from({ length: 500 }, () => emitter.record(USAGE));

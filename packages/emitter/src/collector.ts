@@ -63,7 +63,11 @@ export interface Collector {
 }
 
 /** @throws EmitterError `invalid_option`, whose message does not repeat the address or the key, because either may hold a secret */
-export function openCollector(url: string, apiKey: ApiKey): Collector {
+export function openCollector(
+  url: string,
+  apiKey: ApiKey,
+  send: typeof fetch = (input, init) => fetch(input, init),
+): Collector {
   const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
     throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
@@ -88,7 +92,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
     const timer = setTimeout(() => attempt.abort(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS);
     attempts.add(attempt);
     try {
-      const response = await fetch(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
+      const response = await send(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${await keyOf(account, attempt.signal)}`,

@@ -89,7 +89,7 @@ interface Within {
 export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const checked = checkOptions(options);
   const report = reporter(checked.onProblem);
-  const collector = openCollector(checked.url, checked.apiKey);
+  const collector = openCollector(checked.url, checked.apiKey, checked.fetch);
   const spool = checked.spool && (await Spool.open(checked.spool, report));
   return startEmitter(checked, collector, spool, report, await loadMetrics());
 }

@@ -18,6 +18,8 @@ export interface EmitterOptions {
   readonly batchMs?: number;
   /** How often sums and running timers become events, in milliseconds; without it 30 s. A crash loses at most so much of them. */
   readonly reportMs?: number;
+  /** Without it the platform's, which ignores HTTPS_PROXY in Node 20. */
+  readonly fetch?: typeof fetch;
   /** Called for rejected and dropped events, outages, and trouble with the spool. Without it they are warnings of the process. */
   readonly onProblem?: Report;
 }

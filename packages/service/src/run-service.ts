@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { allowSlowConnections } from './connecting.js';
 import { EnvError } from './environment.js';
 import { createLog, endLog, onceAMinute } from './log.js';
+import { useOutboundProxy } from './outbound-proxy.js';
 import { StartError } from './start-error.js';
 import { readTracedService, startTracing, type Tracing } from './tracing.js';
 
@@ -28,6 +29,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     const env = readEnv(process.env);
     log = createLog(name, env.LOG_LEVEL);
     endOnDefect(log);
+    await useOutboundProxy(process.env);
     const tracing = await openTracing(name, log);
     let service: Service | undefined;
     // Before the start, because a request to stop may come during it. Then there is nothing to finish yet.

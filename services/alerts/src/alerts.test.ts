@@ -3,13 +3,16 @@
 import { createSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import type { Alert, AlertSettings, AlertStore } from '@meterline/service/alerts';
 import { ClickHouseError, NO_ROLLUPS, type Warehouse } from '@meterline/warehouse';
+import { HttpsProxyAgent } from 'https-proxy-agent';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { ALERT_SETTINGS } from '../../../test/harness/alerts.js';
+import { listening } from '../../../test/harness/listening.js';
 import { serve } from '../../../test/harness/serving.js';
 import { ATTEMPTS, post } from './deliverer.js';
 import { readEnv } from './env.js';
@@ -299,6 +302,21 @@ it('a name that resolves to a public IPv4 address behind NAT64 is connected to',
   const options = { allowedHosts, lookup: resolvingTo(['64:ff9b::5db8:d70e']), timeoutMs: 50 };
   const { text } = await post('https://hooks.example/', '{}', {}, options);
   expect(text).not.toBe('the host has an address that is not public');
+});
+
+it('a webhook to a public host goes through the proxy, which resolves its name; one to an allowed host does not', async () => {
+  const tunnels: (string | undefined)[] = [];
+  const proxy = createServer().on('connect', ({ url }, socket) => {
+    tunnels.push(url);
+    socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
+  });
+  const proxyAgent = new HttpsProxyAgent(await listening(proxy));
+  const { url } = await serve((response) => response.end());
+  const options = { allowedHosts, proxyAgent };
+  expect(await post('https://hooks.example/', '{}', {}, options)).toEqual({ isDelivered: false, text: '403' });
+  expect(await post(url, '{}', {}, options)).toEqual({ isDelivered: true, text: '200' });
+  expect(tunnels).toEqual(['hooks.example:443']);
+  proxy.close();
 });
 
 it('a name that stands for another address at each attempt is not connected to at the second', async () => {

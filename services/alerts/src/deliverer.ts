@@ -25,6 +25,7 @@ import { onceAMinute } from '@meterline/service/log';
 import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { inTime } from '@meterline/service/waiting';
 import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import type { HttpsProxyAgent } from 'https-proxy-agent';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
@@ -201,6 +202,8 @@ function headersOf(delivery: Delivery, alert: Alert, at: Date): Record<string, s
 
 export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
   readonly allowedHosts: AllowedHosts;
+  /** For public hosts. The proxy resolves their names, and must reject private addresses. */
+  readonly proxyAgent?: HttpsProxyAgent<string> | undefined;
   /** From the first packet to the last. */
   readonly timeoutMs?: number;
 }
@@ -221,21 +224,23 @@ const MAX_RESPONSE_BYTES = 64 * 1024;
 const LONGEST_REASON = 100;
 
 /**
- * Posts a webhook; never rejects. Names are resolved here, and a connection is made to a public address alone, also if the name has another one
- * by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
+ * Posts a webhook; never rejects. Without a proxy, names are resolved here, and a connection is made to a public address alone, also if the
+ * name has another one by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
  */
 export function post(
   target: string,
   body: string,
   headers: Readonly<Record<string, string>>,
-  { allowedHosts, timeoutMs = TIMEOUT_MS, lookup }: PostOptions,
+  { allowedHosts, proxyAgent, timeoutMs = TIMEOUT_MS, lookup }: PostOptions,
 ): Promise<Outcome> {
   const problem = targetProblem(target, allowedHosts);
   if (problem !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${problem}` });
   const url = new URL(target);
-  const names = isAllowedHost(url, allowedHosts) ? lookup : publicOnly(lookup ?? nameServers(timeoutMs * NAMES_SHARE));
+  const isAllowed = isAllowedHost(url, allowedHosts);
+  const agent = (!isAllowed && proxyAgent) || false;
+  const names = isAllowed ? lookup : publicOnly(lookup ?? nameServers(timeoutMs * NAMES_SHARE));
   const signal = AbortSignal.timeout(timeoutMs);
-  const options = { method: 'POST', headers, agent: false, lookup: names, signal };
+  const options = { method: 'POST', headers, agent, lookup: names, signal };
   return new Promise((resolve) => {
     let status: number | undefined;
     let retryAfterMs: number | undefined;

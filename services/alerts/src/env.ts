@@ -28,6 +28,12 @@ export const environment = z.object({
   ...queueVariables,
   STATEMENT_MB: statementMemoryVariable(1_024),
   ALERT_ALLOWED_HOSTS: allowedHostsVariable,
+  ALERT_PROXY: z
+    .url({ protocol: /^https?$/, error: 'must be a URL such as http://proxy.internal:3128' })
+    .optional()
+    .describe(
+      'A proxy for webhooks, which must reject private addresses; hosts of `ALERT_ALLOWED_HOSTS` are reached directly.',
+    ),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });
 

@@ -18,6 +18,7 @@ import { createRegistry, observeStatements, outageGauge } from '@meterline/servi
 import { openQueueConnection, Scheduler } from '@meterline/service/queue';
 import type { Tracing } from '@meterline/service/tracing';
 import { createWarehouse, LOW_PRIORITY, rollupStateReader } from '@meterline/warehouse';
+import { HttpsProxyAgent } from 'https-proxy-agent';
 import type { Logger } from 'pino';
 import { Deliverer } from './deliverer.js';
 import { type Env, readEnv } from './env.js';
@@ -65,6 +66,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     retryMs: constants.retryMs,
     lockMs: constants.lockMs,
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
+    proxyAgent: env.ALERT_PROXY === undefined ? undefined : new HttpsProxyAgent(env.ALERT_PROXY),
   });
   // The connection waits for a Redis that is away, so checks share one reading instead of piling up.
   const redisStatus = shared(() => readRedisStatus(connection));

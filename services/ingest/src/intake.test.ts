@@ -75,6 +75,11 @@ it('the intake numbers events by their place in the job, and keeps of rejected o
   ]);
 });
 
+it('the intake stores every digit of a number', () => {
+  const text = JSON.stringify({ events: [{ ...EVENT, usage: 7 }] }).replace('"usage":7', '"usage":12345678.123456789');
+  expect(taken({ text }).accepted).toMatchObject([{ priced: { usage: 12_345_678_123_456_789n } }]);
+});
+
 it('the intake keeps the beginning of a message and of an account that are long, and the whole payload', () => {
   const data = { ...EVENT, accountId: 'a'.repeat(100_000), [`${'x'.repeat(100_000)}`]: 1 };
   const [{ accountId = '', message = '', payload } = { payload: '' }] = taken({ data }).rejected;

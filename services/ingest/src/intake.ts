@@ -6,7 +6,7 @@ import {
   formatScaled,
   formatTimestamp,
   type PriceBook,
-  parseJson,
+  parseEventJson,
   parsePricedEvent,
   payloadOf,
   payloadReference,
@@ -85,7 +85,7 @@ const LOST =
 function readable(data: string): Checked<unknown> {
   if (data === '') return { ok: false, reason: 'job_lost', message: LOST };
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
-  return oversized ? { ok: false, ...oversized } : { ok: true, value: parseJson(data) };
+  return oversized ? { ok: false, ...oversized } : { ok: true, value: parseEventJson(data) };
 }
 
 /** Most often all are accepted, and nothing is copied. */

@@ -63,7 +63,7 @@ it.each([
   ['FRAME_ANCESTORS', "https://a.example.com 'self'"],
   ['AUTH_ACCOUNTS_CLAIM', 'app..accounts'],
   ['AUTH_ADMIN_ROLES', 'admin,'],
-  ['PUBLIC_URL', 'https://billing.example.com/v0'],
+  ['PUBLIC_URL', 'https://billing.example.com/?v0'],
   ['TRUST_PROXY', 'true'],
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['TRUST_PROXY', '10.0.0.0/0'],

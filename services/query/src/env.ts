@@ -1,5 +1,12 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
-import { burstConstant, httpVariables, originsVariable, rateVariable, withTokens } from '@meterline/api/environment';
+import {
+  burstConstant,
+  httpVariables,
+  originsVariable,
+  rateVariable,
+  webAddressVariable,
+  withTokens,
+} from '@meterline/api/environment';
 import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
 import {
   constant,
@@ -13,8 +20,6 @@ import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
 const MiB = 1024 * 1024;
-/** A web address becomes part of commands for a shell, so it has none of the characters with a meaning there. */
-const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
 
 export const constants = {
   ...burstConstant(4),
@@ -52,12 +57,9 @@ export const environment = z.object({
   ...serverVariables,
   ...httpVariables,
   PORT: wholeNumberVariable(0, 65_535).default(8080).describe('The port of the API. 0: any free one.'),
-  COLLECTOR_URL: z
-    .string()
-    .regex(WEB_ADDRESS, 'must be a URL such as https://collector.example.com')
-    .transform((url) => url.replace(/\/$/, ''))
-    .optional()
-    .describe("The collector's address as producers reach it: the page shows it for an account without usage."),
+  COLLECTOR_URL: webAddressVariable('https://collector.example.com').describe(
+    "The collector's address as producers reach it: the page shows it for an account without usage.",
+  ),
   CURSOR_SECRET: z
     .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
     .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`)

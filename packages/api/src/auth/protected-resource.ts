@@ -11,7 +11,7 @@ export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 export interface ProtectedResource {
   /** The `iss` of tokens. */
   readonly issuer: string;
-  /** The origin under which callers reach the API; undefined: the one that each request was sent to. */
+  /** The address under which callers reach the API; undefined: the origin that each request was sent to. */
   readonly publicUrl: string | undefined;
 }
 

@@ -16,7 +16,7 @@ export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
   };
 }
 
-/** Nothing inline, so that it has the policy of every page here. */
+/** Nothing inline, so that it has the policy of every page here. Links are relative, because a proxy may serve it under a path of its own. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -24,14 +24,14 @@ const PAGE = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Meterline API reference</title>
-<link rel="icon" href="/favicon.ico" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-<script src="/docs/swagger-ui-bundle.js" defer></script>
-<script src="/docs/start.js" defer></script>
+<link rel="icon" href="favicon.ico" type="image/svg+xml">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<script src="docs/swagger-ui-bundle.js" defer></script>
+<script src="docs/start.js" defer></script>
 </head>
 <body>
 <div id="reference"></div>
-<noscript>This page needs JavaScript. <a href="/openapi.json">openapi.json</a> says the same.</noscript>
+<noscript>This page needs JavaScript. <a href="openapi.json">openapi.json</a> says the same.</noscript>
 </body>
 </html>
 `;
@@ -57,7 +57,7 @@ const applyTheme = () => {
 applyTheme();
 system.addEventListener('change', applyTheme);
 SwaggerUIBundle({
-  url: '/openapi.json',
+  url: 'openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   defaultModelsExpandDepth: 0,

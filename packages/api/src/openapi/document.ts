@@ -73,7 +73,7 @@ export function openApiDocument(sketch: DocumentSketch) {
   return {
     openapi: '3.1.1',
     info: { title, version, summary, description, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
-    servers: [{ url: '/', description: 'The service that this document comes from' }],
+    servers: [{ url: '.', description: 'The service that this document comes from' }],
     security: [{ bearer: [] }, { svcBearer: [] }],
     tags,
     paths,

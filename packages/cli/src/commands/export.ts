@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises';
 import { type DecimalText, formatUsdExact } from '@meterline/catalog';
 import {
   DEFAULT_PROVIDER,
@@ -15,7 +14,7 @@ import { type CommandContext, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { CommandError, usageError } from '../failure.js';
 import { monthOf, monthText, nameOf, withApiFlags } from '../flags.js';
-import { PageProgress, writeWhole } from '../output/whole-output.js';
+import { PageProgress, type WaitingOutput, writeWhole } from '../output/whole-output.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 interface FocusFlags extends ApiFlags {
@@ -61,8 +60,8 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
     throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
   await withAccount(context, flags, async (session) => {
     const signal = context.interruption();
-    const cost = await writeWhole(context, flags.output, (tempFile) =>
-      writeMonth(context, flags, session, tempFile, signal),
+    const cost = await writeWhole(context, flags.output, (output) =>
+      writeMonth(context, flags, session, output, signal),
     );
     say(context, `The rows add up to ${formatUsdExact(cost)}.`);
   });
@@ -73,14 +72,14 @@ async function writeMonth(
   context: CommandContext,
   { month, resolution, provider, format }: FocusFlags,
   { client, account }: AccountSession,
-  tempFile: FileHandle,
+  output: WaitingOutput,
   signal: AbortSignal,
 ): Promise<DecimalText> {
   const progress = new PageProgress(context, 'row');
   const open = async () => {
     progress.restart();
-    await tempFile.truncate();
-    const sink = await OPEN[format](tempFile);
+    await output.truncate();
+    const sink = await OPEN[format](output);
     const write = (charges: readonly FocusCharge[]) => {
       progress.page(charges.length);
       return sink.write(charges);
@@ -102,11 +101,11 @@ async function writeMonth(
 }
 
 const OPEN = {
-  csv: async (tempFile: FileHandle) => {
-    await tempFile.appendFile(focusCsvHeading());
-    const write = (charges: readonly FocusCharge[]) => tempFile.appendFile(focusCsvLines(charges));
+  csv: async (output: WaitingOutput) => {
+    await output.appendFile(focusCsvHeading());
+    const write = (charges: readonly FocusCharge[]) => output.appendFile(focusCsvLines(charges));
     return { write, finish: async () => undefined };
   },
   // The Parquet writer is loaded only by those who use it.
-  parquet: async (tempFile: FileHandle) => (await import('../output/parquet.js')).openParquet(tempFile),
+  parquet: async (output: WaitingOutput) => (await import('../output/parquet.js')).openParquet(output),
 };

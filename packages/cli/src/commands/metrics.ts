@@ -11,7 +11,7 @@ import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 interface MetricsFlags extends ApiFlags, QueryFlags {
   readonly all?: boolean;
   readonly json?: boolean;
-  readonly csv?: boolean;
+  readonly csv?: 'excel' | true;
   readonly series?: boolean;
   readonly exact?: boolean;
   /** Seconds; true: as often as usual. */
@@ -23,7 +23,7 @@ Examples:
   meterline metrics --since 7d --group-by resource_type,workspace
   meterline metrics --month 2026-10 --group-by billing_dimension --compare
   meterline metrics --filter resourceType=agent --filter resourceType=job --watch
-  meterline metrics --month 2026-10 --all-accounts --group-by account --all --csv > accounts.csv
+  meterline metrics --month 2026-10 --all-accounts --group-by account --all --csv=excel > accounts.csv
   meterline metrics --month 2026-10 --group-by resource_name --all --csv > resources.csv
   meterline metrics --since 24h --json | jq .summary.totalCost`;
 
@@ -39,7 +39,12 @@ export function addMetrics(command: Command, context: CommandContext): void {
   withQuery(withApiFlags(command))
     .option('--all', 'read every page, not only the first')
     .option('--json', "print the API's response as it is; with --all or --compare one a line")
-    .option('--csv', 'print CSV, safe to open in a spreadsheet')
+    .addOption(
+      new Option(
+        '--csv [form]',
+        'print CSV; excel: with a byte order mark, and an apostrophe before names that begin a formula',
+      ).choices(['excel']),
+    )
     .option('--series', 'with --csv: a line for each bucket of each group')
     .option('--exact', 'every digit of every amount in the table')
     .addOption(
@@ -57,11 +62,12 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
   // Before the first request, so that flags which contradict each other ask nothing.
   const query = queryOf(flags, context.now());
   await withAccount(context, flags, async ({ client, account, access }) => {
-    const { all = false, exact = false, json = false, csv = false, series = false, watch: watched } = flags;
+    const { all = false, exact = false, json = false, csv, series = false, watch: watched } = flags;
     const request: Request = { context, client, account, query, all, isWatched: false, signal: undefined };
     if (watched === undefined) {
       if (json) return printJson(request);
-      return csv ? printCsv(request, series) : printTable(request, exact);
+      if (!csv) return printTable(request, exact);
+      return printCsv(request, series, csv === 'excel' ? 'spreadsheet' : 'plain');
     }
     const signal = context.interruption();
     const { stdout, environment, now } = context;

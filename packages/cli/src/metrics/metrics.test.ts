@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import { watch } from '../commands/metrics.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
 import { displayWidth } from '../output/table.js';
-import { writeWhole } from '../output/whole-output.js';
+import { WaitingOutput, writeWhole } from '../output/whole-output.js';
 import { queryOf, windowOf, withQuery, withWindow } from './query.js';
 import { type Report, type ReportLayout, reportText, sparkline } from './report.js';
 
@@ -232,4 +232,25 @@ it('a result that is written again and again leaves nothing behind on the output
   expect([stdout.listenerCount('error'), stdout.listenerCount('close'), stdout.listenerCount('drain')]).toEqual([
     0, 0, 0,
   ]);
+});
+
+it.each([
+  ['small', 3],
+  ['large', 5 * 1024 * 1024],
+])('a %s result that is cut and goes on appears whole', async (_size, length) => {
+  const stdout = new PassThrough({ highWaterMark: 32 * 1024 * 1024 });
+  await writeWhole({ stdout }, undefined, async (output) => {
+    await output.appendFile('a'.repeat(length));
+    await output.appendFile('b'.repeat(length));
+    await output.truncate(length + 1);
+    await output.appendFile('c');
+    expect(output.size).toBe(length + 2);
+  });
+  expect(stdout.read().toString() === `${'a'.repeat(length)}bc`).toBe(true);
+});
+
+it('a large result that finds no folder for its temp file fails, and a small one needs none', async () => {
+  const output = new WaitingOutput(() => Promise.reject(new Error('no folder')));
+  await output.appendFile('a'.repeat(1024 * 1024));
+  await expect(output.appendFile('b'.repeat(8 * 1024 * 1024))).rejects.toThrow('no folder');
 });

@@ -2,7 +2,14 @@
  * What `metrics` reads of the API, and the forms in which it is printed. JSON and CSV appear whole or not at all, so their pages can be
  * read again.
  */
-import { enrichedDimensions, groupKey, groupsCsvLines, groupWithoutUsage, seriesCsvLines } from '@meterline/catalog';
+import {
+  type CsvForm,
+  enrichedDimensions,
+  groupKey,
+  groupsCsvLines,
+  groupWithoutUsage,
+  seriesCsvLines,
+} from '@meterline/catalog';
 import {
   ALL_ACCOUNTS,
   type MeterlineClient,
@@ -86,20 +93,20 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
 /** One response a line, as the API wrote it; those of the time before come last. */
 export async function printJson(request: Request): Promise<void> {
   const { context, query } = request;
-  await writeWhole(context, undefined, async (tempFile) => {
+  await writeWhole(context, undefined, async (output) => {
     for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
-      const { size } = await tempFile.stat();
-      const pages = readPages({ ...request, query: { ...query, sent } }, () => tempFile.truncate(size));
-      for await (const { text } of pages) await tempFile.appendFile(`${text}\n`);
+      const { size } = output;
+      const pages = readPages({ ...request, query: { ...query, sent } }, () => output.truncate(size));
+      for await (const { text } of pages) await output.appendFile(`${text}\n`);
     }
   });
 }
 
 /** @param isSeries a line for each bucket of each group */
-export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
+export async function printCsv(request: Request, isSeries: boolean, form: CsvForm): Promise<void> {
   const { context, query, all } = request;
   const { groupBy } = query;
-  await writeWhole(context, undefined, async (tempFile) => {
+  await writeWhole(context, undefined, async (output) => {
     let before = all ? await previousPeriod(request) : undefined;
     const costBefore =
       query.compared && ((entry: MetricsEntry) => before?.entries.get(groupKey(entry, groupBy))?.summary.cost);
@@ -108,14 +115,14 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
     const restart = () => {
       last = undefined;
       written.clear();
-      return tempFile.truncate();
+      return output.truncate();
     };
     for await (const { page } of readPages(request, restart)) {
       if (!all) before = await previousPeriod(request, page.data);
       const [heading, ...lines] = isSeries
-        ? seriesCsvLines(page.data, groupBy, page.resolution)
-        : groupsCsvLines(page, page.data, groupBy, costBefore);
-      await tempFile.appendFile((last ? lines : [heading, ...lines]).join(''));
+        ? seriesCsvLines(page.data, groupBy, page.resolution, form)
+        : groupsCsvLines(page, page.data, groupBy, costBefore, form);
+      await output.appendFile((last ? lines : [heading, ...lines]).join(''));
       for (const entry of page.data) written.add(groupKey(entry, groupBy));
       last = page;
     }
@@ -124,8 +131,8 @@ export async function printCsv(request: Request, isSeries: boolean): Promise<voi
     const gone = [...(before?.entries ?? [])].flatMap(([key, group]) =>
       written.has(key) ? [] : [groupWithoutUsage(group)],
     );
-    const [, ...lines] = groupsCsvLines(last, gone, groupBy, costBefore);
-    await tempFile.appendFile(lines.join(''));
+    const [, ...lines] = groupsCsvLines(last, gone, groupBy, costBefore, form);
+    await output.appendFile(lines.join(''));
   });
 }
 

@@ -1,15 +1,13 @@
 /** From a rejection's payload to what goes into the queue again, with fields changed on request. Pure. */
 import {
-  decimalOfNumber,
+  exactDecimal,
   isJobRejection,
   MAX_EVENTS_PER_JOB,
   MAX_JOB_VALUES,
-  parseDecimalText,
+  parseEventJson,
   parseJson,
   payloadOf,
   referencedPosition,
-  toScaled,
-  USAGE_SCALE,
 } from '@meterline/catalog';
 import { countValues } from '@meterline/service/job';
 import type { OpenRejection } from '@meterline/warehouse';
@@ -27,22 +25,15 @@ export interface Edits {
 }
 
 /**
- * @param text `field=value`; a value that is JSON is taken as such, any other as a string, and so is a number that would lose
- *   digits. Undefined: it is no edit
+ * @param text `field=value`; a value that is JSON is taken as such, any other as a string. A number that a double would round becomes
+ *   decimal text. Undefined: it is no edit
  */
 export function parseEdit(text: string): { readonly field: string; readonly value: unknown } | undefined {
   const [, field, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (field === undefined || value === undefined) return undefined;
   const parsed = parseJson(value);
-  return { field, value: parsed === undefined || losesDigits(parsed, value) ? value : parsed };
-}
-
-function losesDigits(parsed: unknown, text: string): boolean {
-  if (typeof parsed !== 'number') return false;
-  const digits = parseDecimalText(text);
-  // With an exponent: a double has 15 digits for sure.
-  if (!digits) return !Number.isFinite(parsed) || (text.split(/e/i)[0] ?? '').replace(/\D/g, '').length > 15;
-  return toScaled(digits, USAGE_SCALE) !== toScaled(decimalOfNumber(parsed), USAGE_SCALE);
+  const exact = typeof parsed === 'number' ? exactDecimal(value) : undefined;
+  return { field, value: parsed === undefined ? value : (exact ?? parsed) };
 }
 
 export const OVERSIZED =
@@ -60,7 +51,7 @@ export function resendable(
   referenced: string | undefined,
   edits: Edits,
 ): Resendable {
-  const content = parseJson(payload);
+  const content = parseEventJson(payload);
   if (content === undefined) return unsendable('its payload is not JSON');
   const whole = isJobRejection(rejection.reason);
   const original = whole ? content : eventOf(rejection, payload, content, referenced);
@@ -81,7 +72,7 @@ export function resendable(
  */
 function eventOf({ position }: Rejected, payload: string, content: unknown, referenced: string | undefined): unknown {
   if (referencedPosition(payload) !== undefined) {
-    return referenced === undefined ? undefined : eventAt(parseJson(referenced), position);
+    return referenced === undefined ? undefined : eventAt(parseEventJson(referenced), position);
   }
   if (payloadOf(content) !== undefined) return content;
   return eventAt(content, position) ?? content;

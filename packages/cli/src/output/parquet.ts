@@ -1,5 +1,4 @@
 /** Charges as Parquet, with decimals that are exact and times that are times. */
-import type { FileHandle } from 'node:fs/promises';
 import { parseDecimalText, toScaled } from '@meterline/catalog';
 import {
   FOCUS_COLUMNS,
@@ -9,6 +8,7 @@ import {
   type FocusSink,
 } from '@meterline/client/focus';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import type { WaitingOutput } from './whole-output.js';
 
 /** Rows in a row group: about as many are in memory at a time. */
 const ROWS_IN_GROUP = 10_000;
@@ -30,13 +30,13 @@ function typeOf(column: FocusColumn): Omit<SchemaElement, 'name'> {
   return { ...width, converted_type: 'DECIMAL', precision: DECIMAL_DIGITS, scale: column.scale };
 }
 
-/** A sink whose row groups go to the temp file one by one, and are then forgotten. */
-export function openParquet(tempFile: FileHandle): FocusSink & { finish(): Promise<void> } {
+/** A sink whose row groups go to the output one by one, and are then forgotten. */
+export function openParquet(output: WaitingOutput): FocusSink & { finish(): Promise<void> } {
   const bytes = new ByteWriter();
   const flush = async () => {
     const group = bytes.getBytes();
     bytes.index = 0;
-    await tempFile.appendFile(group);
+    await output.appendFile(group);
   };
   const writer = new ParquetWriter({
     writer: Object.assign(bytes, { flush, finish: flush }),

@@ -8,43 +8,95 @@ import { counted } from '@meterline/catalog';
 import { type CommandContext, type CommandStreams, say, sayProgress } from '../command.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
 
+/** Most results are one page of at most 2 MB. */
+const MEMORY_BYTES = 8 * 1024 * 1024;
+
+/** What is written and not in place yet: in memory first, and in a temp file beyond some megabytes. */
+export class WaitingOutput {
+  readonly #openFile: () => Promise<FileHandle>;
+  #memory: Buffer[] = [];
+  #file: FileHandle | undefined;
+  #size = 0;
+
+  constructor(openFile: () => Promise<FileHandle>) {
+    this.#openFile = openFile;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  async appendFile(data: string | Uint8Array): Promise<void> {
+    const bytes = Buffer.from(data);
+    this.#size += bytes.length;
+    this.#memory.push(bytes);
+    if (this.#file || this.#size > MEMORY_BYTES) await this.file();
+  }
+
+  async truncate(size = 0): Promise<void> {
+    this.#size = size;
+    if (this.#file) await this.#file.truncate(size);
+    else this.#memory = [Buffer.concat(this.#memory).subarray(0, size)];
+  }
+
+  /** The temp file with all that was written. */
+  async file(): Promise<FileHandle> {
+    this.#file ??= await this.#openFile();
+    await this.#file.appendFile(Buffer.concat(this.#memory.splice(0)));
+    return this.#file;
+  }
+
+  chunks(): AsyncIterable<Buffer> | Iterable<Buffer> {
+    return this.#file?.createReadStream({ start: 0, autoClose: false }) ?? this.#memory;
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+  }
+}
+
 /**
  * Runs `produce`, and puts what it has written in place once it is done: in the file, on disk, or on standard output. If it
  * fails or is killed, the file stays as it was and standard output has nothing.
  *
- * @param path undefined: standard output, which waits in a file of the system's temporary folder that has no name
- * @param produce is given the temp file, opened for appending
+ * @param path undefined: standard output. What is large waits in a file of the system's temporary folder that has no name
  * @throws CommandError when it cannot be written
  */
 export async function writeWhole<Result>(
   { stdout }: Pick<CommandContext, 'stdout'>,
   path: string | undefined,
-  produce: (tempFile: FileHandle) => Promise<Result>,
+  produce: (output: WaitingOutput) => Promise<Result>,
 ): Promise<Result> {
   const found = path === undefined ? undefined : await existingFile(path);
   const target = found?.path ?? path;
   const temp = join(target === undefined ? tmpdir() : dirname(target), `.meterline-${randomUUID()}`);
-  let file: FileHandle | undefined;
-  try {
-    file = await open(temp, 'ax+', target === undefined ? 0o600 : 0o666);
+  const output = new WaitingOutput(async () => {
+    const file = await open(temp, 'ax+', target === undefined ? 0o600 : 0o666);
     // The umask cuts the mode that a file is opened with.
     if (found) await file.chmod(found.mode);
     if (target === undefined) await rm(temp);
-    const result = await produce(file);
+    return file;
+  });
+  try {
+    // Before the first request, so that a folder which cannot be written is reported at once.
+    if (target !== undefined) await output.file();
+    const result = await produce(output);
     if (target === undefined) {
       // `pipeline` would leave its listeners on the output, one set for each result of --watch.
-      for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) {
+      for await (const chunk of output.chunks()) {
         if (!stdout.write(chunk)) await once(stdout, 'drain');
       }
     } else {
-      await file.sync();
+      await (await output.file()).sync();
       await rename(temp, target);
     }
     return result;
   } catch (error) {
-    throw writeFailure(path ?? tmpdir(), error);
+    throw path === undefined
+      ? writeFailure(`to ${tmpdir()}`, error, '; set TMPDIR to a folder that can be written')
+      : writeFailure(path, error);
   } finally {
-    await file?.close();
+    await output.close();
     await rm(temp, { force: true });
   }
 }
@@ -60,9 +112,10 @@ async function existingFile(path: string): Promise<{ path: string; mode: number 
 }
 
 /** A failure of the disk in words; any other error as it is. */
-function writeFailure(path: string, error: unknown): unknown {
+function writeFailure(path: string, error: unknown, advice = ''): unknown {
   const text = systemErrorText(error);
-  return text === undefined ? error : new CommandError(`cannot write ${path}: ${text}`, undefined, { cause: error });
+  if (text === undefined) return error;
+  return new CommandError(`cannot write ${path}: ${text}${advice}`, undefined, { cause: error });
 }
 
 /** Pages between two lines where there is no terminal. */

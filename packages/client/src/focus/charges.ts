@@ -5,6 +5,7 @@
 import {
   type BillingDimension,
   COST_SCALE,
+  csvLine,
   type DecimalText,
   DIMENSIONS,
   type EpochMs,
@@ -12,7 +13,6 @@ import {
   MS_PER_DAY,
   MS_PER_HOUR,
   parseTimestamp,
-  plainCsvLine,
   type ResourceType,
   type Unit,
   USAGE_SCALE,
@@ -184,12 +184,16 @@ export type FocusCharge = { readonly [Column in FocusColumn as Column['name']]: 
 
 /** RFC 4180, without the guard of `metrics --csv` against formulas: FOCUS wants every name as it is. No byte order mark. */
 export function focusCsvHeading(): string {
-  return plainCsvLine(FOCUS_COLUMNS.map(({ name }) => name));
+  return csvLine(
+    FOCUS_COLUMNS.map(({ name }) => name),
+    'plain',
+  );
 }
 
 /** The lines of some charges; a null is an empty cell. */
 export function focusCsvLines(charges: readonly FocusCharge[]): string {
-  return charges.map((charge) => plainCsvLine(FOCUS_COLUMNS.map(({ name }) => cellText(charge[name])))).join('');
+  const cellsOf = (charge: FocusCharge) => FOCUS_COLUMNS.map(({ name }) => cellText(charge[name]));
+  return charges.map((charge) => csvLine(cellsOf(charge), 'plain')).join('');
 }
 
 function cellText(cell: FocusCharge[FocusColumn['name']]): string {

@@ -25,6 +25,7 @@ import { localized } from '../breakdown/texts.js';
 import { CopyButton, ErrorText, Field, Popover, Primary, Segments } from '../controls/controls.js';
 import { type Choice, Menu, Select } from '../controls/lists.js';
 import { monthChoices } from '../period/period.js';
+import { serviceAddress } from '../shell/service-address.js';
 import { useSession } from '../shell/session.js';
 import { browserStorage } from '../shell/storage.js';
 import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
@@ -155,8 +156,8 @@ const FORMS: Readonly<Record<string, (shared: SharedQuery) => string>> = {
 };
 
 /** The query of the table for use elsewhere. The text is shown too: without https a page has no clipboard. */
-export function CopyMenu(shared: Omit<SharedQuery, 'origin'>) {
-  return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, origin: location.origin }} />}</Popover>;
+export function CopyMenu(shared: Omit<SharedQuery, 'baseUrl'>) {
+  return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, baseUrl: serviceAddress() }} />}</Popover>;
 }
 
 function CopyPanel({ shared }: { readonly shared: SharedQuery }) {

@@ -19,7 +19,7 @@ const query: MetricsQuery = {
   ...{ excludeResourceName: ['!!', "it's $HOME=1"], excludeResourceType: 'job', excludeWithoutResourceUuid: true },
 };
 const previousQuery = { ...query, startTime: '2026-10-04T00:00:00Z', endTime: '2026-10-25T06:28:07Z' };
-const compared = { origin: 'https://billing.example.com', account: "o'hara & söhne", query, previousQuery };
+const compared = { baseUrl: 'https://billing.example.com', account: "o'hara & söhne", query, previousQuery };
 const ofAllAccounts = { ...compared, account: ALL_ACCOUNTS, previousQuery: undefined };
 
 async function words(commands: string): Promise<string[]> {

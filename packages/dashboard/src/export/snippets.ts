@@ -6,8 +6,8 @@ import { formatTimestamp, type UsageEventInput } from '@meterline/catalog/plain'
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {
-  /** The origin of the API: `https://billing.example.com`. */
-  readonly origin: string;
+  /** The address of the API: `https://billing.example.com`. */
+  readonly baseUrl: string;
   readonly account: string;
   readonly query: MetricsQuery;
   /** What the view is compared with, as a query of its own; undefined: with nothing. */
@@ -20,9 +20,9 @@ function queriesOf({ query, previousQuery }: SharedQuery): MetricsQuery[] {
 }
 
 export function curlCommand(shared: SharedQuery): string {
-  const { origin, account } = shared;
+  const { baseUrl, account } = shared;
   const commands = queriesOf(shared).map((query) => {
-    const url = `${origin}${metricsPath(account)}?${queryString(query)}`;
+    const url = `${baseUrl}${metricsPath(account)}?${queryString(query)}`;
     return `curl -sS -H "Authorization: Bearer $METERLINE_API_KEY" \\\n  ${quoted(url)}`;
   });
   return commands.join('\n');
@@ -38,10 +38,10 @@ const FLAGS: Readonly<Record<string, string>> = {
 
 /** What it is compared with is a command of its own: `--compare` is given two times, and not the months that a period is meant as. */
 export function cliCommand(shared: SharedQuery): string {
-  const { origin, account } = shared;
+  const { baseUrl, account } = shared;
   const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
   const commands = queriesOf(shared).map((query) =>
-    ['npx --no meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flagsOf(query), '--all'].join(' \\\n  '),
+    ['npx --no meterline metrics', `--api-url ${quoted(baseUrl)}`, whose, ...flagsOf(query), '--all'].join(' \\\n  '),
   );
   return commands.join('\n');
 }
@@ -55,12 +55,12 @@ function flagsOf(query: MetricsQuery): string[] {
 }
 
 export function typeScriptCode(shared: SharedQuery): string {
-  const { origin, account } = shared;
+  const { baseUrl, account } = shared;
   const isAll = account === ALL_ACCOUNTS;
   return `import { ${isAll ? 'ALL_ACCOUNTS, ' : ''}MeterlineClient } from '@meterline/client';
 
 const client = new MeterlineClient({
-  baseUrl: ${JSON.stringify(origin)},
+  baseUrl: ${JSON.stringify(baseUrl)},
   credential: process.env.METERLINE_API_KEY ?? '',
 });
 const queries = ${JSON.stringify(queriesOf(shared), null, 2)} as const;

@@ -3,11 +3,11 @@
  * `/embed#key=mlk_…&view=period%3Dmonth&theme=dark&locale=de`. The key is removed from the address at once and kept in memory only.
  */
 
-const PATH = '/embed';
+const FILE = 'embed';
 const THEMES = ['light', 'dark'] as const;
 
 // Unit tests have no address.
-export const isEmbedded = globalThis.location?.pathname === PATH;
+export const isEmbedded = globalThis.location?.pathname.endsWith(`/${FILE}`);
 const fragment = new URLSearchParams(isEmbedded ? location.hash.slice(1) : '');
 
 /** Undefined: the embedding page has to post one. */
@@ -21,7 +21,7 @@ if (isEmbedded) {
   // A reload keeps the view, the theme and the locale.
   const query = fragment.get('view') ?? location.search.slice(1);
   for (const name of ['key', 'view']) fragment.delete(name);
-  history.replaceState(null, '', `${PATH}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
+  history.replaceState(null, '', `${FILE}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
   // A changed fragment is a new key or view; the browser itself would load nothing.
   window.addEventListener('hashchange', () => location.reload());
 }

@@ -2,12 +2,13 @@
 import type { Fetch } from '@meterline/client';
 import * as z from 'zod/mini';
 import { givenKey } from './embed-address.js';
+import { serviceAddress } from './service-address.js';
 
 const pageSettings = z.object({ collectorUrl: z.optional(z.string()), frameAncestors: z.array(z.string()) });
 
 /** What the page cannot know from its own address: see `pageSettingsRoute` of packages/api. @throws when the service does not answer */
 export async function readPageSettings(signal?: AbortSignal): Promise<z.output<typeof pageSettings>> {
-  const response = await fetch('/page-settings.json', signal ? { signal } : {});
+  const response = await fetch(`${serviceAddress()}/page-settings.json`, signal ? { signal } : {});
   return pageSettings.parse(await response.json());
 }
 

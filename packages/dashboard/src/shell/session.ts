@@ -6,6 +6,7 @@ import { createContext, useContext } from 'react';
 import * as z from 'zod/mini';
 import { currentSecond } from '../period/period.js';
 import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
+import { serviceAddress } from './service-address.js';
 import { tabStorage } from './storage.js';
 
 export interface Session {
@@ -34,7 +35,7 @@ export function useSession(): Session {
 
 /** Without retries: the page retries by itself, and shows that it does. */
 export function createClient(credential: string): MeterlineClient {
-  return new MeterlineClient({ baseUrl: location.origin, credential, retries: 0 });
+  return new MeterlineClient({ baseUrl: serviceAddress(), credential, retries: 0 });
 }
 
 interface Ends {

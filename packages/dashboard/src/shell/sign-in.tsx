@@ -72,7 +72,7 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
         </form>
         <p className="hint sign-in-help">
           No key yet? An operator creates one with <code>npx meterline keys create --account … --role member</code>. The
-          same figures come from <a href="/docs">the API</a>.
+          same figures come from <a href="docs">the API</a>.
         </p>
       </main>
     </div>

@@ -99,6 +99,15 @@ it.each<[string, unknown, Options]>([
   expect((await checkJson(body, options)).accepted).toEqual([{ ...DATA, accountId: ACCOUNT, eventId, timestamp }]);
 });
 
+it.each<[string, string, string]>([
+  ['JSON', 'application/json', JSON.stringify({ ...EVENT, usage: 7 })],
+  ['a line', LINES, JSON.stringify({ ...EVENT, usage: 7 })],
+  ['a CloudEvent', CLOUD_EVENT, JSON.stringify(cloudEvent({ data: { ...DATA, usage: 7 } }))],
+])('%s keeps every digit of a number', async (_what, type, text) => {
+  const { accepted } = await check(text.replace('"usage":7', '"usage":12345678.123456789'), { type });
+  expect(accepted).toMatchObject([{ usage: '12345678.123456789' }]);
+});
+
 it('a CloudEvent may have a time of any offset, which is in UTC in the event, and no other time', async () => {
   const times = [
     ['2025-10-02T11:30:00.25+02:30', '2025-10-02T09:00:00.25Z'],
@@ -130,6 +139,46 @@ it('a CloudEvent that is none has a result that says why', async () => {
     ...envelopes.map(([, message]) => ({ reason: 'invalid_cloud_event', message })),
     { status: 'accepted' },
   ]);
+});
+
+it.each<[string, string, Options?]>([
+  ['as JSON', JSON.stringify(cloudEvent())],
+  ['among others as JSON', JSON.stringify([cloudEvent()])],
+  ['on a line', JSON.stringify(cloudEvent()), { type: LINES }],
+])('a CloudEvent that is sent %s is rejected with the media type that it needs', async (_how, body, options = {}) => {
+  expect((await check(body, options)).results).toMatchObject([
+    { reason: 'invalid_cloud_event', message: expect.stringContaining(`Content-Type ${CLOUD_EVENT}, or several`) },
+  ]);
+});
+
+it.each<[string, string]>([
+  ['the bytes of UTF-8', Buffer.from('zürich').toString('latin1')],
+  ['the bytes of Latin-1', 'zürich'],
+  ['a control character', 'a\tb'],
+  ['a percent sign', '100%'],
+  ['a byte that is no UTF-8', '%FF'],
+  ['an overlong space', '%C0%A0'],
+])('a CloudEvent with %s in a header is rejected', async (_what, id) => {
+  const { results } = await checkJson(DATA, { headers: { ...IN_HEADERS, 'ce-id': id } });
+  expect(results).toMatchObject([
+    {
+      reason: 'invalid_cloud_event',
+      message: expect.stringMatching(/^the header ce-id must be ASCII; percent-encode/),
+    },
+  ]);
+});
+
+it('a body may have the charset utf8, and an empty Content-Encoding', async () => {
+  const options = { type: 'application/json; charset=utf8', headers: { 'content-encoding': '' } };
+  expect((await checkJson(EVENT, options)).accepted).toHaveLength(1);
+});
+
+it('a CloudEvent has the same id in headers and in JSON', async () => {
+  const id = '100% zürich/%ff';
+  const headers = { ...IN_HEADERS, 'ce-id': encodeURIComponent(id).toLowerCase() };
+  expect((await checkJson(DATA, { headers })).results).toEqual(
+    (await checkJson(cloudEvent({ id }), { type: CLOUD_EVENT })).results,
+  );
 });
 
 const gzip = { headers: { 'content-encoding': 'gzip' } };

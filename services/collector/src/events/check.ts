@@ -82,14 +82,21 @@ export function isBinaryCloudEvent(headers: IncomingHttpHeaders): boolean {
   return headers['ce-specversion'] !== undefined || headers['ce-id'] !== undefined;
 }
 
-/** The envelope of a request in binary mode, in the JSON event format. */
-export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Readonly<Record<string, unknown>> {
-  const attributes = ['specversion', 'id', 'source', 'type', 'time'].flatMap((name) => {
+/** The envelope of a request in binary mode, in the JSON event format, or an {@link Unreadable}. */
+export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Record<string, unknown> | Unreadable {
+  const envelope: Record<string, unknown> = { data };
+  for (const name of ['specversion', 'id', 'source', 'type', 'time']) {
     const value = headers[`ce-${name}`];
-    return typeof value === 'string' ? [[name, decoded(unquoted(value))] as const] : [];
-  });
-  return { ...Object.fromEntries(attributes), data };
+    if (typeof value !== 'string') continue;
+    const text = decoded(unquoted(value));
+    if (text === undefined) return new Unreadable(CLOUD_EVENT_REASON, `the header ce-${name} ${HEADER_RULE}`);
+    envelope[name] = text;
+  }
+  return envelope;
 }
+
+const HEADER_RULE =
+  'must be ASCII; percent-encode all other characters in UTF-8, such as %C3%BC for ü, and a percent sign as %25';
 
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/;
 
@@ -98,13 +105,16 @@ function unquoted(value: string): string {
   return QUOTED.exec(value)?.[1]?.replace(/\\(.)/g, '$1') ?? value;
 }
 
-/** Headers are ASCII; everything else is percent-encoded UTF-8. Source: the HTTP protocol binding, section 3.1.3.2. */
-function decoded(value: string): string {
+const PRINTABLE_ASCII = /^[ -~]*$/;
+
+/** Undefined for other bytes and for what is no percent-encoded UTF-8. Source: the HTTP protocol binding, section 3.1.3.2. */
+function decoded(value: string): string | undefined {
+  if (!PRINTABLE_ASCII.test(value)) return undefined;
   try {
     return decodeURIComponent(value);
   } catch {
-    // A percent sign of its own. decodeURIComponent throws nothing but URIError.
-    return value;
+    // decodeURIComponent throws nothing but URIError.
+    return undefined;
   }
 }
 

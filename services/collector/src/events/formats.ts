@@ -4,12 +4,12 @@ import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ApiError, ClientGone } from '@meterline/api';
-import { isRecord, MAX_EVENTS_PER_JOB, parseJson } from '@meterline/catalog';
+import { isRecord, MAX_EVENTS_PER_JOB, parseEventJson } from '@meterline/catalog';
 import { countValues, endOfString } from '@meterline/service';
 import { z } from 'zod';
 import { ZSTDDecoder } from 'zstddec';
 import type { Reservation } from '../byte-budget.js';
-import { envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './check.js';
+import { CLOUD_EVENT_REASON, envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './check.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',
@@ -42,7 +42,7 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
     });
   }
   for (const parameter of parameters) {
-    if (parameter.startsWith('charset=') && !/^charset="?utf-8"?$/.test(parameter)) {
+    if (parameter.startsWith('charset=') && !/^charset="?utf-?8"?$/.test(parameter)) {
       throw unsupported('The charset must be utf-8, or left out.');
     }
   }
@@ -100,17 +100,24 @@ const TOO_LARGE = new Unreadable(
   `the JSON of an event may have at most ${MAX_EVENT_VALUES} values, this one has more; it was not read`,
 );
 
+const CLOUD_EVENT_AS_JSON = new Unreadable(
+  CLOUD_EVENT_REASON,
+  `this is a CloudEvent; send it with the Content-Type ${MEDIA_TYPES.cloudEvent}, or several in an array with ${MEDIA_TYPES.cloudEventBatch}`,
+);
+
 /** Counting is a fraction of parsing: 5 MB of brackets would become hundreds of megabytes. */
 function isTooLarge(text: string): boolean {
   return text.length > MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
 }
 
 function eventOf(text: string, format: Format, account: string, headers: IncomingHttpHeaders): unknown {
-  const value = parseJson(text);
-  if (format === 'ndjson') return value;
-  if (value === undefined) throw notJson();
-  if (format === 'json') return value;
-  return openCloudEvent(format === 'binaryCloudEvent' ? envelopeOf(headers, value) : value, account);
+  const value = parseEventJson(text);
+  if (value === undefined && format !== 'ndjson') throw notJson();
+  if (format === 'json' || format === 'ndjson') {
+    return isRecord(value) && 'specversion' in value ? CLOUD_EVENT_AS_JSON : value;
+  }
+  const envelope = format === 'binaryCloudEvent' ? envelopeOf(headers, value) : value;
+  return envelope instanceof Unreadable ? envelope : openCloudEvent(envelope, account);
 }
 
 /** Empty lines are nothing. */
@@ -220,7 +227,7 @@ const ENCODINGS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 
 /** What undoes the `Content-Encoding` of a request; no input makes more than the limit of it. @throws ApiError `unsupported_media_type` */
 export function decoderOf(header: string | undefined): Decode {
-  const decode = ENCODINGS.get((header ?? 'identity').trim().toLowerCase());
+  const decode = ENCODINGS.get((header || 'identity').trim().toLowerCase());
   if (decode) return decode;
   const accepted = Object.keys(DECODERS).join(', ');
   throw unsupported(`Content-Encoding may be ${accepted} or left out.`, { 'Accept-Encoding': accepted });

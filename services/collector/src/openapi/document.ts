@@ -53,9 +53,9 @@ const usageEvent = z.object({
   resourceName: name('What was used.'),
   resourceUuid: name('Which instance of it.').optional(),
   billingDimension: z.enum(BILLING_DIMENSIONS).meta({ description: 'One of those that belong to the type.' }),
-  usage: z
-    .union([z.number(), z.string()])
-    .meta({ description: 'At least 0 and below 10^15. Send more than 15 digits as a string.' }),
+  usage: z.union([z.number(), z.string()]).meta({
+    description: 'At least 0 and below 10^15. Every digit is read; send a string if your JSON library would round it.',
+  }),
   timestamp: z.string().meta({ format: 'date-time', description: 'When it was used: RFC 3339 in UTC.' }),
   revision: z.int().min(0).max(MAX_REVISION).optional().meta({ description: 'The highest one counts. Left out: 0.' }),
   void: z.boolean().optional().meta({ description: 'Takes the event out of every sum.' }),

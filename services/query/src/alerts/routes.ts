@@ -72,7 +72,7 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
     const settings = parseBody(request.body, newAlertSchema, EXAMPLE);
     refuseProblems([...alertProblems(settings), ...urlProblems(settings.url, allowedHosts)]);
     const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(refuseTooMany));
-    response.status(201).location(`/v0/accounts/${encodeURIComponent(accountId)}/alerts/${alert.id}`);
+    response.status(201).location(`alerts/${alert.id}`);
     send(response, { ...(await alertEntry(dependencies, alert, true)), secret: alert.secret });
   };
 }

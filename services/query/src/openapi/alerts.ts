@@ -79,7 +79,13 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
       status: '201',
       description: 'The alert was created.',
       schemas: ['AlertWithSecret'],
-      headers: { Location: { description: 'The path of the alert.', required: true, schema: { type: 'string' } } },
+      headers: {
+        Location: {
+          description: 'Relative to the request.',
+          required: true,
+          schema: { type: 'string' },
+        },
+      },
     },
     examples: {
       ofProduction: {
