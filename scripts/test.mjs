@@ -27,9 +27,13 @@ const program = (name, file, ...args) => ({ name, args: [join('dist', file), ...
 const onTwoShards = (name, files, cases) =>
   jest(name, files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases) });
 
-/** See test/setup/hostile-profile.mjs. */
-const onHostileServers = (...files) =>
-  jest('on servers with a hostile profile', files, { METERLINE_TEST_PROFILE: 'hostile' });
+/** Two shards whose users have a profile that hurts; see test/setup/hostile-profile.mjs. */
+const onHostileShards = (...files) =>
+  jest('the oracle, the contract and orders of statements on two shards with a hostile profile', files, {
+    METERLINE_TEST_SHARDS: '2',
+    METERLINE_TEST_PROFILE: 'hostile',
+    ORACLE_CASES: '30',
+  });
 
 const checks = [
   { name: 'lint', args: [join(MODULES, '@biomejs', 'biome', 'bin', 'biome'), 'ci', '--error-on-warnings', '.'] },
@@ -38,8 +42,7 @@ const checks = [
 
 const full = [
   jest('the long tests', ['--selectProjects', 'long']),
-  onTwoShards('the oracle and the metrics contract on two shards', ['oracle/oracle', 'contract/metrics'], 30),
-  onHostileServers('--selectProjects', 'it', '--', 'oracle/oracle', 'contract/', 'rollups/interleavings'),
+  onHostileShards('--selectProjects', 'it', '--', 'oracle/oracle', 'contract/', 'rollups/interleavings'),
   // Both wait most of the time.
   [
     program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
@@ -51,7 +54,7 @@ const nightly = [
   jest('5,000 oracle cases', ['oracle/oracle'], { ORACLE_CASES: '5000' }),
   jest('40,000 fuzzed requests and events', ['fuzz/fuzz'], { FUZZ_REQUESTS: '40000', FUZZ_EVENTS: '40000' }),
   onTwoShards('the tests that must not notice two shards', ON_TWO_SHARDS, 300),
-  onHostileServers('--selectProjects', 'long', '--', 'contract/', 'rollups/'),
+  onHostileShards('--selectProjects', 'long', '--', 'contract/', 'rollups/'),
   program('300 rounds of faults', 'faults/main.js', '--rounds', '300', '--parallel', '4'),
   program('an hour of steady traffic', 'faults/main.js', '--minutes', '60'),
 ];

@@ -2,7 +2,7 @@
 import {
   ClusterError,
   checkCluster,
-  checkConnection,
+  checkServers,
   clickHouseFailureKind,
   createWarehouse,
   hostsOf,
@@ -18,7 +18,7 @@ const CLICKHOUSE_FAILURES = {
   unfit: 'cannot be used',
   foreign: 'does not answer as ClickHouse does',
   away: 'does not answer',
-  defect: 'cannot be asked',
+  defect: 'could not be used because of a bug',
 } as const satisfies Record<ReturnType<typeof clickHouseFailureKind>, string>;
 
 /**
@@ -27,17 +27,13 @@ const CLICKHOUSE_FAILURES = {
  * @throws StartError
  */
 export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<void> {
-  // Our own database may not be there yet; `default` always is.
-  const server = createWarehouse({ ...options, database: 'default' });
   try {
-    await checkConnection(server);
+    await checkServers(options);
   } catch (error) {
     throw startError(
       `ClickHouse at ${hostOf(options.url)} ${CLICKHOUSE_FAILURES[clickHouseFailureKind(error)]}`,
       error,
     );
-  } finally {
-    await server.close();
   }
   const present = { ...options, url: await presentHosts(options, log) };
   try {

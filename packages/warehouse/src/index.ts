@@ -4,6 +4,7 @@ export { type Accounts, readAccountsWithUsage } from './accounts.js';
 export * from './addresses.js';
 export {
   checkConnection,
+  checkServers,
   createWarehouse,
   LOW_PRIORITY,
   onEachShard,

@@ -146,7 +146,7 @@ export class Maintainer {
     const { accountId: account, hour, eventId } = first;
     this.#options.log.warn(
       { event: 'conflicting_events', events, first: { account, hour: formatTimestamp(hour), eventId } },
-      'producers sent different events under one eventId and revision, of which one counts; a correction needs a higher revision',
+      'producers sent different events under one eventId and revision; only one of them counts: a correction needs a higher revision',
     );
   }
 

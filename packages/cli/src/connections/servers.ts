@@ -13,9 +13,8 @@ import { connectionHint } from '@meterline/service/connection-hint';
 import { parseRedisUrl } from '@meterline/service/redis-address';
 import {
   ClusterError,
-  checkConnection,
+  checkServers,
   clickHouseFailureKind,
-  createWarehouse,
   openShards,
   type Shards,
   type WarehouseOptions,
@@ -47,14 +46,10 @@ const RESPONSE_TIMEOUT_MS = 10_000;
  */
 export async function reachClickHouse(settings: ClickHouseSettings): Promise<WarehouseOptions> {
   const options = { ...settings, url: settings.url.value, application: 'meterline-cli' };
-  // The database may not be there yet, so the check is made in the one that always is.
-  const server = createWarehouse({ ...options, database: 'default', requestTimeoutMs: CONNECT_TIMEOUT_MS });
   try {
-    await checkConnection(server);
+    await checkServers({ ...options, requestTimeoutMs: CONNECT_TIMEOUT_MS });
   } catch (error) {
     throw clickHouseFailure(settings, error);
-  } finally {
-    await server.close();
   }
   return { ...options, requestTimeoutMs: STATEMENT_TIMEOUT_MS };
 }
@@ -75,16 +70,11 @@ export async function withShards<T>(
     return await work(shards);
   } catch (error) {
     if (error instanceof ClusterError) throw new CommandError(error.message, undefined, { cause: error });
-    throw isServerFailure(error) ? clickHouseFailure(settings, error) : error;
+    if (error instanceof CommandError || clickHouseFailureKind(error) === 'defect') throw error;
+    throw clickHouseFailure(settings, error);
   } finally {
     await shards?.close();
   }
-}
-
-/** Errors of ClickHouse and of the system have a code. What is not ClickHouse answers with a plain Error. */
-function isServerFailure(error: unknown): boolean {
-  const isPlain = error instanceof Error && Object.getPrototypeOf(error) === Error.prototype;
-  return isPlain || (!(error instanceof CommandError) && systemErrorCode(error) !== undefined);
 }
 
 /** The failure of a statement or a connection, as one line that names the server. */
@@ -96,7 +86,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
     refused: `${target} refuses (as user ${user}): ${message}`,
     unfit: `${target} cannot be used (as user ${user}): ${message}`,
     foreign: `${target} does not answer as ClickHouse does${message && `: ${message}`}`,
-    defect: `${target} cannot be asked: ${message}`,
+    defect: `${target} could not be used because of a bug in Meterline: ${message}`,
     away: isSlow
       ? `${target} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
       : `cannot reach ${target}: ${systemErrorCode(cause)}; ${connectionHint(cause) ?? 'is it running?'}`,

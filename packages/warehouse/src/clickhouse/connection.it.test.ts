@@ -158,6 +158,15 @@ it.each<[string, string, object, () => Promise<unknown>]>([
     { message: 'insert_usage_events wrote 1 rows of 2' },
     () => withServer(responding(''), (own) => insertUsageEvents(own, [pricedEvent(), pricedEvent()])),
   ],
+  ...[400, 502, 503].flatMap((status) =>
+    ['<h1>Bad gateway</h1>', ''].map((text): [string, string, object, () => Promise<unknown>] => [
+      `a proxy that answers ${status} with "${text}"`,
+      'foreign',
+      { name: 'ForeignResponse' },
+      () =>
+        withServer((request, response) => request.resume().on('end', () => response.writeHead(status).end(text)), ask),
+    ]),
+  ),
   ['half a response', 'away', { code: 'ECONNRESET' }, () => withServer(HALF_A_RESPONSE, ask)],
   ['a server that is away', 'away', { code: 'ECONNREFUSED' }, () => withWarehouse({ url: NOWHERE }, ask)],
   [
@@ -176,6 +185,21 @@ it.each<[string, string, object, () => Promise<unknown>]>([
   const failure = await failureOf(send());
   expect(failure).toMatchObject(error);
   expect(clickHouseFailureKind(failure)).toBe(kind);
+});
+
+it.each([
+  ['a bug of ours', new TypeError('no function')],
+  ['a bug that Node finds', Object.assign(new RangeError('out of range'), { code: 'ERR_OUT_OF_RANGE' })],
+])('%s is no failure of the server', (_what, error) => {
+  expect(clickHouseFailureKind(error)).toBe('defect');
+});
+
+it('an insert is complete when more rows were written, as by a materialized view, or no proxy lets through how many', async () => {
+  for (const headers of [{ 'X-ClickHouse-Summary': '{"written_rows":"2"}' }, {}]) {
+    const stored: RequestListener = (request, response) =>
+      request.resume().on('end', () => response.writeHead(200, headers).end());
+    await withServer(stored, (own) => insertUsageEvents(own, [pricedEvent()]));
+  }
 });
 
 it('a statement under way fails when the connection is closed, at once', async () => {

@@ -6,7 +6,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { ClickHouseError, type ClickHouseSettings, type TupleParam } from '@clickhouse/client';
 import { z } from 'zod';
-import { ForeignResponse, isSettingRefused, UnfitServer } from './errors.js';
+import { hostsOf } from '../addresses.js';
+import { ForeignResponse, isSettingRefused, LONGEST_RESPONSE, UnfitServer } from './errors.js';
 import { type HostOptions, Hosts, type Send, sendQuery } from './hosts.js';
 import { isOlderThan, OLDEST_CLICKHOUSE, SETTINGS } from './settings.js';
 
@@ -72,7 +73,7 @@ export interface Warehouse {
    * @param rows rows of an insert, in the format that the statement names. Such a statement is sent once more when the
    * connection is lost: inserting the same rows twice changes nothing. Any other is sent only once, because a migration
    * or a mutation that may be running must not be started a second time without its caller's knowledge.
-   * @returns how many rows ClickHouse reports as written
+   * @returns how many rows ClickHouse reports as written, those of materialized views included; undefined when a proxy has removed the header
    * @throws as {@link read}
    */
   run(statement: Statement, rows?: string | Buffer): Promise<number | undefined>;
@@ -129,7 +130,8 @@ function connection(hosts: Hosts, observe: StatementObserver | undefined, scope:
       const how = rows === undefined && INSERT_SELECT.test(statement.query) ? sendQuery : exec;
       return observed(statement, async () => {
         const { text: response, headers } = await send(statement, rows !== undefined, how);
-        if (response !== '') throw new ForeignResponse(`${statement.name} returned: ${response.slice(0, 500)}`);
+        if (response !== '')
+          throw new ForeignResponse(`${statement.name} returned: ${response.slice(0, LONGEST_RESPONSE)}`);
         return writtenRows(headers['x-clickhouse-summary']);
       });
     },
@@ -172,11 +174,11 @@ const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.st
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
   const [found] = await warehouse.read(CHECK, checkRow).catch((error: unknown) => {
-    if (error instanceof z.ZodError) throw new ForeignResponse('it does not tell its version', { cause: error });
+    if (error instanceof z.ZodError) throw new ForeignResponse('it did not return its version', { cause: error });
     if (!isSettingRefused(error)) throw error;
     throw new UnfitServer(`${error.message.replace(/\.?\s*$/, '')}; ${FIT}`, { cause: error });
   });
-  if (!found) throw new ForeignResponse('it does not tell its version');
+  if (!found) throw new ForeignResponse('it did not return its version');
   if (isOlderThan(found.version, OLDEST_CLICKHOUSE)) throw new UnfitServer(`its version is ${found.version}; ${FIT}`);
   const settings = new Map(found.settings);
   for (const [name, value] of Object.entries(SETTINGS)) {
@@ -185,6 +187,24 @@ export async function checkConnection(warehouse: Warehouse): Promise<void> {
       throw new UnfitServer(`${name} stays "${inForce}" although Meterline sets "${value}"; ${FIT}`);
     }
   }
+}
+
+/**
+ * Checks each of the servers that the addresses name.
+ * @throws as {@link checkConnection} if none can be used, or one of them is unfit; those that are away concern their accounts alone
+ */
+export async function checkServers(options: WarehouseOptions): Promise<void> {
+  const urls = hostsOf(options.url);
+  const outcomes = await Promise.allSettled(
+    urls.map(async (url) => {
+      // Our own database may not be there yet; `default` always is.
+      const server = createWarehouse({ ...options, url, database: 'default' });
+      await checkConnection(server).finally(() => server.close());
+    }),
+  );
+  const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+  const unfit = failures.find((error) => error instanceof UnfitServer);
+  if (unfit !== undefined || failures.length === urls.length) throw unfit ?? failures[0];
 }
 
 const FIT =
@@ -217,7 +237,7 @@ type JsonRow = Readonly<Record<string, string | number | readonly number[]>>;
 
 /**
  * @param count how many rows these are
- * @throws ForeignResponse when ClickHouse reports another number as written: they may be sent again
+ * @throws ForeignResponse when ClickHouse reports fewer as written: they may be sent again
  */
 export async function insert(
   warehouse: Warehouse,
@@ -226,7 +246,8 @@ export async function insert(
   count: number,
 ): Promise<void> {
   const written = await warehouse.run(statement, rows);
-  if (written !== count) throw new ForeignResponse(`${statement.name} wrote ${written} rows of ${count}`);
+  if (written !== undefined && written < count)
+    throw new ForeignResponse(`${statement.name} wrote ${written} rows of ${count}`);
 }
 
 /** One insert of rows as JSON, all with the columns of the first: for tables that are seldom written. Events have a faster format. */

@@ -7,10 +7,16 @@ export function failureOf(error: unknown, timeoutMs: number): unknown {
   if (error instanceof Error && error.message === 'Timeout error.') {
     return noResponse(`no response within ${timeoutMs} ms`, 'ETIMEDOUT', error);
   }
-  return isLostConnection(error)
-    ? noResponse('the connection was lost before the response was complete', 'ECONNRESET', error)
-    : error;
+  if (isLostConnection(error)) {
+    return noResponse('the connection was lost before the response was complete', 'ECONNRESET', error);
+  }
+  // The client's form of a status of 400 or more whose text is not ClickHouse's: a proxy answers.
+  const isForeign = error instanceof Error && error.name === 'Error' && codeOf(error) === undefined;
+  return isForeign ? new ForeignResponse(error.message.slice(0, LONGEST_RESPONSE), { cause: error }) : error;
 }
+
+/** Characters of a response that an error shows. */
+export const LONGEST_RESPONSE = 500;
 
 /** @param code the system's code for the same failure */
 export function noResponse(message: string, code: string, cause: unknown): Error {
@@ -100,14 +106,17 @@ export class UnfitServer extends Error {
   override readonly name = 'UnfitServer';
 }
 
+/** By name: Node's own have codes, as failures of connections do. */
+const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError', 'ZodError']);
+
 /**
  * What kind of failure a statement of a warehouse ended with. `refused`: ClickHouse responds, with an error. `unfit`: it is too old,
- * or the user may not set what is needed. `foreign`: something else responds. `away`: nothing does. `defect`: it is none of the server's.
+ * or the user may not set what is needed. `foreign`: something else responds. `away`: nothing does. `defect`: a bug of ours.
  */
 export function clickHouseFailureKind(error: unknown): 'refused' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'refused';
   if (error instanceof UnfitServer) return 'unfit';
   if (error instanceof ForeignResponse) return 'foreign';
-  // A failure to respond has a code.
-  return codeOf(error) === undefined ? 'defect' : 'away';
+  const isDefect = codeOf(error) === undefined || (error instanceof Error && DEFECTS.has(error.name));
+  return isDefect ? 'defect' : 'away';
 }

@@ -26,6 +26,8 @@ const WHOLE_RESULTS = {
   // Rows of a shard that is away are missing.
   skip_unavailable_shards: 0,
   enable_parallel_replicas: '0',
+  // Each shard would return groups of its own.
+  distributed_group_by_no_merge: '0',
   // Rows are left out, or hidden.
   limit: '0',
   offset: '0',
@@ -50,6 +52,9 @@ const DURABILITY = {
   lightweight_deletes_sync: '2',
   lightweight_delete_mode: 'alter_update',
   alter_sync: '1',
+  // The rows of an account belong to its shard.
+  insert_shard_id: '0',
+  insert_distributed_one_random_shard: 0,
   // One insert may carry a backfill of any number of months.
   max_partitions_per_insert_block: '0',
   // A row that cannot be read fails the insert.

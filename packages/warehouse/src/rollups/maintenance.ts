@@ -46,13 +46,13 @@ export async function recomputeDirtyHours(
   const marks = await readDueMarks(shard, hours);
   if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [], conflicts: { events: 0 } };
   const hourly = bucketsOf(marks, 'hourly');
-  const conflicts = await readConflictsOfRollups(shard, hourly);
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
   // Read after the hours are durable: a sealer that publishes a later watermark finds them.
   const { sealingUntil } = (await readWatermarks(shard)).daily;
   const daily = bucketsOf(marks, 'daily').filter(({ bucket }) => bucket < sealingUntil);
   const largeDays = await recomputeEach(shard, 'daily', daily, limits);
   await clearMarks(shard, marks, hoursLeft(marks, largeHours, largeDays));
+  const conflicts = await readConflictsOfRollups(shard, hourly);
   return {
     ...{ marks: marks.length, hourly: hourly.length - largeHours.length, daily: daily.length - largeDays.length },
     tooLarge: [...largeHours, ...largeDays],
@@ -120,7 +120,7 @@ export async function sealNext(
 async function readClock(shard: Warehouse): Promise<EpochMs> {
   const statement = { name: 'read_clock', query: 'SELECT toUnixTimestamp(now()) AS second', isShort: true };
   const [row] = await shard.read(statement, z.object({ second: z.number() }));
-  if (!row) throw new ForeignResponse('it does not tell the time');
+  if (!row) throw new ForeignResponse('it did not return its time');
   return row.second * 1000;
 }
 

@@ -117,7 +117,7 @@ export async function recomputeRollups(
       name: `recompute_${ROLLUP_TABLE[grain]}`,
       query: `INSERT INTO ${ROLLUP_TABLE[grain]} (${ROLLUP_COLUMNS.join(', ')})${rollupsSelect(grain, condition, finality)}\n${ROLLUP_SETTINGS}`,
       query_params,
-    })) ?? 0;
+    })) ?? Number.POSITIVE_INFINITY;
   if (written >= ('rollups' in selection ? selection.rollups.length : selection.rollupRows)) return;
   // An account may have been erased in between: what has no rows now was not to be written.
   const present = await readSourceRows(warehouse, grain, selection);
