@@ -212,9 +212,11 @@ function outcomeOf(response: TestResponse): string {
 describe('while ClickHouse is away', () => {
   let own: TestApi;
   let key: string;
+  let operator: string;
   beforeAll(async () => {
     own = await startApi({}, 'away');
     key = await own.key('acme');
+    operator = await own.key('platform', 'operator');
   });
   afterAll(() => own.stop());
 
@@ -228,6 +230,11 @@ describe('while ClickHouse is away', () => {
     [metricsPath('acme', {}), '400 invalid_parameter'],
   ])('while ClickHouse is away, %s is %s', async (path, outcome) => {
     expect(outcomeOf(await own.request(path, bearer(key)))).toBe(outcome);
+  });
+
+  it('while ClickHouse is away, an operator gets the registered accounts', async () => {
+    const { body } = await own.request('/v0/accounts', bearer(operator));
+    expect(body).toMatchObject([{ id: 'acme' }, { id: 'platform' }]);
   });
 
   it('while ClickHouse is away, the log has the cause, and /readyz names it', async () => {

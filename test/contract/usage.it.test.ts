@@ -8,7 +8,7 @@ import {
   readExactJson,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS, MeterlineClient } from '@meterline/client';
-import { onEachShard, registerPriceBook } from '@meterline/warehouse';
+import { createWarehouse, onEachShard, registerPriceBook } from '@meterline/warehouse';
 import { z } from 'zod';
 import {
   allPages,
@@ -343,4 +343,42 @@ describe('the list of events', () => {
     const response = await api.request(path(ACCOUNT, foreign), bearer(keys.get(ACCOUNT) ?? ''));
     expect([response.status, errorOf(response).error]).toEqual([400, 'invalid_cursor']);
   });
+});
+
+it('the list of accounts of an operator reads usage once a minute, and keeps the last list while ClickHouse fails', async () => {
+  let statements = 0;
+  const outage = new AbortController();
+  const observe = (name: string) => {
+    if (name === 'read_accounts') statements += 1;
+    return () => undefined;
+  };
+  const warehouse = createWarehouse({ ...database.options, observe });
+  const own = await startApi({ warehouse: warehouse.within({ signal: outage.signal }) });
+  const operator = await own.key('platform', 'operator');
+  const [first, second, registered] = [uniquePrefix(), uniquePrefix(), uniquePrefix()];
+  const listed = async () => {
+    const { status, text } = await own.request('/v0/accounts', bearer(operator));
+    return [status, ...[first, second, registered].filter((account) => text.includes(`"${account}"`))];
+  };
+  try {
+    await api.seed([event({ accountId: first })]);
+    expect(await Promise.all([listed(), listed()])).toEqual([
+      [200, first],
+      [200, first],
+    ]);
+    await api.seed([event({ accountId: second })]);
+    expect(await listed()).toEqual([200, first]);
+    expect(statements).toBe(1);
+    own.clock.now = new Date(NOW.getTime() + 60_000);
+    expect(await listed()).toEqual([200, first, second]);
+
+    outage.abort(new Error('ClickHouse is away'));
+    own.clock.now = new Date(NOW.getTime() + 120_000);
+    await own.key(registered, 'member');
+    expect(await listed()).toEqual([200, first, second, registered]);
+    expect(own.log).toContainEqual(expect.objectContaining({ event: 'accounts_not_read', level: 40 }));
+  } finally {
+    await own.stop();
+    await warehouse.close();
+  }
 });

@@ -1,6 +1,7 @@
 /** The caller's accounts, and the keys of service accounts: listed, created and revoked. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
+  ApiError,
   adminsOnly,
   applyVersion,
   type Caller,
@@ -19,39 +20,61 @@ import {
 } from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySchema } from '@meterline/catalog';
 import { type Account, type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
-import { readAccountsWithUsage } from '@meterline/warehouse';
+import { readAccountsWithUsage, type Warehouse } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
+import type { Logger } from 'pino';
 import type { z } from 'zod';
-import type { Admitted } from './admission/admission.js';
 import { parseBody } from './http/body.js';
 import { noSuchApiKey, orStorageUnavailable, tooManyApiKeys } from './http/errors.js';
 import { admitCaller, type RouteDependencies } from './http/member.js';
 import { listResponse, parseListRequest } from './http/paging.js';
 
-export function accountsRoute(dependencies: RouteDependencies): RequestHandler {
+export function accountsRoute(dependencies: RouteDependencies, readUsed: ReadAccounts): RequestHandler {
   const { accounts, cursors } = dependencies;
   return async (request, response) => {
-    const { admitted, caller, version } = await admitCaller(dependencies, request, response);
-    try {
-      const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
-      const found = caller.isOperator
-        ? await allAccounts(accounts, admitted)
-        : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
-      const entries = found.map((account) => accountEntry(account, caller));
-      response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
-    } finally {
-      admitted.release();
-    }
+    const { caller, version } = await admitCaller(dependencies, request, response);
+    const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
+    const found = caller.isOperator
+      ? await allAccounts(accounts, readUsed)
+      : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
+    const entries = found.map((account) => accountEntry(account, caller));
+    response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
   };
 }
 
-/** Those that are registered, and those that have usage and never had a key. */
-async function allAccounts(directory: AccountDirectory, admitted: Admitted): Promise<Account[]> {
+/** Registered accounts, and accounts that have usage but never had a key. */
+async function allAccounts(directory: AccountDirectory, readUsed: ReadAccounts): Promise<Account[]> {
   const registered = await orAuthUnavailable(directory.list());
   const ids = new Set(registered.map(({ id }) => id));
-  const used = await orStorageUnavailable(readAccountsWithUsage(await admitted.acquire()));
-  const others = used.filter((id) => !ids.has(id));
+  const others = (await readUsed()).filter((id) => !ids.has(id));
   return [...registered, ...others.map((id) => ({ id, name: id, createdAt: undefined }))];
+}
+
+const USED_MAX_AGE_MS = 60_000;
+type ReadAccounts = () => Promise<readonly string[]>;
+
+/**
+ * Reads the accounts with usage, at most once a minute because the statement reads all account-days. While ClickHouse fails, returns
+ * the last list, so that operators can sign in. Takes no permit: a request that is canceled must not fail those that share its statement.
+ */
+export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Warehouse): ReadAccounts {
+  let last: readonly string[] = [];
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let current = Promise.resolve(last);
+  const read = async () => {
+    try {
+      last = await orStorageUnavailable(readAccountsWithUsage(warehouse));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      log.warn({ event: 'accounts_not_read', err: error.cause }, 'the list of accounts may lack those without a key');
+    }
+    return last;
+  };
+  return () => {
+    const now = clock().getTime();
+    if (now - startedAt >= USED_MAX_AGE_MS) [startedAt, current] = [now, read()];
+    return current;
+  };
 }
 
 /** An account as the API shows it. The names in a token are newer than registered ones: the platform, which issues tokens, owns accounts. */

@@ -22,7 +22,7 @@ import { shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
 import { checkConnection, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
-import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute } from './accounts.js';
+import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute, usedAccountsReader } from './accounts.js';
 import {
   alertChangeRoute,
   alertCreationRoute,
@@ -65,7 +65,7 @@ const WHILE_REDIS_IS_AWAY =
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { clock, cursorSecret, frameAncestors, maxInFlightBytes, pageFolder, warehouse } = dependencies;
+  const { clock, cursorSecret, frameAncestors, log, maxInFlightBytes, pageFolder, warehouse } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
@@ -91,7 +91,7 @@ export function createApp(dependencies: QueryDependencies): Express {
       },
     ],
   });
-  addReadRoute(app, '/v0/accounts', accountsRoute(routes));
+  addReadRoute(app, '/v0/accounts', accountsRoute(routes, usedAccountsReader(clock, log, warehouse)));
   addReadRoute(app, '/v0/metrics', metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics`, metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics/enums/group-by`, enumRoute(routes, GROUP_BY_DIMENSIONS));

@@ -10,7 +10,7 @@ import { useAccounts } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
-import { navigate, replaceView, useView } from '../view/address.js';
+import { navigate, readViewOf, replaceView, useView } from '../view/address.js';
 import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
 import { isEmbedded } from './embed-address.js';
 import { Brand, ThemeSwitch } from './header.js';
@@ -36,7 +36,7 @@ export function Explorer() {
 
   useEffect(() => {
     if (view.account !== undefined || account === undefined) return;
-    replaceView({ ...view, account, ...(account === ALL_ACCOUNTS && { groupBy: ['account'] }) });
+    replaceView(readViewOf(account, location.search));
   }, [view, account]);
   useEffect(() => {
     document.title = account ? `${accountName(account)} · Meterline` : 'Meterline';

@@ -168,6 +168,14 @@ export function readView(text: string): View {
   return view;
 }
 
+/** The view of an address that names no account, for this one. All accounts are grouped by account if the address has no grouping. */
+export function readViewOf(account: string, text: string): View {
+  const query = new URLSearchParams(text);
+  for (const [name, value] of CODECS.account.write(account)) query.set(name, value);
+  if (account === ALL_ACCOUNTS && !CODECS.groupBy.read(query)) query.set('group', 'account');
+  return readView(String(query));
+}
+
 const CHANGED = 'meterline:view';
 
 function subscribe(listener: () => void): () => void {

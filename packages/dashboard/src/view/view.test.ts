@@ -9,7 +9,7 @@ import {
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import fc from 'fast-check';
 import { PRESETS } from '../period/period.js';
-import { readView, writeView } from './address.js';
+import { readView, readViewOf, writeView } from './address.js';
 import {
   breadcrumb,
   canDrill,
@@ -193,4 +193,16 @@ it.each([
   ['measure=both', { measure: 'cost' }],
 ])('the view in the URL ignores what it cannot read: %s', (query, expected) => {
   expect(readView(query)).toMatchObject(expected);
+});
+
+it.each<[string, string, Partial<View>]>([
+  ['', ALL_ACCOUNTS, { groupBy: ['account'] }],
+  ['group=colour', ALL_ACCOUNTS, { groupBy: ['account'] }],
+  ['group=workspace&account=', ALL_ACCOUNTS, { groupBy: ['workspace'] }],
+  ['group=account,workspace', ALL_ACCOUNTS, { groupBy: ['account', 'workspace'] }],
+  ['group=none&compare=period', ALL_ACCOUNTS, { groupBy: [], compare: 'period' }],
+  ['', 'acme', {}],
+  ['group=account,workspace', 'acme', { groupBy: ['workspace'] }],
+])('the view of a URL without an account keeps its grouping: %s of %s', (query, account, change) => {
+  expect(readViewOf(account, query)).toEqual({ ...DEFAULT_VIEW, account, ...change });
 });

@@ -31,7 +31,7 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     summary: 'The caller’s accounts',
     description:
       'The accounts that the key or token belongs to, each with the caller’s role in it; for a key of the role operator all that ' +
-      'have had a key or have usage. An object with pages since version ' +
+      'have had a key or have usage (new usage appears within a minute). An object with pages since version ' +
       '2026-04-28, and takes parameters since then; before, an array of everything.',
     query: ACCOUNT_LIST_PARAMETERS,
     success: { description: 'The accounts.', schemas: ['AccountPage', 'AccountArray'] },
