@@ -103,7 +103,7 @@ export const httpVariables = {
         '`member` are the roles, and any other gives no access.',
     ),
   PUBLIC_URL: webAddressVariable('https://billing.example.com').describe(
-    'The address under which callers reach the service, for what it says about tokens; not set: that of each request.',
+    'Public base URL of the service, in what it says about tokens. Default: that of each request.',
   ),
   STOP_DELAY_MS: wholeNumberVariable(0, 60_000)
     .default(0)

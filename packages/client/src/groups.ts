@@ -12,9 +12,9 @@ import {
 export type GroupValues = Partial<Pick<MetricsEntry, (typeof ENTRY_FIELD)[MetricsDimension]>>;
 
 const GROUPS_IN_QUERY = 25;
-/** Of the groups' names as they are in an address, which the API takes up to 24 KiB, with the headers. */
+/** URL-encoded bytes of the groups' names in one query. The API accepts 24 KiB, headers included. */
 const LONGEST_NAMES = 12_000;
-/** With room for fewer, one query asks for all groups; its first page may lack some. */
+/** If fewer groups fit, one query reads all groups; its first page may lack some. */
 const LEAST_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];

@@ -189,7 +189,7 @@ function waitAfter(
     return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  // With 429 it was not carried out. With the others it may have been: what failed may be what came after a write.
+  // 429: the request was not executed. Other statuses: it may have been; the failure may have come after a write.
   if (status !== 429 && !(isAwayStatus(status) && isRepeatable)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }

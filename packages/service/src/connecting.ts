@@ -5,7 +5,7 @@ import { getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAtt
 const ATTEMPT_MS = 2_500;
 
 /**
- * Node gives each address but the last 250 ms (RFC 8305), and then drops the attempt: a host that is farther away is never reached if its
+ * Node gives up on every address except the last after 250 ms (RFC 8305): a host that is farther away is never reached if its
  * name has another address that does not work. For the whole process, so only programs call this, when they start.
  */
 export function allowSlowConnections(): void {

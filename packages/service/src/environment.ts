@@ -38,7 +38,7 @@ export const processVariables = {
   REDIS_URL: redisUrlVariable
     .default('redis://127.0.0.1:6379')
     .describe(
-      'Also `rediss://` and `redis+sentinel://`. One server (no cluster) with `maxmemory-policy noeviction`, checked by all programs, and AOF, for the collector with `appendfsync always`, or `?durability=assumed` if it is durable and does not tell.',
+      'Also `rediss://` and `redis+sentinel://`. A single server (no cluster) with `maxmemory-policy noeviction`, which every program checks, and AOF. The collector also needs `appendfsync always`; set `?durability=assumed` if Redis is durable but does not report it.',
     ),
   LISTEN_HOST: hostVariable
     .optional()

@@ -217,15 +217,15 @@ interface Outcome {
 }
 
 const TIMEOUT_MS = 10_000;
-/** The share of it for name servers: one that answers for only one kind of address leaves time to connect to that. */
+/** The share of it for name servers. If only A or only AAAA is answered by then, there is time to connect to those addresses. */
 const NAMES_SHARE = 0.4;
 /** What a receiver answers is of no interest; beyond so much of it the connection is dropped. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const LONGEST_REASON = 100;
 
 /**
- * Posts a webhook; never rejects. Without a proxy, names are resolved here, and a connection is made to a public address alone, also if the
- * name has another one by now; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
+ * Posts a webhook; never rejects. Without a proxy, names are resolved here, and only public addresses are connected to, even if
+ * the name resolves differently after a check; no redirect is followed. A status of 2xx is a delivery. Decision 0013 has the libraries.
  */
 export function post(
   target: string,

@@ -67,10 +67,11 @@ const ACCOUNTS_AT_ONCE = 1_000;
 const ACCOUNT_TURN_MS = 3_000;
 /** What all alerts that are judged alone may together take of a turn. */
 const ALONE_TURN_MS = 10_000;
-/** After so many rejected statements a turn divides no more: a ClickHouse that rejects everything is not asked about each alert. */
+/** The most rejected statements of a turn. Then no more are divided: a ClickHouse that rejects everything gets no statement per alert. */
 const MAX_REJECTED = 100;
 
-const REDIS = 'thresholds cannot be judged, or cannot be noted as crossed: Redis refuses, or has what nobody can read';
+const REDIS =
+  'thresholds cannot be evaluated or marked as crossed: Redis rejects a command, or a stored mark is corrupt';
 const TOO_LARGE = 'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
 const REJECTED = 'ClickHouse rejects the statement of an alert, which is not judged until ClickHouse accepts it';
 const NOT_FIRED = {
@@ -135,7 +136,7 @@ export class Evaluator {
   /**
    * Leaves out accounts whose share of the turn is used up. Alerts whose statement ClickHouse rejects are halved until the alert at fault
    * is found.
-   * @param isSuspect alerts with others of their kind were rejected
+   * @param isSuspect whether a statement with these alerts was rejected
    */
   async #judgeInTurn(query: Query, turn: Turn, isSuspect = false): Promise<void> {
     const { usedMs, notJudged } = turn;
@@ -165,7 +166,7 @@ export class Evaluator {
     }
     for (const { alert } of open) notJudged.add(alert.id);
     this.#options.metrics.failures.inc(open.length);
-    // A rejection that no other alert could share is taken for the server's.
+    // If an alert is rejected that shared no statement with others, the server is at fault.
     if (isRejected && open.length === 1 && (isSuspect || isStatementLimit(error))) {
       this.#alone.add(key);
       const facts = { account: first.alert.account, alert: first.alert.id };

@@ -204,7 +204,7 @@ export class EventStore {
   }
 }
 
-/** Everything but a defect of ours, which another attempt would not change. */
+/** Every failure except a bug of ours, which a retry would not fix. */
 function isOutage(error: unknown): boolean {
   return clickHouseFailureKind(error) !== 'defect';
 }

@@ -139,14 +139,14 @@ export class Maintainer {
     return true;
   }
 
-  /** Logs one line for all events of a step of which another one with their id and revision does not count. */
+  /** Logs one line per step about different events with the same id and revision. */
   #tellConflicts({ events, first }: Conflicts): void {
     if (!first) return;
     this.#options.metrics.conflictingEvents.inc(events);
     const { accountId: account, hour, eventId } = first;
     this.#options.log.warn(
       { event: 'conflicting_events', events, first: { account, hour: formatTimestamp(hour), eventId } },
-      'producers sent different events under one eventId and revision; only one of them counts: a correction needs a higher revision',
+      'producers sent different events with the same eventId and revision; only one of each pair counts. Send corrections with a higher revision',
     );
   }
 

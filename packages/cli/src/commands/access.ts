@@ -99,7 +99,7 @@ export function addWhoami(command: Command, context: CommandContext): void {
   withJson(withApiFlags(command));
 }
 
-/** Prints the settings also when the API cannot be asked: they may be why. */
+/** Prints the settings even if the request fails: a wrong setting may be the cause. */
 async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> {
   const access = await context.settings.api(flags);
   const { url, key, account } = access;

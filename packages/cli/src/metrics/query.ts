@@ -69,7 +69,7 @@ export interface RequestedWindow {
 export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   const second = Math.floor(now.getTime() / 1_000) * 1_000;
   const start = flags.month?.startTime ?? flags.from ?? 0;
-  // A window that has begun in this second would be empty up to its beginning.
+  // A window that starts in this second would end at its own start.
   const asOf = start >= second && start <= now.getTime() ? second + 1_000 : second;
   const { whole, isNamed } = wholeWindow(flags, asOf);
   if (whole.startTime >= whole.endTime) {

@@ -11,7 +11,7 @@ import { CommandError, systemErrorText, usageError } from '../failure.js';
 /** Most results are one page of at most 2 MB. */
 const MEMORY_BYTES = 8 * 1024 * 1024;
 
-/** What is written and not in place yet: in memory first, and in a temp file beyond some megabytes. */
+/** Buffers output: in memory up to some megabytes, then in a temp file. */
 export class WaitingOutput {
   readonly #openFile: () => Promise<FileHandle>;
   #memory: Buffer[] = [];

@@ -50,8 +50,8 @@ export type OnMalformedKey = (keyId: string, reason: string) => void;
 const READ_AT_ONCE = 1_000;
 
 /**
- * KEYS: the last uses; ARGV: a key's record, its id, a time. An erased key must not come back, nor an earlier time. The record is no
- * KEY: Redis would require the right to write it, which a collector does not have.
+ * KEYS: the last uses; ARGV: a key's record, its id, a time. Does not restore an erased key or move the time back. The record is
+ * in ARGV, because Redis requires write access to every KEY, and a collector may not write records.
  */
 const NOTE_USE = `
 if redis.call('EXISTS', ARGV[1]) == 1 and ARGV[3] > (redis.call('HGET', KEYS[1], ARGV[2]) or '') then

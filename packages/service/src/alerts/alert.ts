@@ -95,7 +95,7 @@ export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertCh
   const at = now.toISOString();
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const { thresholds: _old, ...settings } = { ...settingsOf(alert), ...given };
-  // Later than before, also by a clock that is behind: a record of another updatedAt is another record.
+  // Always rises, even if the clock is behind: updatedAt is the version of the record.
   const updatedAt = new Date(Math.max(now.getTime(), Date.parse(alert.updatedAt) + 1)).toISOString();
   const changed = { ...record, ...settings, filters: canonicalFilters(settings.filters), updatedAt };
   const isSame = definitionOf(changed) === definitionOf(alert);

@@ -41,7 +41,7 @@ export interface Delivery extends z.output<typeof deliveryRecord> {
 const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
-/** Where a crossing is marked, in the marks of an alert that must still be as it was read. */
+/** A mark to set. It is set only if the alert has not changed since it was read. */
 export interface CrossingMark {
   readonly alertsKey: string;
   readonly marksKey: string;

@@ -174,11 +174,11 @@ const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.st
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
   const [found] = await warehouse.read(CHECK, checkRow).catch((error: unknown) => {
-    if (error instanceof z.ZodError) throw new ForeignResponse('it did not return its version', { cause: error });
+    if (error instanceof z.ZodError) throw new ForeignResponse('the response has no version', { cause: error });
     if (!isSettingRefused(error)) throw error;
     throw new UnfitServer(`${error.message.replace(/\.?\s*$/, '')}; ${FIT}`, { cause: error });
   });
-  if (!found) throw new ForeignResponse('it did not return its version');
+  if (!found) throw new ForeignResponse('the response has no version');
   if (isOlderThan(found.version, OLDEST_CLICKHOUSE)) throw new UnfitServer(`its version is ${found.version}; ${FIT}`);
   const settings = new Map(found.settings);
   for (const [name, value] of Object.entries(SETTINGS)) {

@@ -78,7 +78,7 @@ const isLimit = hasCode(
 /** The memory of the whole server or of a user's other statements. Source: ClickHouse, src/Common/MemoryTracker.cpp. */
 const SHARED_MEMORY = /\(total\)|\(for user\)|User memory/;
 
-/** Whether the statement meets a limit of its own: a smaller one may not. */
+/** Whether the statement exceeded a limit of its own. A smaller one may succeed. */
 export function isStatementLimit(error: unknown): error is ClickHouseError {
   return isLimit(error) && !(error.code === '241' && SHARED_MEMORY.test(error.message));
 }
@@ -111,7 +111,7 @@ const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'Refere
 
 /**
  * What kind of failure a statement of a warehouse ended with. `refused`: ClickHouse responds, with an error. `unfit`: it is too old,
- * or the user may not set what is needed. `foreign`: something else responds. `away`: nothing does. `defect`: a bug of ours.
+ * or the user may not set what is needed. `foreign`: something other than ClickHouse responded. `away`: no response. `defect`: a bug of ours.
  */
 export function clickHouseFailureKind(error: unknown): 'refused' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'refused';

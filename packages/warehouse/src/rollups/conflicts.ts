@@ -5,7 +5,7 @@ import { LOW_PRIORITY, type Warehouse } from '../clickhouse/connection.js';
 import { type Selected, selectHours } from './sources.js';
 
 export interface Conflicts {
-  /** How many pairs of id and revision that merges have left. */
+  /** Number of conflicting pairs that are not merged yet. */
   readonly events: number;
   /** One of them. */
   readonly first?: { readonly accountId: string; readonly hour: EpochMs; readonly eventId: string };
@@ -53,7 +53,7 @@ LIMIT 1`,
   }
 }
 
-/** Those of several shards or parts. */
+/** Adds up the conflicts of several shards or parts. */
 export function allConflicts(parts: readonly Conflicts[]): Conflicts {
   const events = parts.reduce((sum, part) => sum + part.events, 0);
   const first = parts.find((part) => part.first)?.first;
