@@ -3,12 +3,17 @@
  * bodies are unit tests of services/query/src (metrics/request, http/body, http/paging); here each route has at least one error. Who may do
  * what is in the authorisation matrix, and requests that no HTTP client would send are in http.
  */
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRedis, type TokenVerifier } from '@meterline/api';
 import type { QueryDependencies } from '@meterline/query';
 import { ApiKeyStore, readRedisStatus } from '@meterline/service/access';
+import { createWarehouse } from '@meterline/warehouse';
+import { Redis } from 'ioredis';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi, type TestResponse } from '../harness/api.js';
+import { listening } from '../harness/listening.js';
+import { testClickHouseUrl, testRedisUrl } from '../harness/stack.js';
 
 type Caller = 'admin' | 'member' | 'emitter' | 'operator' | 'stranger' | 'nobody' | 'somebody unknown';
 /**
@@ -247,6 +252,8 @@ describe('while ClickHouse is away', () => {
   });
 });
 
+const FIT = { problem: undefined, isUsable: true, isFull: false };
+
 describe('while Redis is away', () => {
   let own: TestApi;
   const redis = createRedis('redis://127.0.0.1:1');
@@ -292,12 +299,25 @@ describe('while Redis is away', () => {
     );
   });
 
-  it('a Redis that answers and cannot be relied on makes /readyz 503 also where there are tokens', async () => {
-    await serving(
-      { tokens, redisStatus: async () => ({ problem: 'may evict API keys', isFull: false }) },
-      async (unfit) => expect(errorOf(await unfit.request('/readyz')).message).toBe('Redis may evict API keys.'),
-    );
-  });
+  it.each([
+    ['cannot be relied on', 'Redis may evict API keys.', async () => ({ ...FIT, problem: 'may evict API keys' })],
+    [
+      'refuses',
+      'Redis refuses: WRONGPASS invalid username-password pair or user is disabled.',
+      async () => {
+        const refused = new Redis(testRedisUrl(), { lazyConnect: true });
+        await refused.auth('nobody', 'wrong').finally(() => refused.disconnect());
+        return FIT;
+      },
+    ],
+  ])(
+    'a Redis that answers and %s makes /readyz 503 also where there are tokens',
+    async (_what, message, redisStatus) => {
+      await serving({ tokens, redisStatus }, async (unfit) =>
+        expect(errorOf(await unfit.request('/readyz')).message).toBe(message),
+      );
+    },
+  );
 });
 
 async function serving(replace: Partial<QueryDependencies>, work: (own: TestApi) => Promise<void>): Promise<void> {
@@ -319,13 +339,30 @@ it('a bug is 500 without internal details, and is logged with its cause', async 
   });
 });
 
+it.each([
+  [
+    'is too old',
+    '26.6.9.1',
+    /^ClickHouse cannot be used: its version is 26\.6\.9\.1; Meterline needs ClickHouse 26\.7 or newer/,
+  ],
+  ['refuses', undefined, /^ClickHouse cannot be used: .*Authentication failed[^\n]*[^ .]\.$/],
+])('/readyz says why a ClickHouse that %s cannot be used', async (_what, version, message) => {
+  const old = createServer((_request, response) => response.end(JSON.stringify([{ version, settings: [] }])));
+  const url = version === undefined ? testClickHouseUrl() : await listening(old);
+  const server = { url, user: 'nobody', password: '', database: 'default' };
+  const warehouse = createWarehouse({ ...server, application: 'test' });
+  await serving({ warehouse }, async (unfit) =>
+    expect(errorOf(await unfit.request('/readyz')).message).toMatch(message),
+  ).finally(() => Promise.all([warehouse.close(), old.close()]));
+});
+
 const FULL = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
 it.each([
   ['both servers respond', false, undefined],
   ['Redis is full, and names what that prevents', true, FULL],
 ])('/readyz is 200 while %s', async (_what, isFull, message) => {
-  await serving({ redisStatus: async () => ({ problem: undefined, isFull }) }, async (own) => {
+  await serving({ redisStatus: async () => ({ ...FIT, isFull }) }, async (own) => {
     const { status, body } = await own.request('/readyz');
     const degraded = message === undefined ? {} : { degraded: [{ server: 'Redis', message }] };
     expect([status, body]).toEqual([200, { status: 'ready', ...degraded }]);

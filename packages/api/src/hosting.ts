@@ -10,14 +10,18 @@ import {
   type processVariables,
   type Service,
   STOP_DEADLINE_MS,
+  shared,
 } from '@meterline/service';
 import {
   type AccountDirectory,
   ApiKeyStore,
   createRedisClient,
+  moreInformative,
   type OnMalformedKey,
   REDIS_PREFIX,
   type RedisClient,
+  type RedisStatus,
+  readRedisStatus,
 } from '@meterline/service/access';
 import { createRegistry } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
@@ -69,6 +73,8 @@ interface HostOptions {
 interface Host extends ApplicationOptions, Authorities {
   readonly registry: Registry;
   readonly redis: RedisClient;
+  /** Rejects with the reason if Redis lets this process in no more. Callers at the same time share one reading. */
+  readonly redisStatus: () => Promise<RedisStatus>;
   readonly accounts: AccountDirectory;
   readonly rates: RateLimiter;
   readonly observeRefusal: RefusalObserver;
@@ -98,6 +104,12 @@ export async function hostService(
     const redisOutage = new Outage(log, 'Redis', outage);
     redis.on('error', (error) => redisOutage.failed(error));
     redis.on('ready', () => redisOutage.recovered());
+    const redisStatus = shared(() =>
+      readRedisStatus(redis).catch((error: unknown) => {
+        // A command without a connection fails with less than the attempt to connect.
+        throw moreInformative(error, redisOutage.cause);
+      }),
+    );
     const observeRefusal = refusalCounter(registry);
     const onMalformedKey: OnMalformedKey = (keyId, reason) => {
       const message =
@@ -110,6 +122,7 @@ export async function hostService(
       clock,
       registry,
       redis,
+      redisStatus,
       accounts: keys.accounts,
       keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock, log }),

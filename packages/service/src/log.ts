@@ -64,7 +64,7 @@ export class Outage {
   readonly #server: string;
   readonly #consequence: string;
   readonly #clock: () => number;
-  #current: { readonly since: number; failures: number; warnedAt: number } | undefined;
+  #current: { readonly since: number; failures: number; warnedAt: number; err?: unknown } | undefined;
 
   /** @param consequence what the outage means until the server answers: "jobs stay in the queue until it does" */
   constructor(log: Logger, server: string, consequence: string, clock: () => number = Date.now) {
@@ -78,11 +78,17 @@ export class Outage {
     return this.#current !== undefined;
   }
 
+  /** The last failure of the outage that is on. */
+  get cause(): unknown {
+    return this.#current?.err;
+  }
+
   failed(err: unknown): void {
     const now = this.#clock();
     this.#current ??= { since: now, failures: 0, warnedAt: Number.NEGATIVE_INFINITY };
     const current = this.#current;
     current.failures += 1;
+    current.err = err;
     if (now - current.warnedAt < MINUTE_MS) return;
     current.warnedAt = now;
     const { failures, since } = current;

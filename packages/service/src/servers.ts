@@ -37,10 +37,12 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
 const CHECK_TIMEOUT_MS = 5_000;
 
 /**
- * Checks Redis on a connection that does not wait for it, as the connections of workers do, and runs `use` on it.
+ * Checks Redis on a connection that does not wait for it, as the connections of workers do, and runs `use` on it, if there is one.
  * @throws StartError, also when Redis refuses a command of `use`
  */
-export async function checkRedis<T>(url: string, use: (redis: RedisClient) => Promise<T>): Promise<T> {
+export async function checkRedis(url: string): Promise<void>;
+export async function checkRedis<T>(url: string, use: (redis: RedisClient) => Promise<T>): Promise<T>;
+export async function checkRedis<T>(url: string, use?: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
   const redis = createRedisClient(url, {
     lazyConnect: true,
     connectTimeout: CHECK_TIMEOUT_MS,
@@ -49,7 +51,7 @@ export async function checkRedis<T>(url: string, use: (redis: RedisClient) => Pr
   });
   try {
     await connectRedis(redis, url);
-    return await use(redis);
+    return await use?.(redis);
   } catch (error) {
     throw redisFailureKind(error) === 'refused' ? redisError(redisTarget(url), error) : error;
   } finally {

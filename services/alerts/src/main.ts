@@ -36,7 +36,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const registry = createRegistry('alerts');
   const observe = observeStatements(registry, tracing.tracer);
   const storage = { ...warehouseOptions(env, 'meterline-alerts'), observe };
-  await checkRedis(env.REDIS_URL, async () => undefined);
+  await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
   // Nobody waits for an alert, and somebody does for a response.

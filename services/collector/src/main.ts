@@ -73,7 +73,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     app
       .route(EVENTS)
       .all(methodNotAllowed('POST', 'Events are read from the query API, which has an address of its own.'));
-    const checks = [{ server: 'Redis', check: () => keys.ping().then(() => queue.require()) }];
+    const checks = [{ server: 'Redis', check: () => host.redisStatus().then(() => queue.require()) }];
     addServiceRoutes(app, { ...host, checks, createDocument: createOpenApiDocument });
     addErrorResponses(app, host);
     return { app, facts: { priceBook: book.version } };

@@ -20,7 +20,7 @@ import {
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
-import { checkConnection, type Warehouse } from '@meterline/warehouse';
+import { checkConnection, clickHouseFailureKind, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
 import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute, usedAccountsReader } from './accounts.js';
 import {
@@ -48,7 +48,7 @@ export interface QueryDependencies
   readonly warehouse: Warehouse;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
-  /** Rejects when Redis does not answer. */
+  /** Rejects when Redis does not answer, or refuses. */
   readonly redisStatus: () => Promise<RedisStatus>;
   readonly cursorSecret: string;
   /** The folder of the web page's build; undefined: the API alone. */
@@ -63,6 +63,14 @@ const KEYS = '/v0/service_accounts/:clientId/api_keys';
 const WHILE_REDIS_IS_AWAY =
   'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
+
+/** @throws UnfitServer, if ClickHouse answers and cannot be used */
+function requireUsable(error: unknown): never {
+  if (error instanceof Error && ['unfit', 'refused'].includes(clickHouseFailureKind(error))) {
+    requireFit(`cannot be used: ${error.message.split('\n', 1)[0]}`);
+  }
+  throw error;
+}
 
 export function createApp(dependencies: QueryDependencies): Express {
   const { clock, cursorSecret, frameAncestors, log, maxInFlightBytes, pageFolder, warehouse } = dependencies;
@@ -79,7 +87,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     createDocument: createOpenApiDocument,
     checks: [
       // The check runs one statement at a time, however many ask.
-      { server: 'ClickHouse', check: shared(() => checkConnection(warehouse)) },
+      { server: 'ClickHouse', check: shared(() => checkConnection(warehouse).catch(requireUsable)) },
       {
         server: 'Redis',
         check: async () => {

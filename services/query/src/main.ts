@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { builtPage, hostService } from '@meterline/api';
 import { runService, type Service, warehouseOptions } from '@meterline/service';
-import { REDIS_PREFIX, readRedisStatus } from '@meterline/service/access';
+import { REDIS_PREFIX } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { observeStatements, outageGauge } from '@meterline/service/metrics';
@@ -53,7 +53,6 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       maxInFlightBytes: constants.maxInFlightBytes,
       alerts: new AlertStore(redis),
       allowedHosts: env.ALERT_ALLOWED_HOSTS,
-      redisStatus: () => readRedisStatus(redis),
       cursorSecret: env.CURSOR_SECRET,
       collectorUrl: env.COLLECTOR_URL,
       frameAncestors: env.FRAME_ANCESTORS,

@@ -1,8 +1,10 @@
 /** Finds out who is asking, from an API key of ours or a JWT of the platform. Source: the API specification, section "Authentication". */
 import type { IncomingMessage } from 'node:http';
 import { MS_PER_HOUR } from '@meterline/catalog';
+import { onceAMinute } from '@meterline/service';
 import { ApiKeyExpired, type ApiKeyStore, parseToken } from '@meterline/service/access';
 import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
 import { ApiError, orAuthUnavailable, unauthorized, unknownCredential } from '../http/errors.js';
 import { noteInLog } from '../http/request-record.js';
 import type { Caller } from './permissions.js';
@@ -16,10 +18,15 @@ export interface Authorities {
   /** Undefined: only API keys are accepted. */
   readonly tokens: TokenVerifier | undefined;
   readonly clock: () => Date;
+  readonly log: Logger;
 }
 
 export function createAuthenticate(authorities: Authorities): Authenticate {
-  const lastUses = new LastUses(authorities.keys);
+  const onFailure = onceAMinute((err: unknown) => {
+    const message = 'the last use of an API key was not written; if Redis refuses it, use the current redis/users.conf';
+    authorities.log.warn({ event: 'last_use_not_written', err }, message);
+  });
+  const lastUses = new LastUses(authorities.keys, onFailure);
   return async (request) => {
     const caller = await identify(authorities, lastUses, readBearerToken(request));
     if (!caller) throw unknownCredential();
@@ -107,11 +114,13 @@ const RETRY_MS = 60_000;
 /** When API keys were last used: at most one write for a key in an hour, which no request waits for. */
 export class LastUses {
   readonly #keys: Pick<ApiKeyStore, 'noteUse'>;
+  readonly #onFailure: (error: unknown) => void;
   /** Until when nothing is to be written of a key, in epoch milliseconds. */
   readonly #quietUntil = new LRUCache<string, number>({ max: MAX_REMEMBERED_KEYS });
 
-  constructor(keys: Pick<ApiKeyStore, 'noteUse'>) {
+  constructor(keys: Pick<ApiKeyStore, 'noteUse'>, onFailure: (error: unknown) => void) {
     this.#keys = keys;
+    this.#onFailure = onFailure;
   }
 
   note(keyId: string, now: Date): void {
@@ -120,6 +129,9 @@ export class LastUses {
     const hour = Math.floor(at / MS_PER_HOUR) * MS_PER_HOUR;
     this.#quietUntil.set(keyId, hour + MS_PER_HOUR);
     // A Redis that is full or away refuses it. No response depends on it, and another request tries again.
-    this.#keys.noteUse(keyId, new Date(hour)).catch(() => this.#quietUntil.set(keyId, at + RETRY_MS));
+    this.#keys.noteUse(keyId, new Date(hour)).catch((error: unknown) => {
+      this.#quietUntil.set(keyId, at + RETRY_MS);
+      this.#onFailure(error);
+    });
   }
 }

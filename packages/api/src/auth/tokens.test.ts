@@ -162,7 +162,8 @@ function store() {
     written.push(`${keyId} ${hour.toISOString().slice(11, 16)}`);
     if (state.isFull) throw new Error('OOM');
   };
-  return { written, state, uses: new LastUses({ noteUse }) };
+  const failures: unknown[] = [];
+  return { written, state, failures, uses: new LastUses({ noteUse }, (error) => failures.push(error)) };
 }
 
 it('each key is written down once in an hour, by the beginning of it', () => {
@@ -174,7 +175,7 @@ it('each key is written down once in an hour, by the beginning of it', () => {
 });
 
 it('what was refused is tried again after a minute, and harms nobody', async () => {
-  const { written, state, uses } = store();
+  const { written, state, failures, uses } = store();
   state.isFull = true;
   for (const time of ['12:00:00', '12:00:59.999', '12:01:00']) {
     uses.note('a', at(time));
@@ -183,6 +184,7 @@ it('what was refused is tried again after a minute, and harms nobody', async () 
     await Promise.resolve();
   }
   expect(written).toEqual(['a 12:00', 'a 12:00']);
+  expect(failures).toEqual([new Error('OOM'), new Error('OOM')]);
   state.isFull = false;
   for (const time of ['12:02:00', '12:03:00']) uses.note('a', at(time));
   expect(written).toEqual(['a 12:00', 'a 12:00', 'a 12:00']);

@@ -2,6 +2,7 @@
  * GET /healthz: the process runs. GET /readyz: it is not stopping, and the servers that it depends on answer too; and what one
  * of them cannot do although it does.
  */
+import { redisFailureKind } from '@meterline/service/access';
 import { inTime } from '@meterline/service/waiting';
 import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
@@ -12,7 +13,7 @@ export const healthRoute: RequestHandler = (_request, response) => {
 
 export interface ReadinessCheck {
   readonly server: string;
-  /** Resolves with a text if the server answers and cannot do all of its work. Rejects when it does not answer, or with {@link UnfitServer}. */
+  /** Resolves with a text if the server answers and cannot do all of its work. Rejects when it does not answer, refuses, or with {@link UnfitServer}. */
   readonly check: () => Promise<unknown>;
   /** What fails while the server does not answer, if the service is ready all the same; undefined: it is not ready. */
   readonly whileAway?: string | undefined;
@@ -56,15 +57,21 @@ async function readinessOf({ server, check, whileAway }: ReadinessCheck): Promis
     const message = await inTime(server, check(), CHECK_TIMEOUT_MS);
     return typeof message === 'string' ? { limitation: { server, message } } : {};
   } catch (cause) {
-    if (whileAway === undefined || cause instanceof UnfitServer) return { problem: { server, cause } };
+    if (whileAway === undefined || refusalOf(cause) !== undefined) return { problem: { server, cause } };
     return { limitation: { server, message: `does not answer: ${whileAway}` } };
   }
 }
 
+/** Why a server that answers cannot be used, as text to follow its name; undefined: it does not answer. */
+function refusalOf(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined;
+  const text = cause.message.replace(/[\s.]+$/, '');
+  if (cause instanceof UnfitServer) return text;
+  return redisFailureKind(cause) === 'refused' ? `refuses: ${text}` : undefined;
+}
+
 export function notReady(problems: readonly Problem[]): ApiError {
-  const details = problems.map(({ server, cause }) => {
-    return { server, message: cause instanceof UnfitServer ? cause.message : 'does not answer' };
-  });
+  const details = problems.map(({ server, cause }) => ({ server, message: refusalOf(cause) ?? 'does not answer' }));
   const isAway = details.every(({ message }) => message === 'does not answer');
   const message = isAway
     ? `Not answering: ${details.map(({ server }) => server).join(', ')}.`

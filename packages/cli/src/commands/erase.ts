@@ -36,7 +36,7 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
   const { account, confirm } = flags;
   if (confirm !== undefined && confirm !== account) throw usageError('--confirm must repeat the name of --account');
   const redisUrl = await context.settings.redisUrl(flags);
-  const withKeys = <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work);
+  const withKeys = <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work, context);
   await withShards(context, flags, async (shards) => {
     const options = { shards, withRedis: withKeys, account };
     const found = await findAccount(options);

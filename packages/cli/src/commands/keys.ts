@@ -97,7 +97,7 @@ async function createKey(context: CommandContext, flags: CreateFlags): Promise<v
 }
 
 async function listKeys(context: CommandContext, flags: ListFlags): Promise<void> {
-  const all = await withKeys(context, flags, (keys) => keys.list());
+  const all = await withKeys(context, flags, (keys) => keys.list(), context);
   const items = all.filter(({ account }) => flags.account === undefined || account === flags.account);
   const result = items.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
     ...{ keyId, clientId, account, role, createdAt },
@@ -109,10 +109,11 @@ async function listKeys(context: CommandContext, flags: ListFlags): Promise<void
 }
 
 async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {
-  const revoked = await withKeys(context, flags, async (keys) => {
+  const revoke = async (keys: ApiKeyStore) => {
     await keys.revoke(keyId, context.now());
     return keys.find(keyId);
-  });
+  };
+  const revoked = await withKeys(context, flags, revoke, context);
   if (!revoked) throw new CommandError(`there is no key ${keyId}; "meterline keys list" shows the ids`);
   printResult(context, flags.json, { keyId, revokedAt: revoked.revokedAt }, `Revoked ${keyId}.`);
 }
@@ -121,6 +122,7 @@ async function withKeys<T>(
   { settings }: CommandContext,
   flags: KeysFlags,
   work: (keys: ApiKeyStore) => Promise<T>,
+  warnings?: CommandContext,
 ): Promise<T> {
-  return withRedis(await settings.redisUrl(flags), (redis) => work(new ApiKeyStore(redis)));
+  return withRedis(await settings.redisUrl(flags), (redis) => work(new ApiKeyStore(redis)), warnings);
 }

@@ -54,7 +54,7 @@ export function addQueue(queue: Command, context: CommandContext): void {
 
 async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
   const prefix = context.settings.queuePrefix(flags);
-  const status = await withRedis(await context.settings.redisUrl(flags), async (redis) => {
+  const read = async (redis: RedisClient) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
     // The errors of the queue also reject the command that was under way.
     queue.on('error', () => undefined);
@@ -63,7 +63,8 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
     } finally {
       await queue.close();
     }
-  });
+  };
+  const status = await withRedis(await context.settings.redisUrl(flags), read, context);
   printResult(context, flags.json, status, describe(status));
 }
 

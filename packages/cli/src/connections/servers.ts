@@ -20,7 +20,7 @@ import {
   type WarehouseOptions,
 } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
-import type { CommandContext } from '../command.js';
+import { type CommandContext, say } from '../command.js';
 import { CommandError, systemErrorCode } from '../failure.js';
 import {
   type ClickHouseFlags,
@@ -96,9 +96,14 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
 
 /**
  * Runs `work` with a connection to Redis and closes it.
+ * @param warnings where a Redis that may evict is warned of, for work that adds nothing; undefined: such a Redis is refused
  * @throws CommandError when Redis cannot be reached or relied on, goes away or refuses a command
  */
-export async function withRedis<T>(address: Setting, work: (redis: RedisClient) => Promise<T>): Promise<T> {
+export async function withRedis<T>(
+  address: Setting,
+  work: (redis: RedisClient) => Promise<T>,
+  warnings?: Pick<CommandContext, 'stderr'>,
+): Promise<T> {
   const redis = createRedisClient(address.value, {
     lazyConnect: true,
     socketTimeout: SILENCE_TIMEOUT_MS,
@@ -120,9 +125,11 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
     clearTimeout(connectDeadline);
     // Connected even if the database that the address names could not be selected: the first one would be used.
     if (reason !== undefined) throw reason;
-    const { problem } = await readRedisStatus(redis);
+    const { problem, isUsable } = await readRedisStatus(redis);
     if (problem !== undefined) {
-      throw new CommandError(`Redis at ${displayUrl(address.value)} (from ${address.source}) ${problem}`);
+      const message = `Redis at ${displayUrl(address.value)} (from ${address.source}) ${problem}`;
+      if (!warnings || !isUsable) throw new CommandError(message);
+      say(warnings, `meterline: ${message}`);
     }
     return await work(redis);
   } catch (error) {

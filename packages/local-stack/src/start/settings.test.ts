@@ -24,6 +24,8 @@ it('npm start takes the port of the collector from its command line, and refuses
     expect(parse).toThrow(EnvError);
     expect(parse).toThrow(/^--collector-port must be a whole number from 0 to 65535/);
   }
+  const twice = () => parseCommandLine(['--shards', '1', '--shards=4']);
+  expect(twice).toThrow(/^--shards is given more than once; give it once/);
 });
 
 it('npm start gives the API and the collector different ports', async () => {

@@ -40,8 +40,9 @@ const portText = wholeNumberVariable(0, 65_535);
 /** @throws EnvError */
 export function parseCommandLine(args: string[]): CommandLine {
   try {
-    const { values } = parseArgs({
+    const { values, tokens } = parseArgs({
       args,
+      tokens: true,
       options: {
         'no-demo': { type: 'boolean', default: false },
         shards: { type: 'string', default: '1' },
@@ -49,6 +50,9 @@ export function parseCommandLine(args: string[]): CommandLine {
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
+    const names = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
+    const repeated = names.find((name, index) => names.indexOf(name) < index);
+    if (repeated !== undefined) throw new RangeError(`--${repeated} is given more than once; give it once`);
     if (!/^[1-8]$/.test(values.shards)) throw new RangeError('--shards must be a number from 1 to 8');
     const port = portText.optional().safeParse(values['collector-port']);
     if (!port.success) throw new RangeError(`--collector-port ${port.error.issues[0]?.message}`);

@@ -72,7 +72,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
   const collectorUrl = urlAt(collectorPort);
 
-  if (env.REDIS_URL !== undefined) await checkRedis(env.REDIS_URL, async () => undefined);
+  if (env.REDIS_URL !== undefined) await checkRedis(env.REDIS_URL);
   const servers = await startOwnServers(session, directory, options);
   const clickhouse = clickHouseLogins(env, servers);
   const redis = (user: RedisUser) => ({ REDIS_URL: env.REDIS_URL ?? servers.redis.urls[user] });

@@ -10,6 +10,8 @@ return cmsgpack.unpack(cmsgpack.pack(cjson.decode('1')))`;
 export interface RedisStatus {
   /** Why Meterline cannot rely on this Redis, as text to follow "Redis"; undefined if it can. */
   readonly problem: string | undefined;
+  /** Whether commands and scripts work, so that an operator can read and remove what it has in spite of a problem. */
+  readonly isUsable: boolean;
   /** A full Redis refuses every command that could need memory, such as those that add jobs. */
   readonly isFull: boolean;
 }
@@ -18,25 +20,29 @@ export interface RedisStatus {
 export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> {
   try {
     const info = await redis.info();
-    const problem = problemIn(info);
-    if (problem === undefined) await redis.eval(SCRIPT_CHECK, 0);
-    return { problem, isFull: isFull(info) };
+    const misfit = misfitOf(info);
+    if (misfit === undefined) await redis.eval(SCRIPT_CHECK, 0);
+    return { problem: misfit ?? evictionIn(info), isUsable: misfit === undefined, isFull: isFull(info) };
   } catch (error) {
     // Other errors pass, such as LOADING and BUSY.
     if (!(error instanceof Error) || !/^(ERR|NOPERM) /.test(error.message)) throw error;
     const [reason] = error.message.split(', with args', 1);
     const problem = `cannot run INFO and the scripts of Meterline and BullMQ (${reason}): use Redis or Valkey, with the rights of redis/users.conf`;
-    return { problem, isFull: false };
+    return { problem, isUsable: false, isFull: false };
   }
 }
 
-function problemIn(info: string): string | undefined {
+function misfitOf(info: string): string | undefined {
   // Valkey reports the version of Redis that it is compatible with.
   const version = field(info, 'redis_version') ?? '';
   if (Number.parseInt(version, 10) < OLDEST_REDIS) return `is version ${version}: use ${OLDEST_REDIS} or newer`;
   if (field(info, 'redis_mode') === 'cluster' || field(info, 'cluster_enabled') === '1') {
     return 'is a cluster, which Meterline cannot use: use one server, or a master and replicas with Sentinels (redis+sentinel://)';
   }
+  return undefined;
+}
+
+function evictionIn(info: string): string | undefined {
   const policy = field(info, 'maxmemory_policy') ?? 'unknown';
   if (policy === 'noeviction') return undefined;
   return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;

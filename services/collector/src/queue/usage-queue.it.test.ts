@@ -1,7 +1,8 @@
 /** A Redis that evicts, or is of the wrong kind, takes no event; and a write when Redis becomes silent between two commands, which no request can show: it reads the key first. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { findFreePort, type Servers, startServers } from '@meterline/local-stack';
+import { findFreePort, redisUrlOf, type Servers, startServers } from '@meterline/local-stack';
 import { checkRedis, StartError } from '@meterline/service';
+import { parseToken } from '@meterline/service/access';
 import { Redis } from 'ioredis';
 import { runCommand } from '../../../../test/cli/run-command.js';
 import { event, startCollectorFixture } from '../../../../test/harness/collector.js';
@@ -74,10 +75,31 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
     await expect(checkRedis(`${url}?durability=assumed`, unused)).rejects.toThrow(EVICTS);
     const creation = ['keys', 'create', '--account', 'acme', '--role', 'admin', '--redis-url', url];
     expect(await runCommand(creation)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(EVICTS) });
+    const keyId = parseToken(key)?.keyId ?? '';
+    for (const repair of [
+      ['queue', 'status'],
+      ['keys', 'list'],
+      ['keys', 'revoke', keyId],
+    ]) {
+      const run = await runCommand([...repair, '--redis-url', url]);
+      expect(run).toMatchObject({ code: 0, stdout: expect.stringMatching(/./), stderr: expect.stringMatching(EVICTS) });
+    }
 
     await fixture.redis.config('SET', 'maxmemory-policy', 'noeviction');
-    await until('events are accepted again', async () => (await send()) === 202);
+    const other = await fixture.account();
+    const sendAgain = () => fixture.send(other.account, other.key, JSON.stringify([event()]));
+    await until('events are accepted again', async () => (await sendAgain()).status === 202);
     expect(await readiness()).toBe('{"status":"ready"}');
+
+    const { password } = new URL(redisUrlOf(url, 'collector'));
+    await fixture.redis.call('ACL', 'SETUSER', 'collector', 'resetpass', '>other');
+    await fixture.redis.call('CLIENT', 'KILL', 'USER', 'collector');
+    const WRONG = /Redis refuses: WRONGPASS/;
+    await until('the reason is that its password is wrong', async () => WRONG.test(await readiness()));
+    // Also between two attempts to connect.
+    for (let times = 0; times < 20; times += 1) expect(await readiness()).toMatch(WRONG);
+    await fixture.redis.call('ACL', 'SETUSER', 'collector', 'resetpass', `>${password}`);
+    await until('it is ready again', async () => (await readiness()) === '{"status":"ready"}');
   } finally {
     await fixture.close();
   }
