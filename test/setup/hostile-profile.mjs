@@ -76,6 +76,7 @@ export const HOSTILE_PROFILE = {
   totals_mode: 'before_having',
   distributed_product_mode: 'local',
   inject_random_order_for_select_without_order_by: '1',
+  rewrite_in_to_join: '1',
   // Responses
   date_time_input_format: 'basic',
   date_time_output_format: 'unix_timestamp',

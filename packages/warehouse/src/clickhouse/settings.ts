@@ -76,6 +76,7 @@ const LANGUAGE = {
   union_default_mode: '',
   final: 0,
   inject_random_order_for_select_without_order_by: 0,
+  rewrite_in_to_join: 0,
   apply_deleted_mask: 1,
   // Identity contains the hour, and partitions are months: rows of one event never lie in two partitions.
   do_not_merge_across_partitions_select_final: 1,
