@@ -99,7 +99,7 @@ const BOTH = (['ingest', 'query'] as const).flatMap((service): Start[] => {
   ];
 });
 const [ok, refuses] = [
-  'does not answer as ClickHouse does (SELECT 1 did not return 1)',
+  'does not answer as ClickHouse does (the response is not JSON)',
   'refuses (ERR DB index is out of range)',
 ];
 const needsInfo =
