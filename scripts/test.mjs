@@ -27,10 +27,10 @@ const program = (name, file, ...args) => ({ name, args: [join('dist', file), ...
 const onTwoShards = (name, files, cases) =>
   jest(name, files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases) });
 
-/** Two shards whose users have a profile that hurts; see test/setup/hostile-profile.mjs. */
-const onHostileShards = (...files) =>
-  jest('the oracle, the contract and orders of statements on two shards with a hostile profile', files, {
-    METERLINE_TEST_SHARDS: '2',
+/** On ClickHouse servers whose users have a profile that hurts; see test/setup/hostile-profile.mjs. */
+const withHostileProfile = (name, shards, files) =>
+  jest(`${name} with a hostile profile`, files, {
+    METERLINE_TEST_SHARDS: shards,
     METERLINE_TEST_PROFILE: 'hostile',
     ORACLE_CASES: '30',
   });
@@ -42,7 +42,14 @@ const checks = [
 
 const full = [
   jest('the long tests', ['--selectProjects', 'long']),
-  onHostileShards('--selectProjects', 'it', '--', 'oracle/oracle', 'contract/', 'rollups/interleavings'),
+  withHostileProfile('the oracle and the contract on two shards', '2', [
+    '--selectProjects',
+    'it',
+    '--',
+    'oracle/oracle',
+    'contract/',
+  ]),
+  withHostileProfile('orders of statements', '1', ['rollups/interleavings.it']),
   // Both wait most of the time.
   [
     program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
@@ -54,7 +61,13 @@ const nightly = [
   jest('5,000 oracle cases', ['oracle/oracle'], { ORACLE_CASES: '5000' }),
   jest('40,000 fuzzed requests and events', ['fuzz/fuzz'], { FUZZ_REQUESTS: '40000', FUZZ_EVENTS: '40000' }),
   onTwoShards('the tests that must not notice two shards', ON_TWO_SHARDS, 300),
-  onHostileShards('--selectProjects', 'long', '--', 'contract/', 'rollups/'),
+  withHostileProfile('the long tests of the contract and of rollups', '1', [
+    '--selectProjects',
+    'long',
+    '--',
+    'contract/',
+    'rollups/',
+  ]),
   program('300 rounds of faults', 'faults/main.js', '--rounds', '300', '--parallel', '4'),
   program('an hour of steady traffic', 'faults/main.js', '--minutes', '60'),
 ];
