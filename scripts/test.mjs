@@ -41,7 +41,12 @@ const checks = [
 ];
 
 const full = [
-  jest('the long tests', ['--selectProjects', 'long']),
+  // Faults and containers wait most of the time.
+  [
+    jest('the long tests', ['--selectProjects', 'long']),
+    program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
+    { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
+  ],
   withHostileProfile('the oracle and the contract on two shards', '2', [
     '--selectProjects',
     'it',
@@ -50,11 +55,6 @@ const full = [
     'contract/',
   ]),
   withHostileProfile('orders of statements', '1', ['rollups/interleavings.it']),
-  // Both wait most of the time.
-  [
-    program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
-    { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
-  ],
 ];
 
 const nightly = [
