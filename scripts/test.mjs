@@ -41,12 +41,7 @@ const checks = [
 ];
 
 const full = [
-  // Faults and containers wait most of the time.
-  [
-    jest('the long tests', ['--selectProjects', 'long']),
-    program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
-    { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
-  ],
+  jest('the long tests', ['--selectProjects', 'long']),
   withHostileProfile('the oracle and the contract on two shards', '2', [
     '--selectProjects',
     'it',
@@ -55,6 +50,11 @@ const full = [
     'contract/',
   ]),
   withHostileProfile('orders of statements', '1', ['rollups/interleavings.it']),
+  // Both wait most of the time.
+  [
+    program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
+    { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
+  ],
 ];
 
 const nightly = [
