@@ -114,6 +114,20 @@ it('the maintainer recomputes dirty hours, seals what is due, and says how much 
   expect(await metric('meterline_maintenance_failures_total')).toBe(0);
 });
 
+it('the maintainer counts and logs events that differ under one id and revision', async () => {
+  const maintainer = openMaintainer();
+  await maintainer.turn();
+  const event = pricedEvent({ timestamp: HOUR });
+  await storeEvents(database.warehouse, [event]);
+  await storeEvents(database.warehouse, [{ ...event, workspace: 'another' }]);
+  await maintainer.turn();
+  expect(await metric('meterline_conflicting_events_total')).toBe(1);
+  const first = { account: event.accountId, eventId: event.eventId };
+  expect(lines).toContainEqual(
+    expect.objectContaining({ event: 'conflicting_events', events: 1, first: expect.objectContaining(first) }),
+  );
+});
+
 it.each([
   ['a server that is away', Object.assign(new Error('broken'), { code: 'ECONNRESET' }), ['outage', 'outage_over']],
   ['a defect', new Error('broken'), ['maintenance_failed']],

@@ -20,7 +20,7 @@ import {
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
-import { checkConnection, clickHouseFailureKind, type Warehouse } from '@meterline/warehouse';
+import { ClickHouseError, checkConnection, UnfitServer, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
 import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute, usedAccountsReader } from './accounts.js';
 import {
@@ -64,11 +64,10 @@ const WHILE_REDIS_IS_AWAY =
   'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
-/** @throws UnfitServer, if ClickHouse answers and cannot be used */
+/** @throws the error, as one of an unfit server if ClickHouse answers. Its own texts name users and statements: they are in the log. */
 function requireUsable(error: unknown): never {
-  if (error instanceof Error && ['unfit', 'refused'].includes(clickHouseFailureKind(error))) {
-    requireFit(`cannot be used: ${error.message.split('\n', 1)[0]}`);
-  }
+  if (error instanceof UnfitServer) requireFit(`cannot be used: ${error.message}`);
+  if (error instanceof ClickHouseError) requireFit(`refuses with code ${error.code}: see the log`, error);
   throw error;
 }
 

@@ -24,9 +24,9 @@ class UnfitServer extends Error {
   override readonly name: string = 'UnfitServer';
 }
 
-/** @param problem what is wrong with the server; undefined: nothing @throws UnfitServer */
-export function requireFit(problem: string | undefined): void {
-  if (problem !== undefined) throw new UnfitServer(problem);
+/** @param problem what is wrong with the server; undefined: nothing. @param cause for the log @throws UnfitServer */
+export function requireFit(problem: string | undefined, cause?: unknown): void {
+  if (problem !== undefined) throw new UnfitServer(problem, { cause });
 }
 
 const CHECK_TIMEOUT_MS = 3_000;

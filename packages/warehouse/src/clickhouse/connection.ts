@@ -162,7 +162,9 @@ function writtenRows(header: string | string[] | undefined): number | undefined 
 
 const CHECK: Statement = {
   name: 'check_connection',
-  query: 'SELECT version() AS version, groupArray([name, value]) AS settings FROM system.settings',
+  query:
+    'SELECT version() AS version, groupArray([name, value]) AS settings FROM system.settings WHERE name IN {names: Array(String)}',
+  query_params: { names: Object.keys(SETTINGS) },
   isShort: true,
 };
 const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.string(), z.string()])) });
