@@ -214,7 +214,7 @@ it('all accounts are one choice, by account; a row leads into the account, and t
   const desk = { resourceType: 'agent', resourceName: 'desk', billingDimension: 'agent_compute_runtime_gbs' } as const;
   await api.seed([event({ ...desk, accountId: 'globex', cost: '100', at: '2025-11-14T09:00:00Z' })]);
   const { page } = await explorer().visit({
-    key: await api.key('platform', 'operator'),
+    key: await api.key(undefined, 'operator'),
     view: 'account=acme&period=month',
   });
   await tableRows(page);
@@ -297,7 +297,7 @@ it('the comparison with the period before finds a group among thousands that cos
 it('an operator begins with all accounts, is called one, sets no alerts, and finds an account by typing', async () => {
   const { api } = explorer();
   for (let index = 1; index < 9; index += 1) await api.key(`tenant-${index}`, 'member');
-  const { page } = await explorer().visit({ guest: {}, key: await api.key('platform', 'operator') });
+  const { page } = await explorer().visit({ guest: {}, key: await api.key(undefined, 'operator') });
   await page.getByRole('heading', { name: 'Cost by account' }).waitFor();
   expect(viewOf(page)).toEqual({ accounts: 'all', group: 'account' });
   await page.getByRole('combobox', { name: 'Account', exact: true }).click();

@@ -134,7 +134,7 @@ it.each<[string[], RegExp]>([
   [['complete', '--', 'metrics', '--gr'], /^--group-by\t/m],
   [['complete', '--', 'metrics', '--group-by', ''], /^account\t\nworkspace\t/m],
   [['complete', '--', 'keys', ''], /^create\tcreate a key/m],
-  [['complete', '--', 'keys', 'create', '--role', ''], /^admin\t\nmember\t\nemitter\t\noperator\t/m],
+  [['complete', '--', 'keys', 'create', '--role', ''], /^admin\t\nmember\t\nemitter\t\noperator\t\nprovisioner\t/m],
   [['complete', '--', 'emit', 'packages/cli/pack'], /^packages\/cli\/package\.json\t$/m],
 ])('a shell that runs %j gets completions', async (args, offered) => {
   const printed: string[] = [];
@@ -166,6 +166,24 @@ describe('meterline keys', () => {
     }
     const unknown = expect.stringContaining('there is no key nope');
     expect(await keys('revoke', 'nope')).toMatchObject({ code: 1, stderr: unknown });
+  });
+
+  it('keys create makes keys for all accounts, which list shows without an account', async () => {
+    const store = new ApiKeyStore(redis);
+    for (const args of [
+      ['--role', 'operator'],
+      ['--role', 'provisioner'],
+      ['--role', 'emitter', '--all-accounts'],
+    ]) {
+      const { keyId, key, role, ...rest } = JSON.parse((await keys('create', ...args, '--json')).stdout);
+      expect([role, Object.keys(rest)]).toEqual([args[1], ['clientId']]);
+      const record = await store.authenticate(key, new Date());
+      expect(record).toMatchObject({ keyId, role });
+      expect(record).not.toHaveProperty('account');
+      const { stdout } = await keys('list', '--json');
+      expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ keyId, account: null }));
+      await keys('revoke', keyId);
+    }
   });
 
   it('keys create keeps the client it is given, names the account, and gives a key an end', async () => {

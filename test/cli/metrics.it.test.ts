@@ -1,6 +1,7 @@
 /** `meterline metrics` and `meterline explain` against the real API: tables, JSON, CSV and pages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import type { KeyRole } from '@meterline/service/access';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { bearer, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
 import { type EventSketch, event } from '../harness/events.js';
@@ -41,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 /** The environment of a caller. */
-async function as(account: string, role?: 'member' | 'operator'): Promise<Record<string, string>> {
+async function as(account: string | undefined, role?: KeyRole): Promise<Record<string, string>> {
   return { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key(account, role) };
 }
 
@@ -73,7 +74,7 @@ describe('the table', () => {
 
   it('the table has all accounts of an operator', async () => {
     const args = [...DAY, '--all-accounts', '--group-by', 'account'];
-    const { stdout } = await run(args, await as('platform', 'operator'));
+    const { stdout } = await run(args, await as(undefined, 'operator'));
     expect(linesOf(stdout)).toEqual([
       'All accounts: 2025-10-01T00:00:00Z to 2025-10-02T00:00:00Z (UTC), hourly',
       '',
@@ -276,6 +277,46 @@ describe('pages that change while they are read', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringContaining('The response changed while its pages were read: run the command again'),
+    });
+  });
+});
+
+describe('keys with a login', () => {
+  const keys = (env: Record<string, string>, ...args: string[]) => run(['keys', ...args], env);
+
+  it('keys create, list and revoke ask the API: an admin for its account, a provisioner for any', async () => {
+    const admin = await as('keys-of-admin');
+    const created = JSON.parse(
+      (await keys(admin, 'create', '--role', 'member', '--client', 'reports', '--json')).stdout,
+    );
+    expect(created).toMatchObject({ account: 'keys-of-admin', role: 'member', clientId: 'reports' });
+    const provisioner = await as(undefined, 'provisioner');
+    const named = ['create', '--account', 'new-tenant', '--role', 'emitter', '--name', 'New Tenant', '--json'];
+    const { keyId, key } = JSON.parse((await keys(provisioner, ...named)).stdout);
+    expect(await api.keys.authenticate(key, NOW)).toMatchObject({ account: 'new-tenant', role: 'emitter' });
+    expect(await api.keys.accounts.find('new-tenant')).toMatchObject({ name: 'New Tenant' });
+    const listed = async (env: Record<string, string>, account: string) =>
+      JSON.parse((await keys(env, 'list', '--account', account, '--json')).stdout);
+    const ids = (await listed(admin, 'keys-of-admin')).map((each: { keyId: string }) => each.keyId);
+    expect([ids.length, ids.includes(created.keyId)]).toEqual([2, true]);
+    expect(await listed(provisioner, 'new-tenant')).toMatchObject([{ keyId, revokedAt: null, expiresAt: null }]);
+    const revoke = ['revoke', keyId, '--account', 'new-tenant', '--json'];
+    expect(JSON.parse((await keys(provisioner, ...revoke)).stdout)).toEqual({ keyId, revokedAt: NOW.toISOString() });
+    expect(await keys(admin, 'revoke', 'nope')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no key nope'),
+    });
+  });
+
+  it('keys without the right are refused with the words of the API', async () => {
+    const foreign = await keys(acme, 'create', '--account', 'globex', '--role', 'member');
+    expect(foreign).toMatchObject({ code: 3, stderr: expect.stringContaining('Only an admin of the account') });
+    const naming = await keys(acme, 'create', '--role', 'member', '--name', 'ACME');
+    expect(naming).toMatchObject({ code: 3, stderr: expect.stringContaining('Only a provisioner may name accounts') });
+    const ofPlatform = await keys(acme, 'create', '--role', 'provisioner', '--api-url', api.url);
+    expect(ofPlatform).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('give --redis-url in place of --api-url'),
     });
   });
 });

@@ -124,7 +124,7 @@ it('requests of an account are limited for all its callers together, and callers
 
 it('requests of an operator about an account count only for the operator', async () => {
   const api = await start({ accountRate: ONCE_A_DAY });
-  const [ann, operator] = [await api.key('acme'), await api.key('platform', 'operator')];
+  const [ann, operator] = [await api.key('acme'), await api.key(undefined, 'operator')];
   expect((await ask(api, operator)).status).toBe(200);
   expect((await api.request(`/v0/metrics?${new URLSearchParams(DAY)}`, bearer(operator))).status).toBe(200);
   expect(outcomeOf(await ask(api, operator))).toBe(TOO_MANY);
@@ -191,7 +191,12 @@ it('a process counts requests by itself while Redis is away', async () => {
   const rates = new RateLimiter({ redis: away, prefix: 'away', limits });
   const admission = new Admission({ limits, rates, warehouse: database.warehouse });
   const tokens: TokenVerifier = {
-    verify: async (id) => ({ id, scopes: new Set(['admin']), roles: new Map([['acme', 'admin']]) }),
+    verify: async (id) => ({
+      id,
+      scopes: new Set(['admin']),
+      roles: new Map([['acme', 'admin']]),
+      platformRoles: new Set(),
+    }),
   };
   const api = await startApi({ warehouse: database.warehouse, admission, tokens });
   running.push(api);

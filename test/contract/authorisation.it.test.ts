@@ -96,6 +96,8 @@ const OPERATIONS: readonly Operation[] = [
   op('events', 'GET /v0/accounts/{accountId}/events', `?${day}`),
   op('metrics of all accounts', 'GET /v0/metrics', `?${day}`),
   op('metrics of one of all accounts', 'GET /v0/metrics', `?${day}&account=acme`),
+  op('a named account', 'PUT /v0/accounts/{accountId}', '', '{"name":"acme"}'),
+  op('the keys of an account', 'GET /v0/accounts/{accountId}/api_keys'),
   op('alerts', `GET ${ALERTS}`),
   op('a new alert', `POST ${ALERTS}`, '', NEW_ALERT),
   op('an alert', `GET ${ALERTS}/{alertId}`),
@@ -118,8 +120,10 @@ type Outcomes = readonly string[];
 const OPEN = ['200', '200', '200'];
 /** The indexes of the first and the last operation on the keys of a service account. */
 const [LIST, CREATE] = [10, 11];
-const FIRST_OF_ALERTS = 15;
-const all = (outcome: string): Outcomes => [...Array(24).fill(outcome), ...OPEN];
+/** The indexes of the operations that only provisioners may do, and that list the keys of an account. */
+const [NAME, LIST_OF_ACCOUNT] = [15, 16];
+const FIRST_OF_ALERTS = 17;
+const all = (outcome: string): Outcomes => [...Array(26).fill(outcome), ...OPEN];
 /** @param ofAlerts the outcomes of the operations on alerts, which come before the open ones */
 const of = (text: string, ofAlerts: Outcomes): Outcomes => [...text.split(' | '), ...ofAlerts, ...OPEN];
 const ALERTS_OF_ADMIN = ['200', '201', '200', '200', '200', '204', '202', '200', '202'];
@@ -131,15 +135,15 @@ const ALERTS_OF_OPERATOR = ALERTS_OF_ADMIN.map((outcome, index) =>
 const ALERTS_OF_MEMBER = ALERTS_OF_OPERATOR.with(3, '404 not_found');
 
 const ADMIN = of(
-  '200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200 | 200 | 200',
+  '200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200 | 200 | 200 | 403 forbidden | 200',
   ALERTS_OF_ADMIN,
 );
 const MEMBER = of(
-  '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 200',
+  '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 403 forbidden',
   ALERTS_OF_MEMBER,
 );
 const STRANGER = of(
-  '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 403 forbidden',
+  '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 403 forbidden | 403 forbidden | 403 forbidden',
   NO_ALERTS,
 );
 /** An admin of another account may list and create keys of that account only. */
@@ -149,13 +153,22 @@ const EMITTER = STRANGER.with(7, '403 forbidden').with(13, '403 forbidden');
 /** An operator reads like an admin and changes nothing. It does not learn that a key does not exist. */
 const OPERATOR = ADMIN.map((outcome, index) => {
   if (index >= FIRST_OF_ALERTS) return ALERTS_OF_OPERATOR[index - FIRST_OF_ALERTS] ?? outcome;
-  return index < 8 || index > CREATE ? outcome : '403 forbidden';
+  return index < 8 || (index > CREATE && index !== LIST_OF_ACCOUNT) ? outcome : '403 forbidden';
+});
+/** A provisioner names accounts and manages their keys, and reads no usage. */
+const PROVISIONER = EMITTER.map((outcome, index) => {
+  if (index === 9) return '404 not_found';
+  return [7, 8, LIST, CREATE, NAME, LIST_OF_ACCOUNT].includes(index) ? '200' : outcome;
 });
 const UNSCOPED = all('403 insufficient_scope');
 /** The outcomes of a token with only one scope. */
 const onlyReading = (outcomes: Outcomes) =>
-  outcomes.map((outcome, index) => (index < 8 || index > CREATE ? outcome : '403 insufficient_scope'));
-const onlyListing = (outcomes: Outcomes) => UNSCOPED.with(LIST, outcomes[LIST] ?? '');
+  outcomes.map((outcome, index) => {
+    const isOfKeys = (index >= 8 && index <= CREATE) || index === LIST_OF_ACCOUNT;
+    return isOfKeys ? '403 insufficient_scope' : outcome;
+  });
+const onlyListing = (outcomes: Outcomes) =>
+  [LIST, LIST_OF_ACCOUNT].reduce((some, index) => some.with(index, outcomes[index] ?? ''), UNSCOPED);
 const onlyWriting = (outcomes: Outcomes) =>
   [8, 9, CREATE].reduce((some, index) => some.with(index, outcomes[index] ?? ''), UNSCOPED);
 
@@ -171,6 +184,8 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
   ['a member key in X-Svc-Authorization', MEMBER],
   ['an emitter key', EMITTER],
   ['an operator key', OPERATOR],
+  ['a provisioner key', PROVISIONER],
+  ['an emitter key of all accounts', EMITTER],
   ['an emitter key of another account', EMITTER],
   ['an admin key of another account', FOREIGN_ADMIN],
   ['a member key of another account', STRANGER],
@@ -180,6 +195,12 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
   ['an admin token of two accounts', ADMIN],
   ['an admin token of another account', FOREIGN_ADMIN],
   ['an admin token of ACME', FOREIGN_ADMIN],
+  ['an operator token', OPERATOR],
+  ['a provisioner token', PROVISIONER],
+  ['an emitter token of all accounts', EMITTER],
+  ['an operator token that is an admin of the account', ADMIN],
+  ['a token with roles of the platform in another claim', STRANGER],
+  ['a provisioner token without scopes', UNSCOPED],
   ['a token of no account', STRANGER],
   ['a token without accounts', STRANGER],
   ['a token with a role that does not exist', STRANGER],
@@ -212,9 +233,9 @@ it('the matrix has every operation of the OpenAPI document', () => {
   expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
 });
 
-it('the matrix has 56 kinds of callers and 27 operations, 1,512 cells', () => {
+it('the matrix has 64 kinds of callers and 29 operations, 1,856 cells', () => {
   expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers.all).sort());
-  expect([CALLERS.length, OPERATIONS.length]).toEqual([56, 27]);
+  expect([CALLERS.length, OPERATIONS.length]).toEqual([64, 29]);
   for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
 });
 

@@ -1,11 +1,12 @@
 /** The platform's authorisation server, and every kind of caller that a service may meet, for the authorisation matrices. */
-import { createTokenVerifier, startServer, type TokenVerifier } from '@meterline/api';
+import { createTokenVerifier, DEFAULT_ACCOUNT_CLAIMS, startServer, type TokenVerifier } from '@meterline/api';
 import type { ApiKeyStore, KeyRole } from '@meterline/service/access';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
 
 export const ISSUER = 'https://auth.example.com/';
 export const AUDIENCE = 'meterline';
+const PLATFORM_ROLES_CLAIM = 'https://meterline.example.com/roles';
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -41,7 +42,10 @@ export async function startTokenIssuer(now = new Date()): Promise<TokenIssuer> {
   return {
     jwksUrl,
     env: { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE },
-    verifier: createTokenVerifier({ jwksUrl, issuer: ISSUER, audience: AUDIENCE, clock: () => now, log }),
+    verifier: createTokenVerifier({
+      ...{ jwksUrl, issuer: ISSUER, audience: AUDIENCE, clock: () => now, log },
+      accountClaims: { ...DEFAULT_ACCOUNT_CLAIMS, platformRoles: [PLATFORM_ROLES_CLAIM] },
+    }),
     sign: (claims) => signed(claims, own.privateKey, 'RS256'),
     forge: (claims) => signed(claims, foreign.privateKey, 'RS256'),
     signWithSharedSecret: (claims) => signed(claims, new TextEncoder().encode(JSON.stringify(publicKey)), 'HS256'),
@@ -79,7 +83,7 @@ const svcBearer = (token: string): Headers => ({ 'x-svc-authorization': `Bearer 
 export function callersOf(source: () => CallerSource) {
   const own = () => source().account ?? 'acme';
   const create = async (
-    account: string,
+    account: string | undefined,
     role: KeyRole = 'admin',
     clientId = `${role} of ${account}`,
     expiresAt?: Date,
@@ -96,6 +100,7 @@ export function callersOf(source: () => CallerSource) {
   const token = (claims: (account: string) => Claims) => async () =>
     bearer(await source().issuer.sign(ofAdmin(claims(own()))));
   const memberToken = (claims: Claims) => token((account) => ({ accounts: { [account]: 'member' }, ...claims }));
+  const platformToken = (roles: unknown) => token(() => ({ accounts: {}, [PLATFORM_ROLES_CLAIM]: roles }));
   const seconds = () => Math.floor(source().now.getTime() / 1_000);
 
   const unknown = {
@@ -147,7 +152,9 @@ export function callersOf(source: () => CallerSource) {
     'a member key': async () => bearer(await member()),
     'a member key in X-Svc-Authorization': async () => svcBearer(await member()),
     'an emitter key': async () => bearer(await key('emitter')),
-    'an operator key': async () => bearer(await key('operator', 'platform')),
+    'an operator key': async () => bearer((await create(undefined, 'operator')).key),
+    'a provisioner key': async () => bearer((await create(undefined, 'provisioner')).key),
+    'an emitter key of all accounts': async () => bearer((await create(undefined, 'emitter')).key),
     'an emitter key of another account': async () => bearer(await key('emitter', 'globex')),
     'an admin key of another account': async () => bearer(await key('admin', 'globex')),
     'a member key of another account': async () => bearer(await key('member', 'globex')),
@@ -157,6 +164,20 @@ export function callersOf(source: () => CallerSource) {
     'an admin token of two accounts': token((account) => ({ accounts: { globex: 'member', [account]: 'admin' } })),
     'an admin token of another account': token(() => ({ accounts: { globex: 'admin' } })),
     'an admin token of ACME': token((account) => ({ accounts: { [account.toUpperCase()]: 'admin' } })),
+    'an operator token': platformToken('operator'),
+    'a provisioner token': platformToken(['provisioner', 'somebody']),
+    'an emitter token of all accounts': platformToken(['emitter']),
+    'an operator token that is an admin of the account': token(() => ({ [PLATFORM_ROLES_CLAIM]: 'operator' })),
+    'a token with roles of the platform in another claim': token(() => ({
+      accounts: {},
+      roles: ['operator'],
+      role: 'provisioner',
+    })),
+    'a provisioner token without scopes': token(() => ({
+      accounts: {},
+      [PLATFORM_ROLES_CLAIM]: 'provisioner',
+      scope: '',
+    })),
     'a token of no account': token(() => ({ accounts: {} })),
     'a token without accounts': token(() => ({ accounts: undefined })),
     'a token with a role that does not exist': token((account) => ({ accounts: { [account]: 'owner' } })),

@@ -98,7 +98,7 @@ const BODIES: readonly Row[] = [
 ];
 
 const NOT_THERE: readonly Row[] = [
-  ...['/', '/v0', '/v0/accounts/', '/V0/accounts', ACME, `${ACME}/metrics/`, '/v0/nope'].map(
+  ...['/', '/v0', '/v0/accounts/', '/V0/accounts', `${ACME}/`, `${ACME}/metrics/`, '/v0/nope'].map(
     (path): Row => [`GET ${path}`, '404 not_found', '', 'There is no', 'nobody'],
   ),
   ...['/v0/accounts/', `${ACME}/metrics/`, '/docs//'].map((path): Row => {
@@ -108,7 +108,7 @@ const NOT_THERE: readonly Row[] = [
   ...['unknown', '*', '../api-keys', '\u{1f600}', '0'.repeat(24)].map(
     (id): Row => [`DELETE ${KEYS}/${encodeURIComponent(id)}`, '404 not_found', '', ''],
   ),
-  [`GET ${KEYS}`, '404 not_found', '', 'no account that you are an admin of has a key of it.'],
+  [`GET ${KEYS}`, '404 not_found', '', 'no account whose keys you may manage has a key of it.'],
   ...['GET', 'PATCH', 'DELETE'].map(
     (method): Row => [`${method} ${NO_ALERT}`, '404 not_found', '', 'no such alert', 'admin', '{}'],
   ),
@@ -167,7 +167,7 @@ beforeAll(async () => {
     admin: await api.key('acme'),
     member: await api.key('acme', 'member'),
     emitter: await api.key('acme', 'emitter'),
-    operator: await api.key('platform', 'operator'),
+    operator: await api.key(undefined, 'operator'),
     stranger: await api.key('globex'),
     nobody: undefined,
     'somebody unknown': 'x',
@@ -221,7 +221,7 @@ describe('while ClickHouse is away', () => {
   beforeAll(async () => {
     own = await startApi({}, 'away');
     key = await own.key('acme');
-    operator = await own.key('platform', 'operator');
+    operator = await own.key(undefined, 'operator');
   });
   afterAll(() => own.stop());
 
@@ -239,7 +239,7 @@ describe('while ClickHouse is away', () => {
 
   it('while ClickHouse is away, an operator gets the registered accounts', async () => {
     const { body } = await own.request('/v0/accounts', bearer(operator));
-    expect(body).toMatchObject([{ id: 'acme' }, { id: 'platform' }]);
+    expect(body).toMatchObject([{ id: 'acme' }]);
   });
 
   it('while ClickHouse is away, the log has the cause, and /readyz names it', async () => {
@@ -259,7 +259,12 @@ describe('while Redis is away', () => {
   const redis = createRedis('redis://127.0.0.1:1');
   /** Makes the bearer of any token an admin of acme. */
   const tokens: TokenVerifier = {
-    verify: async (id) => ({ id, scopes: new Set(['admin', 'apiKey:list']), roles: new Map([['acme', 'admin']]) }),
+    verify: async (id) => ({
+      id,
+      scopes: new Set(['admin', 'apiKey:list']),
+      roles: new Map([['acme', 'admin']]),
+      platformRoles: new Set(),
+    }),
   };
   const KEY = `mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`;
   const AWAY = '503 auth_unavailable';

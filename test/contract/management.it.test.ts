@@ -117,6 +117,7 @@ describe('API keys', () => {
     });
   const created = z.strictObject({
     id: z.string(),
+    clientId: z.string(),
     account: z.string(),
     role: z.string(),
     createdAt: z.string(),
@@ -130,6 +131,7 @@ describe('API keys', () => {
     const { key, ...entry } = created.parse((await create(admin, { role: 'member' }, 'new robot')).body);
     expect(entry).toEqual({
       id: keyId(key),
+      clientId: 'new robot',
       account: 'acme',
       role: 'member',
       createdAt: '2025-11-15T12:00:00.000Z',
@@ -248,11 +250,99 @@ describe('API keys', () => {
   });
 
   it('a key of any role may revoke itself', async () => {
-    for (const role of ['admin', 'member', 'emitter', 'operator'] as const) {
-      const key = await api.key('acme', role, 'leaving');
+    for (const [account, role] of [
+      ...(['admin', 'member', 'emitter'] as const).map((role) => ['acme', role] as const),
+      ...(['operator', 'provisioner', 'emitter'] as const).map((role) => [undefined, role] as const),
+    ]) {
+      const key = await api.key(account, role, 'leaving');
       const leave = () => revoke(key, 'leaving', keyId(key));
       expect([(await leave()).status, (await leave()).status]).toEqual([200, 401]);
     }
+  });
+});
+
+describe('provisioning', () => {
+  let provisioner: string;
+  beforeAll(async () => {
+    provisioner = await api.key(undefined, 'provisioner');
+  });
+
+  const send = (method: string, path: string, body?: unknown, caller = provisioner, version = '2026-04-28') =>
+    api.request(path, {
+      method,
+      headers: { ...bearer(caller).headers, 'svc-version': version },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const keysOf = (client: string) => `/v0/service_accounts/${client}/api_keys`;
+  const created = z.looseObject({ id: z.string(), key: z.string() });
+
+  it('a provisioner names an account that nobody knows, and renames it; its age stays', async () => {
+    const first = await send('PUT', '/v0/accounts/tenant%20%C3%BC', { name: 'Tenant' });
+    const account = { id: 'tenant ü', name: 'Tenant', role: 'provisioner', createdAt: NOW.toISOString() };
+    expect([first.status, first.body]).toEqual([200, account]);
+    api.clock.now = new Date(NOW.getTime() + 60_000);
+    const second = await send('PUT', '/v0/accounts/tenant%20%C3%BC', { name: 'Tenant, Inc.' });
+    api.clock.now = NOW;
+    expect(second.body).toEqual({ ...account, name: 'Tenant, Inc.' });
+    const { body } = await send('GET', '/v0/accounts', undefined, provisioner, '2026-04-16');
+    expect(body).toContainEqual({ ...account, name: 'Tenant, Inc.' });
+  });
+
+  it.each([
+    ['x'.repeat(257), { name: 'Tenant' }, 'accountId must be 1 to 256 characters'],
+    ['tenant', {}, 'name is missing'],
+    ['tenant', { name: '' }, 'name must be 1 to 256 characters'],
+    ['tenant', { name: 'Tenant', plan: 'free' }, '"plan" is not a member'],
+    ['tenant', [], 'The body must be a JSON object'],
+  ])('naming %.10j as %j is refused with the reason', async (id, body, reason) => {
+    const { status, text } = await send('PUT', `/v0/accounts/${id}`, body);
+    expect([status, text.replaceAll('\\"', '"')]).toEqual([400, expect.stringContaining(reason)]);
+  });
+
+  it('a provisioner creates the first key of an account, sees the keys of every account, and revokes them', async () => {
+    const ids = new Map<string, string>();
+    for (const account of ['hooli', 'initech']) {
+      const { body } = await send('POST', keysOf('runtime'), { role: 'emitter', account });
+      const { id, key } = created.parse(body);
+      ids.set(account, id);
+      expect(await api.keys.authenticate(key, NOW)).toMatchObject({ account, role: 'emitter', clientId: 'runtime' });
+    }
+    await api.key(undefined, 'operator', 'runtime');
+    await api.keys.create({ account: 'hooli', role: 'member', clientId: 'reports' }, NOW);
+    const ofClient = await send('GET', keysOf('runtime'));
+    expect(ofClient.body).toMatchObject({ meta: { total: 2 } });
+    const ofAccount = await send('GET', '/v0/accounts/hooli/api_keys?sort=createdAt:asc');
+    expect(ofAccount.body).toMatchObject({ meta: { total: 2 } });
+    expect(ofAccount.text).toContain('"clientId":"reports"');
+    expect((await send('GET', '/v0/accounts/nobody/api_keys')).body).toMatchObject({ data: [] });
+    const id = ids.get('hooli') ?? '';
+    expect((await send('DELETE', `${keysOf('runtime')}/${id}`)).status).toBe(200);
+    expect((await send('GET', '/v0/accounts/hooli/api_keys')).body).toMatchObject({
+      data: expect.arrayContaining([expect.objectContaining({ id, revoked: true, revokedAt: NOW.toISOString() })]),
+    });
+  });
+
+  it('a provisioner must name the account of a new key, and cannot create or revoke keys for all accounts', async () => {
+    const unnamed = await send('POST', keysOf('runtime'), { role: 'admin' });
+    expect([unnamed.status, unnamed.text]).toEqual([400, expect.stringContaining('account is missing')]);
+    for (const role of ['operator', 'provisioner']) {
+      const { status, text } = await send('POST', keysOf('runtime'), { role, account: 'hooli' });
+      expect([status, text]).toEqual([
+        400,
+        expect.stringContaining('keys for all accounts are created with the command line'),
+      ]);
+    }
+    const operator = await api.key(undefined, 'operator', 'watch');
+    const revoked = await send('DELETE', `${keysOf('watch')}/${operator.split('_')[1]}`);
+    expect(revoked.status).toBe(404);
+  });
+
+  it('a provisioner is told to use another key for usage', async () => {
+    const { status, text } = await send(
+      'GET',
+      '/v0/accounts/acme/metrics?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z',
+    );
+    expect([status, text]).toEqual([403, expect.stringContaining('role provisioner: it names accounts')]);
   });
 });
 
@@ -312,7 +402,7 @@ describe('alerts', () => {
   it('only who may change an alert sees its whole url, in the list and by its id', async () => {
     const url = 'https://hooks.example.com/services/T0/B0/secret';
     const { id } = await create({ url });
-    const readers = [await api.key(account, 'member'), await api.key('platform', 'operator')];
+    const readers = [await api.key(account, 'member'), await api.key(undefined, 'operator')];
     for (const key of readers) {
       const origin = { url: 'https://hooks.example.com' };
       expect((await ask('GET', '', undefined, key)).body).toMatchObject([origin]);

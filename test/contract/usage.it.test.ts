@@ -49,7 +49,7 @@ describe('the metrics of all accounts', () => {
   beforeAll(async () => {
     key = await api.key('acme');
     // Reads all accounts of the database, so this part runs before the events of the other accounts are stored.
-    operator = await api.key('platform', 'operator');
+    operator = await api.key(undefined, 'operator');
     admin = await issuer.sign({ accounts: { acme: 'admin', globex: 'admin' } });
     mixed = await issuer.sign({ accounts: { acme: 'admin', globex: 'member' } });
     const costs = { acme: '3', globex: '2', initech: '100' };
@@ -112,7 +112,7 @@ describe('the metrics of all accounts', () => {
       .array(z.object({ id: z.string() }))
       .parse(body)
       .map(({ id }) => id);
-    const expected = ['acme', 'archived', 'globex', 'hooli', 'initech', 'late', 'platform', 'umbrella *?[]'];
+    const expected = ['acme', 'archived', 'globex', 'hooli', 'initech', 'late', 'umbrella *?[]'];
     expect(ids.toSorted()).toEqual(expected);
     expect(body).toContainEqual({ id: 'hooli', name: 'hooli', role: 'operator' });
     expect(body).toContainEqual(expect.objectContaining({ id: 'acme', role: 'operator' }));
@@ -354,7 +354,7 @@ it('the list of accounts of an operator reads usage once a minute, and keeps the
   };
   const warehouse = createWarehouse({ ...database.options, observe });
   const own = await startApi({ warehouse: warehouse.within({ signal: outage.signal }) });
-  const operator = await own.key('platform', 'operator');
+  const operator = await own.key(undefined, 'operator');
   const [first, second, registered] = [uniquePrefix(), uniquePrefix(), uniquePrefix()];
   const listed = async () => {
     const { status, text } = await own.request('/v0/accounts', bearer(operator));

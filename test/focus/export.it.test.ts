@@ -115,7 +115,7 @@ it('a month exported by an operator has the workspaces of an account that never 
   await api.seed(
     ['prod', 'dev'].map((workspace) => event({ accountId: 'keyless', workspace, resourceName: 'bot', at })),
   );
-  const own = { ...env, METERLINE_API_KEY: await api.key('platform', 'operator') };
+  const own = { ...env, METERLINE_API_KEY: await api.key(undefined, 'operator') };
   const { rows } = await exported(['export', 'focus', '--account', 'keyless', '--month', '2025-10'], own);
   expect(rows.map(({ SubAccountId }) => SubAccountId).toSorted()).toEqual(['dev', 'prod']);
 });

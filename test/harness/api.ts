@@ -33,7 +33,8 @@ export interface TestApi {
   readonly clock: { now: Date };
   /** The request log, one parsed line each. */
   readonly log: unknown[];
-  key(account: string, role?: KeyRole, clientId?: string): Promise<string>;
+  /** @param account undefined: a key for all accounts */
+  key(account: string | undefined, role?: KeyRole, clientId?: string): Promise<string>;
   request(path: string, init?: RequestInit): Promise<TestResponse>;
   seed(events: readonly PricedEvent[]): Promise<void>;
   stop(): Promise<void>;

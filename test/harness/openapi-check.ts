@@ -23,6 +23,7 @@ const METHODS: Readonly<Record<string, string>> = {
   GET: 'get',
   HEAD: 'get',
   POST: 'post',
+  PUT: 'put',
   PATCH: 'patch',
   DELETE: 'delete',
 };

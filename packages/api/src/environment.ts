@@ -102,6 +102,12 @@ export const httpVariables = {
       'The roles in that claim that make an admin, such as `admin,owner`; every other one makes a member. Not set: `admin` and ' +
         '`member` are the roles, and any other gives no access.',
     ),
+  AUTH_PLATFORM_ROLES_CLAIM: claimVariable
+    .optional()
+    .describe(
+      'The claim with roles for all accounts: `operator`, `provisioner` or `emitter`, or a list of them. Not set: tokens have no such role. ' +
+        'Name a claim that only the authorisation server sets.',
+    ),
   PUBLIC_URL: webAddressVariable('https://billing.example.com').describe(
     'Public base URL of the service, in what it says about tokens. Default: that of each request.',
   ),
@@ -124,7 +130,12 @@ export type TrustProxy = false | number | string[];
 
 /** A token can be checked only against all three. */
 const REQUIRED_FOR_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const;
-const ABOUT_CLAIMS = ['AUTH_ACCOUNTS_CLAIM', 'AUTH_ACCOUNT_NAMES_CLAIM', 'AUTH_ADMIN_ROLES'] as const;
+const ABOUT_CLAIMS = [
+  'AUTH_ACCOUNTS_CLAIM',
+  'AUTH_ACCOUNT_NAMES_CLAIM',
+  'AUTH_ADMIN_ROLES',
+  'AUTH_PLATFORM_ROLES_CLAIM',
+] as const;
 type TokenVariable = (typeof REQUIRED_FOR_TOKENS | typeof ABOUT_CLAIMS)[number];
 
 /** An environment with its token settings in place of the variables that they come from. */
@@ -144,6 +155,7 @@ export function withTokens<Env extends TokenVariables>(env: Env, context: z.Refi
     AUTH_ACCOUNTS_CLAIM: accounts = DEFAULT_ACCOUNT_CLAIMS.accounts,
     AUTH_ACCOUNT_NAMES_CLAIM: names,
     AUTH_ADMIN_ROLES: adminRoles,
+    AUTH_PLATFORM_ROLES_CLAIM: platformRoles,
     ...rest
   } = env;
   const missing = REQUIRED_FOR_TOKENS.filter((name) => env[name] === undefined);
@@ -155,7 +167,7 @@ export function withTokens<Env extends TokenVariables>(env: Env, context: z.Refi
   } else if (missing.length > 0) {
     problem(`${missing.join(', ')} missing: set all of ${all}, or none to accept API keys only`);
   }
-  const accountClaims = { accounts, names, adminRoles };
+  const accountClaims = { accounts, names, adminRoles, platformRoles };
   return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience, accountClaims } : undefined };
 }
 

@@ -1,15 +1,20 @@
 export * from './admission/fair-permits.js';
 export * from './admission/principal.js';
 export * from './admission/rate-limits.js';
-export type { ClaimPath } from './auth/account-claims.js';
+export { type ClaimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 export * from './auth/authenticate.js';
 export {
   type Caller,
+  isOperator,
+  isProvisioner,
+  mayWrite,
   principalOf,
   requireAdmin,
-  requireAdminAccounts,
   requireEmitter,
+  requireKeyManager,
+  requireLister,
   requireMembership,
+  requireProvisioner,
   requireReader,
   requireScope,
   requireWriter,

@@ -2,6 +2,7 @@ import {
   type AccountResponse,
   type ApiKeyResponse,
   accountPageSchema,
+  accountSchema,
   apiKeyPageSchema,
   type BillingDimensionResponse,
   billingDimensionsEnumSchema,
@@ -61,7 +62,7 @@ export interface AllMetricsOptions extends RequestOptions {
 /** A new key of a service account. */
 export interface NewApiKey {
   readonly role: KeyRole;
-  /** An account that the caller is an admin of; needed only by those who are an admin of several. */
+  /** An account that the caller is an admin of; needed by those who are an admin of several, and by provisioners. */
   readonly account?: string | undefined;
   /** In the future; default: never. */
   readonly expiresAt?: Instant | undefined;
@@ -226,6 +227,17 @@ export class MeterlineClient {
   /** Every key of a service account, revoked and expired ones included: for admins. */
   async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyResponse[]> {
     return this.#transport.list(apiKeysPath(clientId), 'createdAt:desc', apiKeyPageSchema, options);
+  }
+
+  /** Every key of an account, revoked and expired ones included: for its admins and for provisioners. */
+  async accountApiKeys(account: string, options: RequestOptions = {}): Promise<ApiKeyResponse[]> {
+    return this.#transport.list(`${accountPath(account)}/api_keys`, 'createdAt:desc', apiKeyPageSchema, options);
+  }
+
+  /** Names an account, which registers it if it is new: for provisioners. */
+  async nameAccount(account: string, name: string, { signal }: RequestOptions = {}): Promise<AccountResponse> {
+    const call = { method: 'PUT', path: accountPath(account), body: { name }, signal, isRepeatable: true } as const;
+    return this.#transport.call(call, accountSchema);
   }
 
   /**

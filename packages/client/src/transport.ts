@@ -53,7 +53,7 @@ export interface RequestOptions {
 }
 
 interface Call {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   /** From `/v0` on, with its query. */
   readonly path: string;
   /** Sent as JSON; undefined: there is none. */

@@ -1,4 +1,4 @@
-/** The caller's accounts, and the keys of service accounts: listed, created and revoked. */
+/** Accounts and the API keys of their service accounts: listed, named, created and revoked. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   ApiError,
@@ -7,19 +7,35 @@ import {
   type Caller,
   invalidBody,
   invalidParameters,
+  isOperator,
+  isProvisioner,
+  mayWrite,
   noteInLog,
   notFound,
   orAuthUnavailable,
   principalOf,
   rawQuery,
   refuseParameters,
-  requireAdminAccounts,
+  requireKeyManager,
+  requireLister,
+  requireProvisioner,
   requireScope,
-  requireWriter,
   WORKSPACE_IGNORED,
 } from '@meterline/api';
-import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS, nameText, newApiKeySchema } from '@meterline/catalog';
-import { type Account, type AccountDirectory, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
+import {
+  ACCOUNT_LIST_PARAMETERS,
+  API_KEY_LIST_PARAMETERS,
+  accountSettingsSchema,
+  nameText,
+  newApiKeySchema,
+} from '@meterline/catalog';
+import {
+  type Account,
+  type AccountDirectory,
+  type ApiKey,
+  type ApiKeyStore,
+  TooManyApiKeys,
+} from '@meterline/service/access';
 import { readAccountsWithUsage, type Warehouse } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -32,11 +48,12 @@ import { listResponse, parseListRequest } from './http/paging.js';
 export function accountsRoute(dependencies: RouteDependencies, readUsed: ReadAccounts): RequestHandler {
   const { accounts, cursors } = dependencies;
   return async (request, response) => {
-    const { caller, version } = await admitCaller(dependencies, request, response);
+    const { caller, version } = await admitCaller(dependencies, request, response, undefined, requireLister);
     const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
-    const found = caller.isOperator
-      ? await allAccounts(accounts, readUsed)
-      : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
+    const found =
+      isOperator(caller) || isProvisioner(caller)
+        ? await allAccounts(accounts, readUsed)
+        : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
     const entries = found.map((account) => accountEntry(account, caller));
     response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
   };
@@ -78,9 +95,38 @@ export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Wa
 }
 
 /** An account as the API shows it. The names in a token are newer than registered ones: the platform, which issues tokens, owns accounts. */
-function accountEntry({ id, name, createdAt }: Account, { roles, accountNames }: Caller) {
-  const role = roles.get(id) ?? 'operator';
+function accountEntry({ id, name, createdAt }: Account, caller: Caller) {
+  const { roles, accountNames } = caller;
+  const role = roles.get(id) ?? (isOperator(caller) ? 'operator' : 'provisioner');
   return { id, name: accountNames?.get(id) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
+}
+
+/** Names an account, which registers it. */
+export function accountNamingRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+  const { accounts, clock } = dependencies;
+  return async (request, response) => {
+    const { accountId } = request.params;
+    const { caller } = await admitCaller(dependencies, request, response, undefined, requireProvisioner);
+    refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
+    requireName('accountId', accountId);
+    const { name } = parseBody(request.body, accountSettingsSchema, { name: 'ACME Corp.' });
+    const account = await orAuthUnavailable(accounts.register(accountId, clock(), name));
+    noteInLog(request, { account: accountId });
+    response.json(accountEntry(account, caller));
+  };
+}
+
+/** The keys of all service accounts of an account. An account that does not exist has none. */
+export function accountKeyListRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+  const { cursors, keys } = dependencies;
+  return async (request, response) => {
+    const { accountId } = request.params;
+    const { accounts, version } = await admitKeyManager(dependencies, request, response, 'apiKey:list');
+    requireManaged(accounts, accountId);
+    const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
+    const entries = (await orAuthUnavailable(keys.listOf(accountId))).map(keyEntry);
+    response.json(listResponse(entries, wanted, ['api-keys', accountId], cursors));
+  };
 }
 
 /** A service account is there as long as it has a key; one of other accounts gets 404, as if there were none. */
@@ -88,24 +134,31 @@ export function keyListRoute(dependencies: RouteDependencies): RequestHandler<{ 
   const { cursors, keys } = dependencies;
   return async (request, response) => {
     const { clientId } = request.params;
-    const { accounts, version } = await admitKeyAdmin(dependencies, request, response, 'apiKey:list');
+    const { accounts, version } = await admitKeyManager(dependencies, request, response, 'apiKey:list');
     const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
-    const found = await orAuthUnavailable(Promise.all(accounts.map((account) => keys.listOf(account, clientId))));
-    const entries = found.flat().map(keyEntry);
+    const entries = (await orAuthUnavailable(keysOf(keys, clientId, accounts))).map(keyEntry);
     if (entries.length === 0) {
-      throw notFound('There is no such service account: no account that you are an admin of has a key of it.');
+      throw notFound('There is no such service account: no account whose keys you may manage has a key of it.');
     }
-    response.json(listResponse(entries, wanted, ['api-keys', [...accounts].sort(), clientId], cursors));
+    const ofAccounts = accounts === 'all' ? accounts : [...accounts].sort();
+    response.json(listResponse(entries, wanted, ['api-keys', ofAccounts, clientId], cursors));
   };
 }
 
+/** The keys that a service account has in these accounts. For all accounts every key is read, as in the list of accounts. */
+async function keysOf(keys: ApiKeyStore, clientId: string, accounts: readonly string[] | 'all'): Promise<ApiKey[]> {
+  if (accounts !== 'all') return (await Promise.all(accounts.map((account) => keys.listOf(account, clientId)))).flat();
+  return (await keys.list()).filter((key) => key.account !== undefined && key.clientId === clientId);
+}
+
 /** A key as the API shows it. Its times are left out where there are none. */
-function keyEntry({ keyId: id, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }: ApiKey) {
+function keyEntry({ keyId: id, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }: ApiKey) {
   return {
-    ...{ id, account, role, createdAt },
+    ...{ id, clientId, account, role, createdAt },
     ...(expiresAt !== undefined && { expiresAt }),
     ...(lastUsedAt !== undefined && { lastUsedAt }),
     revoked: revokedAt !== undefined,
+    ...(revokedAt !== undefined && { revokedAt }),
   };
 }
 
@@ -114,9 +167,9 @@ export function keyCreationRoute(dependencies: RouteDependencies): RequestHandle
   const { clock, keys } = dependencies;
   return async (request, response) => {
     const { clientId } = request.params;
-    const { accounts } = await admitKeyAdmin(dependencies, request, response, 'apiKey:write');
+    const { accounts } = await admitKeyManager(dependencies, request, response, 'apiKey:write');
     refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
-    requireName(clientId);
+    requireName('clientId', clientId);
     const now = clock();
     const { role, expiresAt, ...requested } = parseBody(request.body, newApiKeySchema, { role: 'member' });
     const end = endOf(expiresAt, now);
@@ -129,8 +182,8 @@ export function keyCreationRoute(dependencies: RouteDependencies): RequestHandle
   };
 }
 
-/** @returns the accounts that the caller is an admin of. @throws ApiError as `admitCaller` does */
-async function admitKeyAdmin(
+/** @returns the accounts whose keys the caller may manage. @throws ApiError as `admitCaller` does */
+async function admitKeyManager(
   { admission, authenticate }: RouteDependencies,
   request: IncomingMessage,
   response: ServerResponse,
@@ -139,19 +192,23 @@ async function admitKeyAdmin(
   const caller = await authenticate(request);
   const version = applyVersion(request, response);
   requireScope(caller, scope);
-  const accounts = requireAdminAccounts(caller);
+  const accounts = requireKeyManager(caller);
   await admission.admit(principalOf(caller), response);
   return { accounts, version };
 }
 
-function requireName(clientId: string): void {
-  const parsed = nameText.safeParse(clientId);
+/** @param parameter the name of a path's parameter */
+function requireName(parameter: string, value: string): void {
+  const parsed = nameText.safeParse(value);
   if (parsed.success) return;
-  const problems = parsed.error.issues.map(({ message }) => ({
-    parameter: 'clientId',
-    message: `clientId ${message}.`,
-  }));
-  throw invalidParameters(problems);
+  throw invalidParameters(
+    parsed.error.issues.map(({ message }) => ({ parameter, message: `${parameter} ${message}.` })),
+  );
+}
+
+/** @throws ApiError `forbidden`, the same whether there is such an account or not */
+function requireManaged(accounts: readonly string[] | 'all', account: string): void {
+  if (accounts !== 'all' && !accounts.includes(account)) throw adminsOnly();
 }
 
 function endOf(expiresAt: number | undefined, now: Date): Date | undefined {
@@ -160,19 +217,19 @@ function endOf(expiresAt: number | undefined, now: Date): Date | undefined {
   throw invalidBody([{ parameter: 'expiresAt', message: 'expiresAt must lie in the future.' }]);
 }
 
-/** The account that the key is to read: the one that was asked for, or the only one that it can be. */
+/** The account that the key is of: the one that was asked for, or the only one that it can be. */
 function accountOf(
   { account }: Pick<z.output<typeof newApiKeySchema>, 'account'>,
-  accounts: readonly string[],
+  accounts: readonly string[] | 'all',
 ): string {
-  const [only = '', ...others] = accounts;
-  if (account === undefined && others.length === 0) return only;
-  if (account === undefined) {
-    const message = 'account is missing; you are an admin of several accounts, so say which one the key is for.';
-    throw invalidBody([{ parameter: 'account', message }]);
+  if (account !== undefined) {
+    requireManaged(accounts, account);
+    return account;
   }
-  if (!accounts.includes(account)) throw adminsOnly();
-  return account;
+  const [only, ...others] = accounts === 'all' ? [] : accounts;
+  if (only !== undefined && others.length === 0) return only;
+  const message = 'account is missing; you may create keys of several accounts, so say which one the key is for.';
+  throw invalidBody([{ parameter: 'account', message }]);
 }
 
 function refuseTooMany(error: unknown): never {
@@ -194,7 +251,7 @@ export function revocationRoute({
     applyVersion(request, response);
     requireScope(caller, 'apiKey:write');
     refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
-    if (apiKeyId !== caller.keyId) requireWriter(caller);
+    if (apiKeyId !== caller.keyId && isOperator(caller)) requireKeyManager(caller);
 
     const key = await orAuthUnavailable(keys.find(apiKeyId));
     if (!key || key.clientId !== clientId || !mayRevoke(caller, key)) throw noSuchApiKey();
@@ -203,7 +260,8 @@ export function revocationRoute({
   };
 }
 
-/** An admin of the owning account, or the key itself, whatever its role: anyone who finds a leaked key can end it. Source: DESIGN section 7. */
-function mayRevoke({ keyId, roles }: Caller, key: ApiKey): boolean {
-  return keyId === key.keyId || roles.get(key.account) === 'admin';
+/** An admin of the owning account, a provisioner, or the key itself, whatever its role: anyone who finds a leaked key can end it. Source: DESIGN section 7. */
+function mayRevoke(caller: Caller, { account, keyId }: ApiKey): boolean {
+  if (caller.keyId === keyId) return true;
+  return account !== undefined && (isProvisioner(caller) || mayWrite(caller, account));
 }

@@ -22,7 +22,15 @@ import { shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
 import { ClickHouseError, checkConnection, UnfitServer, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
-import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute, usedAccountsReader } from './accounts.js';
+import {
+  accountKeyListRoute,
+  accountNamingRoute,
+  accountsRoute,
+  keyCreationRoute,
+  keyListRoute,
+  revocationRoute,
+  usedAccountsReader,
+} from './accounts.js';
 import {
   alertChangeRoute,
   alertCreationRoute,
@@ -99,6 +107,8 @@ export function createApp(dependencies: QueryDependencies): Express {
     ],
   });
   addReadRoute(app, '/v0/accounts', accountsRoute(routes, usedAccountsReader(clock, log, warehouse)));
+  app.route(ACCOUNT).put(accountNamingRoute(routes)).all(methodNotAllowed('PUT'));
+  addReadRoute(app, `${ACCOUNT}/api_keys`, accountKeyListRoute(routes));
   addReadRoute(app, '/v0/metrics', metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics`, metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics/enums/group-by`, enumRoute(routes, GROUP_BY_DIMENSIONS));

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { type AccountClaims, claimPath, readMemberships } from './account-claims.js';
+import { type AccountClaims, claimPath, DEFAULT_ACCOUNT_CLAIMS, readMemberships } from './account-claims.js';
 
 type Claims = Readonly<Record<string, unknown>>;
 interface Settings {
@@ -10,7 +10,7 @@ interface Settings {
 
 const read = (claims: Claims, { path = 'accounts', names, adminRoles }: Settings = {}) =>
   readMemberships(claims, {
-    ...{ accounts: claimPath(path) ?? [], adminRoles },
+    ...{ accounts: claimPath(path) ?? [], adminRoles, platformRoles: claimPath('platform.roles') },
     names: names === undefined ? undefined : claimPath(names),
   });
 
@@ -48,6 +48,20 @@ it.each([
   expect(read(claims).accountNames).toEqual(new Map());
 });
 
+it.each<[what: string, claims: Claims, roles: string[]]>([
+  ['one', { platform: { roles: 'provisioner' } }, ['provisioner']],
+  [
+    'a list, of which those of other services are ignored',
+    { platform: { roles: ['owner', 'emitter', 'operator'] } },
+    ['operator', 'emitter'],
+  ],
+  ['a role of one account, which is none of the platform', { platform: { roles: ['admin', 'member'] } }, []],
+  ['missing', { roles: ['operator'] }, []],
+])('the roles of a token for all accounts may be %s', (_what, claims, roles) => {
+  expect([...read(claims).platformRoles]).toEqual(roles);
+  expect(readMemberships(claims, { ...DEFAULT_ACCOUNT_CLAIMS }).platformRoles).toEqual(new Set());
+});
+
 const ONE_OF_ACCOUNTS =
   'app.accounts must be an object of account ids and roles, a list of objects with id and role, or a list of ids, all of them texts.';
 const ONE_OF_NAMES =
@@ -62,6 +76,10 @@ it.each<[claims: Claims, problem: string]>([
   [{ app: ['accounts'] }, 'app must be an object.'],
   [{ app: null }, 'app must be an object.'],
   [{ app: { accounts: TWO }, names: ['ACME'] }, ONE_OF_NAMES],
+  ...[null, 7, { operator: true }, ['operator', 7]].map((roles): [Claims, string] => [
+    { platform: { roles } },
+    'platform.roles must be a role or a list of roles.',
+  ]),
 ])('a token with the claims %j is malformed: %s', (claims, problem) => {
   expect(() => read(claims, { path: 'app.accounts', names: 'names' })).toThrow(
     expect.objectContaining({ name: 'MalformedClaim', message: `The token's claim ${problem}` }),

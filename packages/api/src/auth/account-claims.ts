@@ -1,5 +1,5 @@
-/** The accounts that the claims of a token name, with the roles of its subject and the names of the accounts. */
-import { isName, ROLES, type Role } from '@meterline/catalog/plain';
+/** The accounts that the claims of a token name, with the roles of its subject and the names of the accounts; and its roles for all accounts. */
+import { isName, PLATFORM_ROLES, type PlatformRole, ROLES, type Role } from '@meterline/catalog/plain';
 import { z } from 'zod';
 
 /** From the token's claims inwards. */
@@ -15,12 +15,15 @@ export interface AccountClaims {
    * Meterline, and any other gives no access.
    */
   readonly adminRoles: readonly string[] | undefined;
+  /** Where the roles for all accounts are; undefined: tokens have none. */
+  readonly platformRoles: ClaimPath | undefined;
 }
 
 export const DEFAULT_ACCOUNT_CLAIMS: AccountClaims = {
   accounts: ['accounts'],
   names: undefined,
   adminRoles: undefined,
+  platformRoles: undefined,
 };
 
 /** A claim has a form that it must not have. The message is one for the caller. */
@@ -39,7 +42,7 @@ export function claimPath(text: string): ClaimPath | undefined {
 }
 
 /** @throws MalformedClaim */
-export function readMemberships(claims: unknown, { accounts, names, adminRoles }: AccountClaims) {
+export function readMemberships(claims: unknown, { accounts, names, adminRoles, platformRoles }: AccountClaims) {
   const roles = new Map<string, Role>();
   for (const [account, name] of entriesOf(claims, accounts, accountsClaim, ACCOUNT_FORMS)) {
     const role = roleOf(name, adminRoles);
@@ -49,7 +52,17 @@ export function readMemberships(claims: unknown, { accounts, names, adminRoles }
   for (const [account, name] of names ? entriesOf(claims, names, namesClaim, NAME_FORMS) : []) {
     if (name !== undefined) accountNames.set(account, name);
   }
-  return { roles, accountNames };
+  return { roles, accountNames, platformRoles: platformRolesIn(claims, platformRoles) };
+}
+
+const platformRolesClaim = z.union([z.string().transform((role) => [role]), z.array(z.string())]).default([]);
+
+/** Other words than the platform's roles are ignored: the claim may have roles of other services. @throws MalformedClaim */
+function platformRolesIn(claims: unknown, path: ClaimPath | undefined): ReadonlySet<PlatformRole> {
+  const named = platformRolesClaim.safeParse(path && claimAt(claims, path));
+  if (!named.success)
+    throw new MalformedClaim(`The token's claim ${path?.join('.')} must be a role or a list of roles.`);
+  return new Set(PLATFORM_ROLES.filter((role) => named.data.includes(role)));
 }
 
 /** @param name undefined: the platform says no more than that the subject belongs to the account */

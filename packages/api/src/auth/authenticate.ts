@@ -2,7 +2,16 @@
 import type { IncomingMessage } from 'node:http';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { onceAMinute } from '@meterline/service';
-import { ApiKeyExpired, type ApiKeyStore, parseToken } from '@meterline/service/access';
+import {
+  type ApiKey,
+  ApiKeyExpired,
+  type ApiKeyStore,
+  PLATFORM_ROLES,
+  type PlatformRole,
+  parseToken,
+  ROLES,
+  type Role,
+} from '@meterline/service/access';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { ApiError, orAuthUnavailable, unauthorized, unknownCredential } from '../http/errors.js';
@@ -45,11 +54,21 @@ async function identify(
   const key = await orAuthUnavailable(keys.authenticate(token, now).catch(refuseExpired));
   if (!key) return undefined;
   lastUses.note(key.keyId, now);
-  const { account, clientId: id, keyId, role } = key;
-  const caller = { id, keyId, scopes: undefined, roles: new Map() };
+  return callerOf(key);
+}
+
+function callerOf({ account, clientId: id, keyId, role }: ApiKey): Caller {
+  const caller = {
+    id,
+    keyId,
+    scopes: undefined,
+    roles: new Map<string, Role>(),
+    platformRoles: new Set<PlatformRole>(),
+  };
+  if (account === undefined)
+    return { ...caller, platformRoles: new Set(PLATFORM_ROLES.filter((each) => each === role)) };
   if (role === 'emitter') return { ...caller, emitsFor: account };
-  if (role === 'operator') return { ...caller, isOperator: true };
-  return { ...caller, roles: new Map([[account, role]]) };
+  return { ...caller, roles: new Map(ROLES.filter((each) => each === role).map((each) => [account, each])) };
 }
 
 function refuseExpired(error: unknown): never {

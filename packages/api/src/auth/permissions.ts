@@ -1,5 +1,5 @@
 /** Who is asking, and what that caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
-import type { Role } from '@meterline/service/access';
+import type { PlatformRole, Role } from '@meterline/service/access';
 import type { Principal } from '../admission/principal.js';
 import { ApiError, adminsOnly, insufficientScope, notAMember, notItsEmitter } from '../http/errors.js';
 
@@ -15,8 +15,8 @@ export interface Caller {
   readonly roles: ReadonlyMap<string, Role>;
   /** The account of an emitter's key, which may send events of it and read nothing. */
   readonly emitsFor?: string;
-  /** Reads every account, as an admin of it, and changes nothing; `roles` is empty. */
-  readonly isOperator?: boolean;
+  /** The roles for all accounts. */
+  readonly platformRoles: ReadonlySet<PlatformRole>;
   /** What a JWT calls accounts; of an account that it does not name so, the name is the registered one. */
   readonly accountNames?: ReadonlyMap<string, string>;
 }
@@ -37,13 +37,40 @@ export function requireScope({ scopes }: Caller, scope: Scope): void {
   if (scopes && !scopes.has(scope)) throw insufficientScope(scope);
 }
 
-/** @throws ApiError `forbidden` for a key that may only send events */
-export function requireReader({ emitsFor }: Caller): void {
-  if (emitsFor === undefined) return;
-  const message =
-    'This API key has the role emitter: it may send events to the collector, and read nothing. Use a key with the role admin or member.';
-  throw new ApiError(403, 'forbidden', message);
+export function isOperator({ platformRoles }: Caller): boolean {
+  return platformRoles.has('operator');
 }
+
+export function isProvisioner({ platformRoles }: Caller): boolean {
+  return platformRoles.has('provisioner');
+}
+
+/** @throws ApiError `forbidden` for a key that may only send events, or only manage accounts and keys */
+export function requireReader(caller: Caller): void {
+  const { emitsFor, platformRoles, roles } = caller;
+  if (roles.size > 0 || isOperator(caller)) return;
+  if (isProvisioner(caller)) throw new ApiError(403, 'forbidden', PROVISIONER_READS_NO_USAGE);
+  if (emitsFor !== undefined || platformRoles.has('emitter'))
+    throw new ApiError(403, 'forbidden', EMITTER_READS_NOTHING);
+}
+
+const EMITTER_READS_NOTHING =
+  'This API key or token has the role emitter: it may send events to the collector, and read nothing. Use one with the role admin or member.';
+const PROVISIONER_READS_NO_USAGE =
+  'This API key or token has the role provisioner: it names accounts and manages their API keys, and reads no usage. Use one with the role admin, member or operator.';
+
+/** @throws ApiError `forbidden` for a caller who may not list accounts */
+export function requireLister(caller: Caller): void {
+  if (!isProvisioner(caller)) requireReader(caller);
+}
+
+/** @throws ApiError `forbidden` */
+export function requireProvisioner(caller: Caller): void {
+  if (!isProvisioner(caller)) throw new ApiError(403, 'forbidden', PROVISIONERS_ONLY);
+}
+
+const PROVISIONERS_ONLY =
+  'Only a provisioner may name accounts: use a key that meterline keys create --role provisioner made, or a token with that role.';
 
 /** The caller's role in the account. @throws ApiError `forbidden`, the same whether there is such an account or not */
 export function requireMembership(caller: Caller, account: string): Role {
@@ -53,25 +80,33 @@ export function requireMembership(caller: Caller, account: string): Role {
   return role;
 }
 
-function roleIn({ roles, isOperator }: Caller, account: string): Role | undefined {
-  return isOperator ? 'admin' : roles.get(account);
+function roleIn(caller: Caller, account: string): Role | undefined {
+  return isOperator(caller) ? 'admin' : caller.roles.get(account);
 }
 
-/** To be called before anything is changed. @throws ApiError `forbidden` for an operator's key */
-export function requireWriter({ isOperator }: Caller): void {
-  if (!isOperator) return;
+/** To be called before anything of an account is changed. @throws ApiError `forbidden` for all but admins of the account */
+export function requireWriter(caller: Caller, account: string): void {
+  if (mayWrite(caller, account)) return;
+  throw isOperator(caller) ? operatorsChangeNothing() : adminsOnly();
+}
+
+export function mayWrite({ roles }: Caller, account: string): boolean {
+  return roles.get(account) === 'admin';
+}
+
+function operatorsChangeNothing(): ApiError {
   const message =
-    'This API key has the role operator: it reads every account and changes nothing. Use the key of an admin of the account.';
-  throw new ApiError(403, 'forbidden', message);
+    'This API key or token has the role operator: it reads every account and changes nothing. Use the key of an admin of the account.';
+  return new ApiError(403, 'forbidden', message);
 }
 
-/** The accounts whose keys the caller may manage, as an admin of them. @throws ApiError `forbidden` where there are none */
-export function requireAdminAccounts(caller: Caller): readonly string[] {
+/** The accounts whose keys the caller may manage, as an admin of them or a provisioner. @throws ApiError `forbidden` where there are none */
+export function requireKeyManager(caller: Caller): readonly string[] | 'all' {
+  if (isProvisioner(caller)) return 'all';
   requireReader(caller);
-  requireWriter(caller);
   const accounts = [...caller.roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
-  if (accounts.length === 0) throw adminsOnly();
-  return accounts;
+  if (accounts.length > 0) return accounts;
+  throw isOperator(caller) ? operatorsChangeNothing() : adminsOnly();
 }
 
 /** @throws ApiError `forbidden` */
@@ -80,16 +115,16 @@ export function requireAdmin(role: Role): void {
 }
 
 /**
- * May the caller send events of the account? An API key needs the role `emitter`; a token the scope `admin` and the role of an
+ * May the caller send events of the account? An API key needs the role `emitter`; a token the scope `admin` and that role or the role of an
  * admin. Source: docs/decisions/0016.
  * @throws ApiError `insufficient_scope`; `forbidden`, the same for every account that is not the caller's
  */
 export function requireEmitter(caller: Caller, account: string): void {
   requireScope(caller, 'admin');
-  const { emitsFor, keyId } = caller;
-  if (emitsFor === account) return;
+  const { emitsFor, keyId, platformRoles, roles } = caller;
+  if (emitsFor === account || platformRoles.has('emitter')) return;
   if (emitsFor !== undefined) throw notItsEmitter();
-  const role = roleIn(caller, account);
+  const role = roles.get(account);
   if (role === undefined) throw notAMember();
   if (keyId !== undefined) throw new ApiError(403, 'forbidden', KEY_READS_ONLY);
   if (role !== 'admin') throw new ApiError(403, 'forbidden', MEMBER_READS_ONLY);

@@ -201,10 +201,10 @@ it.each<[string, Partial<Caller>]>([
       ]),
     },
   ],
-  ['that is an operator', { isOperator: true }],
+  ['that is an operator', { platformRoles: new Set(['operator']) }],
 ])('a caller %s is limited apart from every other caller and account', (_kind, caller) => {
   const [one, other] = ['one', 'other'].map((id) =>
-    principalOf({ id, scopes: undefined, roles: new Map(), ...caller }),
+    principalOf({ id, scopes: undefined, roles: new Map(), platformRoles: new Set(), ...caller }),
   );
   expect(one?.account).not.toBe(other?.account);
   expect(['', 'acme', 'zeta', 'one']).not.toContain(one?.account);

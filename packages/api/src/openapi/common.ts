@@ -52,7 +52,7 @@ export interface Response {
   readonly content?: Content;
 }
 
-export type Method = 'get' | 'post' | 'patch' | 'delete';
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** An example request with its response. */
 export interface OperationExample {

@@ -216,12 +216,18 @@ export const newApiKeySchema = z.strictObject({
       'send events and read nothing.',
   }),
   account: nameText.optional().meta({
-    description: 'An account that you are an admin of. Needed only by those who are an admin of several.',
+    description:
+      'An account that you are an admin of. Needed by those who are an admin of several, and by a provisioner, for whom it is any account.',
   }),
   expiresAt: instantText.optional().meta({
     format: 'date-time',
     description: 'When the key stops to be valid: RFC 3339 in UTC, in the future. Left out: it does not expire.',
   }),
+});
+
+/** The body of a request: the name of an account. */
+export const accountSettingsSchema = z.strictObject({
+  name: nameText.meta({ description: 'What the platform calls the account.' }),
 });
 
 /** The parameters that may be given several times. Of groupBy the names may also be in one, with commas between. */
@@ -234,7 +240,8 @@ export const REPEATABLE_PARAMETERS: readonly string[] = [
 
 function newKeyRoleRule(role: unknown): string {
   const rule = `must be one of ${ACCOUNT_KEY_ROLES.join(', ')}`;
-  return role === 'operator' ? `${rule}; an operator's key is made by the command line alone` : rule;
+  const isOfPlatform = role === 'operator' || role === 'provisioner';
+  return isOfPlatform ? `${rule}; keys for all accounts are created with the command line, with access to Redis` : rule;
 }
 
 /** A closed list of words. */

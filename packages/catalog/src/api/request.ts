@@ -8,12 +8,19 @@ import type { MetricsField } from '../dimensions.js';
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What a caller is in an account that it may read. An operator reads every account, as an admin of it, and changes nothing. */
-export const READER_ROLES = [...ROLES, 'operator'] as const;
-
-/** What a key that the API makes may do: read as one of these, or send events of its account and read nothing. */
+/** The roles of an API key of one account. An emitter sends events of the account and reads nothing. */
 export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
-export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator'] as const;
+/**
+ * The roles for all accounts, of keys without an account and of tokens. An operator reads every account as an admin and changes nothing; a
+ * provisioner names accounts and manages their API keys, and reads no usage; an emitter sends events of any account and reads nothing.
+ */
+export const PLATFORM_ROLES = ['operator', 'provisioner', 'emitter'] as const;
+export type PlatformRole = (typeof PLATFORM_ROLES)[number];
+
+/** The role of a caller in an account that the API lists. */
+export const LISTED_ROLES = [...ROLES, 'operator', 'provisioner'] as const;
+
+export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator', 'provisioner'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
 
 /** Applies when the caller names none. */

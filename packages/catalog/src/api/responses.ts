@@ -9,7 +9,7 @@ import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
-import { KEY_ROLES, READER_ROLES } from './request.js';
+import { ACCOUNT_KEY_ROLES, LISTED_ROLES } from './request.js';
 
 export function amount(description: string) {
   return described(
@@ -186,12 +186,12 @@ export const accountSchema = z.object({
   id: described(z.string(), 'The {accountId} of paths.'),
   name: described(z.string(), 'What the platform calls it; the id of one that nobody has named.'),
   role: described(
-    z.enum(READER_ROLES),
-    "The caller's: an admin may group and filter by workspace, a member sees the account as a whole; an operator reads as an admin and changes nothing.",
+    z.enum(LISTED_ROLES),
+    "The caller's. A member sees the account as a whole, an admin also its workspaces; an operator reads as an admin; a provisioner only names accounts and manages keys.",
   ),
-  createdAt: z.optional(instant('When its first API key was created; left out for an account without a key.')),
+  createdAt: z.optional(instant('When it was named or got its first API key; left out before that.')),
 });
-/** An account that the caller belongs to. */
+/** An account that the caller belongs to, or may see. */
 export type AccountResponse = z.output<typeof accountSchema>;
 
 /** GET /v0/accounts before lists were paginated. */
@@ -216,14 +216,14 @@ export const errorResponseSchema = z.object({
 
 export const apiKeySchema = z.object({
   id: described(z.string(), 'The {apiKeyId} of paths; not the key itself.'),
-  account: described(z.string(), 'The account that the key may read, or send events of.'),
-  role: described(z.enum(KEY_ROLES), 'What the key may do there.'),
+  clientId: described(z.string(), 'Its service account, the {clientId} of paths.'),
+  account: described(z.string(), 'The account that the key is of.'),
+  role: described(z.enum(ACCOUNT_KEY_ROLES), 'What the key may do there.'),
   createdAt: instant(),
-  expiresAt: z.optional(instant('From then on the key is refused; left out for one that does not expire.')),
-  lastUsedAt: z.optional(
-    instant('The beginning of the hour, in UTC, in which the key was last used; left out for one that never was.'),
-  ),
+  expiresAt: z.optional(instant('From then on the key is refused; left out if it does not expire.')),
+  lastUsedAt: z.optional(instant('The UTC hour in which the key was last used; left out before its first use.')),
   revoked: z.boolean(),
+  revokedAt: z.optional(instant()),
 });
 /** A key of a service account, without its text. */
 export type ApiKeyResponse = z.output<typeof apiKeySchema>;
@@ -234,7 +234,7 @@ export const apiKeyArraySchema = z.array(apiKeySchema);
 export const apiKeyPageSchema = listPage(apiKeySchema);
 
 export const createdApiKeySchema = z.extend(apiKeySchema, {
-  key: described(z.string(), 'The key itself. It is shown this once, and kept only as a hash.'),
+  key: described(z.string(), 'The key itself, which is shown only this once.'),
 });
 /** A new key, the only time that it is shown. */
 export type CreatedApiKeyResponse = z.output<typeof createdApiKeySchema>;

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { EpochMs } from '@meterline/catalog';
-import { type ApiKey, ApiKeyStore, KEY_ROLES, type KeyRole, TooManyApiKeys } from '@meterline/service/access';
+import { KEY_ROLES, type KeyRole } from '@meterline/service/access';
 import { type Command, Option } from 'commander';
 import { type CommandContext, printResult } from '../command.js';
-import { withRedis } from '../connections/servers.js';
-import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, timeOf, withJson, withRedisUrl } from '../flags.js';
+import { type KeyFlags, type ListedKey, withKeyManager } from '../connections/keys.js';
+import { usageError } from '../failure.js';
+import { type JsonFlag, nameOf, timeOf, withApiFlags, withJson, withRedisUrl } from '../flags.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
-import type { RedisFlags } from '../settings.js';
+import { API_SETTINGS_HELP } from '../settings.js';
 
-const COLUMNS: readonly ItemColumn<ApiKey>[] = [
+const COLUMNS: readonly ItemColumn<ListedKey>[] = [
   { heading: 'KEY', cell: ({ keyId }) => keyId },
-  { heading: 'ACCOUNT', cell: ({ account }) => account },
+  { heading: 'ACCOUNT', cell: ({ account }) => account ?? '(all)' },
   { heading: 'ROLE', cell: ({ role }) => role },
   { heading: 'CLIENT', cell: ({ clientId }) => clientId },
   { heading: 'CREATED', cell: ({ createdAt }) => createdAt },
@@ -20,19 +20,20 @@ const COLUMNS: readonly ItemColumn<ApiKey>[] = [
   { heading: 'REVOKED', cell: ({ revokedAt = '' }) => revokedAt },
 ];
 
-type KeysFlags = RedisFlags & JsonFlag;
+type KeysFlags = KeyFlags & JsonFlag;
 
 interface CreateFlags extends KeysFlags {
-  readonly account: string;
   readonly role: KeyRole;
+  readonly allAccounts?: boolean;
   readonly client?: string;
   readonly name?: string;
   readonly expiresAt?: EpochMs;
 }
 
-interface ListFlags extends KeysFlags {
-  readonly account?: string;
-}
+const WHERE = `
+Once you are logged in ("meterline login", or METERLINE_API_KEY), this command asks the API and needs a key of an admin of the account, or
+of a provisioner. Without a login, with --redis-url, and for keys for all accounts it needs access to Redis.
+${API_SETTINGS_HELP}`;
 
 export function addKeys(keys: Command, context: CommandContext): void {
   keys.description('API keys of the query API and the collector');
@@ -42,11 +43,13 @@ export function addKeys(keys: Command, context: CommandContext): void {
     .summary('create a key; its text is shown this once')
     .description(
       'Creates an API key, and with the first key of an account the account. The key itself is shown once and kept ' +
-        'only as a hash.\nAn admin may group and filter by workspace; a member sees the account as a whole; an ' +
-        'emitter may send events to the collector and read nothing; an operator reads every account, as an admin of it, and changes nothing.',
+        'only as a hash.\nOf one account: an admin may group and filter by workspace, and manage keys and alerts; a member sees the ' +
+        'account as a whole; an emitter may send events to the collector and read nothing.\nOf all accounts: an operator reads ' +
+        'every account and changes nothing; a provisioner names accounts and manages their keys, and reads no usage; an emitter ' +
+        'with --all-accounts sends events of any account.',
     )
-    .requiredOption('--account <account>', 'the account whose usage it may read, or send', nameOf)
-    .addOption(new Option('--role <role>', 'what it may do there').choices(KEY_ROLES).makeOptionMandatory())
+    .addOption(new Option('--role <role>', 'what it may do').choices(KEY_ROLES).makeOptionMandatory())
+    .option('--all-accounts', 'with --role emitter: it may send events of every account')
     .option('--client <client>', 'the service account it belongs to (default: a new one, client_<random>)', nameOf)
     .option(
       '--name <name>',
@@ -58,49 +61,73 @@ export function addKeys(keys: Command, context: CommandContext): void {
       'when the key stops to be valid, such as 2027-01-01T00:00:00Z (default: never)',
       timeOf,
     )
+    .addHelpText('after', WHERE)
     .action((flags: CreateFlags) => createKey(context, flags));
-  withJson(withRedisUrl(create));
+  withKeyFlags(create);
 
   const list = keys
     .command('list')
     .summary('list keys, revoked ones included')
     .description(
-      'Lists the keys, the oldest first, revoked ones included. The text of a key is never shown again. LAST USED is the hour, in UTC.',
+      'Lists the keys of an account, or with access to Redis all keys, the oldest first, revoked ones included. The text of a key is never ' +
+        'shown again. LAST USED is the hour, in UTC.',
     )
-    .option('--account <account>', 'only those of this account', nameOf)
-    .action((flags: ListFlags) => listKeys(context, flags));
-  withJson(withRedisUrl(list));
+    .addHelpText('after', WHERE)
+    .action((flags: KeysFlags) => listKeys(context, flags));
+  withKeyFlags(list);
 
   const revoke = keys
     .command('revoke')
     .summary('revoke a key, at once and everywhere')
     .description('Revokes a key, at once and everywhere. Revoking it again changes nothing.')
     .argument('<keyId>', 'as shown by create and list')
+    .addHelpText('after', WHERE)
     .action((keyId: string, flags: KeysFlags) => revokeKey(context, keyId, flags));
-  withJson(withRedisUrl(revoke));
+  withKeyFlags(revoke);
+}
+
+function withKeyFlags(command: Command): void {
+  withJson(withRedisUrl(withApiFlags(command)));
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags): Promise<void> {
-  const { account, role, name: accountName, expiresAt: end } = flags;
-  const now = context.now();
-  if (end !== undefined && end <= now.getTime()) throw usageError('--expires-at must lie in the future');
+  const { account, role, name: accountName } = flags;
+  const expiresAt = flags.expiresAt === undefined ? undefined : new Date(flags.expiresAt);
+  if (expiresAt && expiresAt <= context.now()) throw usageError('--expires-at must lie in the future');
+  const isOfPlatform = isForAllAccounts(flags);
   const clientId = flags.client ?? `client_${randomBytes(9).toString('hex')}`;
-  const wanted = { account, accountName, role, clientId, expiresAt: end === undefined ? undefined : new Date(end) };
-  const { keyId, key, expiresAt } = await withKeys(context, flags, (keys) => keys.create(wanted, now)).catch(
-    (error) => {
-      throw error instanceof TooManyApiKeys ? new CommandError(error.message) : error;
-    },
+  const created = await withKeyManager(context, flags, { isOfPlatform, adds: true }, (keys) =>
+    keys.create({ isOfPlatform, account, accountName, role, clientId, expiresAt }),
   );
-  const result = { keyId, clientId, account, role, ...(expiresAt !== undefined && { expiresAt }), key };
+  const { keyId, key, account: owner, expiresAt: end } = created;
+  const result = {
+    ...{ keyId, clientId },
+    ...(owner !== undefined && { account: owner }),
+    role,
+    ...(end !== undefined && { expiresAt: end }),
+    key,
+  };
   const text = [...fieldLines(Object.entries(result)), '', 'Keep the key now: it is not shown again.'];
   printResult(context, flags.json, result, text.join('\n'));
 }
 
-async function listKeys(context: CommandContext, flags: ListFlags): Promise<void> {
-  const all = await withKeys(context, flags, (keys) => keys.list(), context);
-  const items = all.filter(({ account }) => flags.account === undefined || account === flags.account);
+/** @throws CommandError for flags that contradict each other */
+function isForAllAccounts({ account, allAccounts = false, name, role }: CreateFlags): boolean {
+  const isAlways = role === 'operator' || role === 'provisioner';
+  if (allAccounts && !isAlways && role !== 'emitter') {
+    throw usageError(`--all-accounts is for the role emitter; a key of role ${role} is of one account`);
+  }
+  if (!allAccounts && !isAlways) return false;
+  if (account === undefined && name === undefined) return true;
+  throw usageError(
+    `a key of role ${role} ${isAlways ? 'is' : 'with --all-accounts is'} for all accounts: leave out --account and --name`,
+  );
+}
+
+async function listKeys(context: CommandContext, flags: KeysFlags): Promise<void> {
+  const items = await withKeyManager(context, flags, {}, (keys) => keys.list(flags.account));
   const result = items.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
-    ...{ keyId, clientId, account, role, createdAt },
+    ...{ keyId, clientId, account: account ?? null, role, createdAt },
     expiresAt: expiresAt ?? null,
     lastUsedAt: lastUsedAt ?? null,
     revokedAt: revokedAt ?? null,
@@ -109,20 +136,6 @@ async function listKeys(context: CommandContext, flags: ListFlags): Promise<void
 }
 
 async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {
-  const revoke = async (keys: ApiKeyStore) => {
-    await keys.revoke(keyId, context.now());
-    return keys.find(keyId);
-  };
-  const revoked = await withKeys(context, flags, revoke, context);
-  if (!revoked) throw new CommandError(`there is no key ${keyId}; "meterline keys list" shows the ids`);
-  printResult(context, flags.json, { keyId, revokedAt: revoked.revokedAt }, `Revoked ${keyId}.`);
-}
-
-async function withKeys<T>(
-  { settings }: CommandContext,
-  flags: KeysFlags,
-  work: (keys: ApiKeyStore) => Promise<T>,
-  warnings?: CommandContext,
-): Promise<T> {
-  return withRedis(await settings.redisUrl(flags), (redis) => work(new ApiKeyStore(redis)), warnings);
+  const revokedAt = await withKeyManager(context, flags, {}, (keys) => keys.revoke(keyId, flags.account));
+  printResult(context, flags.json, { keyId, revokedAt }, `Revoked ${keyId}.`);
 }

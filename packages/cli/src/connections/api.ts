@@ -62,7 +62,8 @@ export async function withAccount<T>(
 /** An operator's key has all accounts. */
 export const MOST_NAMED = 10;
 
-async function onlyAccount(client: MeterlineClient): Promise<string> {
+/** @throws CommandError unless there is exactly one */
+export async function onlyAccount(client: MeterlineClient): Promise<string> {
   const accounts = await client.accounts();
   const [account] = accounts;
   if (account && accounts.length === 1) return account.id;

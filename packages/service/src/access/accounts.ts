@@ -1,6 +1,6 @@
 /**
- * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; one is registered here with
- * its first API key. One that only tokens name is not registered, so nobody knows since when it is there.
+ * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; it registers one here by naming it or with
+ * its first API key. An account that only tokens or events name is not registered, so nobody knows since when it exists.
  */
 import { z } from 'zod';
 import { committed, REDIS_PREFIX, type RedisClient } from './redis.js';

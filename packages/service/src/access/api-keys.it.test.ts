@@ -93,6 +93,8 @@ it('an API key has the last use that an earlier release wrote into its record, u
 it.each<[string, (name: string) => Promise<unknown>]>([
   ['without a field', (name) => redis.hdel(name, 'role')],
   ['with an unknown role', (name) => redis.hset(name, 'role', 'owner')],
+  ['with a role for all accounts and an account', (name) => redis.hset(name, 'role', 'operator')],
+  ['with a role for one account and none', (name) => redis.hdel(name, 'account')],
   ['with an end that is no time', (name) => redis.hset(name, 'expiresAt', 'never')],
   ['with a hash of another length', (name) => redis.hset(name, 'secretHash', 'abc')],
   ['with nothing but a hash', (name) => redis.hdel(name, 'clientId', 'account', 'role', 'createdAt')],
@@ -115,6 +117,16 @@ it('the keys of an account are listed, also revoked ones, the oldest first', asy
   const middle = await create({}, LATER);
   await keys.revoke(oldest.keyId, LATER);
   expect((await keys.list()).map(({ keyId }) => keyId)).toEqual([oldest.keyId, middle.keyId, newest.keyId]);
+});
+
+it('a key for all accounts has no account, registers none, and is in the list of all keys', async () => {
+  const { key, keyId } = await keys.create({ role: 'emitter', clientId: 'runtimes' }, NOW);
+  expect(await keys.authenticate(key, NOW)).toEqual({
+    ...{ keyId, role: 'emitter', clientId: 'runtimes' },
+    createdAt: NOW.toISOString(),
+  });
+  expect(await keys.accounts.list()).toEqual([]);
+  expect(await keys.list()).toMatchObject([{ keyId }]);
 });
 
 it('the keys of an account are at most a thousand; one that nobody can use makes room', async () => {

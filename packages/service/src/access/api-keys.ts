@@ -3,8 +3,7 @@
  * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0016.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { KeyRole } from '@meterline/catalog';
-import { KEY_ROLES } from '@meterline/catalog';
+import { ACCOUNT_KEY_ROLES, KEY_ROLES, type KeyRole, PLATFORM_ROLES } from '@meterline/catalog';
 import { z } from 'zod';
 import { AccountDirectory } from './accounts.js';
 import { committed, REDIS_PREFIX, type RedisClient } from './redis.js';
@@ -15,7 +14,8 @@ export interface CreatedApiKey extends ApiKey {
 }
 
 export interface NewApiKey {
-  readonly account: string;
+  /** Undefined: a key of the platform, for all accounts. Its role must be one of the platform's. */
+  readonly account?: string | undefined;
   /** Names or renames the account; left out: it keeps its name, which is its id at first. */
   readonly accountName?: string | undefined;
   readonly role: KeyRole;
@@ -39,7 +39,9 @@ export class TooManyApiKeys extends Error {
   override readonly name = 'TooManyApiKeys';
 
   constructor() {
-    super(`the account has ${MAX_KEYS_OF_ACCOUNT} valid API keys already, the most that it may have; revoke some`);
+    super(
+      `the account (or the platform) has ${MAX_KEYS_OF_ACCOUNT} valid API keys already, the most allowed; revoke some`,
+    );
   }
 }
 
@@ -78,10 +80,10 @@ export class ApiKeyStore {
   async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
     await this.#makeRoom(account, now);
     const token = generateToken();
-    await this.accounts.register(account, now, accountName);
+    if (account !== undefined) await this.accounts.register(account, now, accountName);
     const record = {
       clientId,
-      account,
+      ...(account !== undefined && { account }),
       role,
       createdAt: now.toISOString(),
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
@@ -129,10 +131,12 @@ export class ApiKeyStore {
     return this.#findAll(await this.#redis.zrange(this.#index(), 0, '-1'));
   }
 
-  /** The keys of an account's service account, in no order, as `list` has them. */
-  async listOf(account: string, clientId: string): Promise<ApiKey[]> {
+  /** The keys of an account, or of one of its service accounts, in no order, as `list` has them. */
+  async listOf(account: string, clientId?: string): Promise<ApiKey[]> {
     const clients = Object.entries(await this.#redis.hgetall(this.#indexOf(account)));
-    return this.#findAll(clients.flatMap(([keyId, client]) => (client === clientId ? [keyId] : [])));
+    return this.#findAll(
+      clients.flatMap(([id, client]) => (clientId === undefined || client === clientId ? [id] : [])),
+    );
   }
 
   /** @returns whether there is such a key; the first revocation's time stays */
@@ -159,7 +163,7 @@ export class ApiKeyStore {
   }
 
   /** Removes the record of a key that nobody can use, if the account has as many keys as it may have. @throws TooManyApiKeys */
-  async #makeRoom(account: string, now: Date): Promise<void> {
+  async #makeRoom(account: string | undefined, now: Date): Promise<void> {
     if ((await this.#redis.hlen(this.#indexOf(account))) < MAX_KEYS_OF_ACCOUNT) return;
     const keys = await this.#findAll(await this.#redis.hkeys(this.#indexOf(account)));
     const [oldest] = keys
@@ -169,7 +173,7 @@ export class ApiKeyStore {
     await this.#remove(oldest.keyId, account);
   }
 
-  async #remove(keyId: string, account: string): Promise<void> {
+  async #remove(keyId: string, account: string | undefined): Promise<void> {
     const transaction = this.#redis.multi().del(this.#key(keyId)).zrem(this.#index(), keyId);
     await committed(transaction.hdel(this.#indexOf(account), keyId).hdel(this.#uses(), keyId));
   }
@@ -217,8 +221,8 @@ export class ApiKeyStore {
     return `${this.#prefix}:api-keys`;
   }
 
-  /** The keys of an account, with the service account of each. */
-  #indexOf(account: string): string {
+  /** The keys of an account, or of the platform, with the service account of each. No account has an empty id. */
+  #indexOf(account = ''): string {
     return `${this.#prefix}:api-keys-of:${account}`;
   }
 }
@@ -231,11 +235,12 @@ function isWrongType(error: unknown): boolean {
 /** SHA-256 in hexadecimal. */
 const SECRET_HASH = /^[0-9a-f]{64}$/;
 
-const keyRecord = z.object({
+const keyFields = z.object({
   secretHash: z.string().regex(SECRET_HASH),
   /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
   clientId: z.string(),
-  account: z.string(),
+  /** Absent for a key of the platform. */
+  account: z.string().min(1).optional(),
   role: z.enum(KEY_ROLES),
   /** RFC 3339, as all times here. */
   createdAt: z.string(),
@@ -245,6 +250,10 @@ const keyRecord = z.object({
   lastUsedAt: z.string().optional(),
   /** Absent while the key is valid. */
   revokedAt: z.string().optional(),
+});
+const keyRecord = keyFields.refine(({ account, role }) => {
+  const roles: readonly KeyRole[] = account === undefined ? PLATFORM_ROLES : ACCOUNT_KEY_ROLES;
+  return roles.includes(role);
 });
 
 type ApiKeyRecord = z.output<typeof keyRecord>;

@@ -1,5 +1,12 @@
 /** Meterline's Redis: connections to it, and the API keys and accounts in it. */
-export { KEY_ROLES, type KeyRole, ROLES, type Role } from '@meterline/catalog';
+export {
+  KEY_ROLES,
+  type KeyRole,
+  PLATFORM_ROLES,
+  type PlatformRole,
+  ROLES,
+  type Role,
+} from '@meterline/catalog';
 export * from './accounts.js';
 export {
   type ApiKey,

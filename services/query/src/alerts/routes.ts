@@ -3,13 +3,12 @@
  * workspaces, which a member may not know of; admins write. An extension of the platform's API.
  */
 import {
-  type Caller,
   invalidBody,
+  mayWrite,
   orAuthUnavailable,
   type ParameterProblem,
   rawQuery,
   refuseParameters,
-  requireAdmin,
   requireWriter,
 } from '@meterline/api';
 import {
@@ -59,7 +58,9 @@ export function alertListRoute(dependencies: RouteDependencies): RequestHandler<
     const { caller, role, version } = await admitMember(dependencies, request, response, accountId);
     const wanted = parseListRequest(rawQuery(request), version, ALERT_LIST_PARAMETERS);
     const found = (await orAuthUnavailable(alerts.listOf(accountId))).filter((alert) => maySee(role, alert));
-    const entries = await Promise.all(found.map((alert) => alertEntry(dependencies, alert, mayWrite(caller, role))));
+    const entries = await Promise.all(
+      found.map((alert) => alertEntry(dependencies, alert, mayWrite(caller, accountId))),
+    );
     send(response, listResponse(entries, wanted, ['alerts', accountId, role], cursors));
   };
 }
@@ -79,9 +80,9 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
 
 export function alertRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
   return async (request, response) => {
-    const { alert, caller, role } = await admitReader(dependencies, request, response);
+    const { alert, caller } = await admitReader(dependencies, request, response);
     refuseParameters(rawQuery(request));
-    send(response, await alertEntry(dependencies, alert, mayWrite(caller, role)));
+    send(response, await alertEntry(dependencies, alert, mayWrite(caller, alert.account)));
   };
 }
 
@@ -158,9 +159,9 @@ async function admitWriter(
   request: Request<OfAccount>,
   response: Response,
 ): Promise<void> {
-  const { caller, role } = await admitMember(dependencies, request, response, request.params.accountId);
-  requireWriter(caller);
-  requireAdmin(role);
+  const { accountId } = request.params;
+  const { caller } = await admitMember(dependencies, request, response, accountId);
+  requireWriter(caller, accountId);
   refuseParameters(rawQuery(request));
 }
 
@@ -173,10 +174,6 @@ async function findAlert({ alerts }: RouteDependencies, { accountId, alertId }: 
   const alert = await orAuthUnavailable(alerts.find(alertId));
   if (alert?.account !== accountId || !maySee(role, alert)) throw noSuchAlert();
   return alert;
-}
-
-function mayWrite({ isOperator }: Caller, role: Role): boolean {
-  return role === 'admin' && !isOperator;
 }
 
 function maySee(role: Role, { filters }: Alert): boolean {

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
   applyVersion,
+  type Caller,
   principalOf,
   type ResponseBudget,
   requireMembership,
@@ -34,6 +35,7 @@ export interface RouteDependencies extends PagesDependencies {
  * The first steps of every request: who sends it, whether they may, and that it is counted. An operator's never count for the
  * account that they are about.
  * @param accountId undefined: it is about all accounts of the caller
+ * @param requireRight throws unless the caller may make such a request
  * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
  */
 export async function admitCaller(
@@ -41,13 +43,14 @@ export async function admitCaller(
   request: IncomingMessage,
   response: ServerResponse,
   accountId?: string,
+  requireRight: (caller: Caller) => void = requireReader,
 ) {
   const caller = await authenticate(request);
   const version = applyVersion(request, response);
   requireScope(caller, 'admin');
-  requireReader(caller);
+  requireRight(caller);
   if (accountId !== undefined) requireMembership(caller, accountId);
-  const isOfAccount = accountId !== undefined && !caller.isOperator;
+  const isOfAccount = accountId !== undefined && caller.roles.has(accountId);
   const principal = isOfAccount ? { account: accountId, caller: caller.id } : principalOf(caller);
   return { admitted: await admission.admit(principal, response), caller, principal, version };
 }

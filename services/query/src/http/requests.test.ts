@@ -34,7 +34,11 @@ it.each<Row>([
   [Buffer.from('{"role":"member","account":"café"}', 'latin1'), 'body', OBJECT],
   [{}, 'role', 'role is missing; it is required.'],
   [{ role: 'owner' }, 'role', 'role must be one of admin, member, emitter (got "owner").'],
-  [{ role: 'operator' }, 'role', "emitter; an operator's key is made by the command line alone (got"],
+  [
+    { role: 'operator' },
+    'role',
+    'emitter; keys for all accounts are created with the command line, with access to Redis (got',
+  ],
   [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a member; the members are role, account, expiresAt.'],
   [{ ...KEY, expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'],
   [{ ...KEY, expiresAt: null }, 'expiresAt', 'expiresAt '],

@@ -1,6 +1,6 @@
 /** GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
 import { createHash } from 'node:crypto';
-import { type Caller, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
+import { type Caller, isOperator, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
 import {
   ACCOUNTS_METRICS_PARAMETERS,
   BILLING_DIMENSIONS,
@@ -79,7 +79,7 @@ function subjectOf(
   if (accountId !== undefined) return { accounts: [accountId], role: requireMembership(caller, accountId) };
   const { account: left = [] } = excluded;
   for (const account of left) requireMembership(caller, account);
-  if (caller.isOperator) return { accounts: filters.account ?? 'all', role: 'admin' };
+  if (isOperator(caller)) return { accounts: filters.account ?? 'all', role: 'admin' };
   const accounts = (filters.account ?? [...caller.roles.keys()].sort()).filter((account) => !left.includes(account));
   const roles = accounts.map((account) => requireMembership(caller, account));
   return { accounts, role: roles.includes('member') ? 'member' : 'admin' };

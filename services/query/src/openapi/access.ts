@@ -15,8 +15,15 @@ const LAST_PAGE = { hasMore: false, nextCursor: '', total: 1 };
 const createdAt = '2025-11-15T12:00:00.000Z';
 const ACCOUNT = { id: 'acme', name: 'acme', role: 'admin', createdAt };
 const KEY_ID = '3bd5a0f1c2e49b687d05aa31';
-const KEY = { id: KEY_ID, account: 'acme', role: 'member', createdAt, expiresAt: '2026-11-15T00:00:00.000Z' };
 const CLIENT_ID = 'client_1f9a3c0b5d7e24680a';
+const KEY = {
+  id: KEY_ID,
+  clientId: CLIENT_ID,
+  account: 'acme',
+  role: 'member',
+  createdAt,
+  expiresAt: '2026-11-15T00:00:00.000Z',
+};
 
 /** What every operation here has. */
 const shared = { tag: 'Access', otherParameters: [IGNORED_WORKSPACE], errors: [...API_ERRORS, 'NotFound'] } as const;
@@ -30,8 +37,8 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     operationId: 'listAccounts',
     summary: 'The caller’s accounts',
     description:
-      'The accounts that the key or token belongs to, each with the caller’s role in it; for a key of the role operator all that ' +
-      'have had a key or have usage (new usage appears within a minute). An object with pages since version ' +
+      'The accounts that the key or token belongs to, each with the caller’s role in it; for operators and provisioners all that ' +
+      'have a name, have had a key or have usage (new usage appears within a minute). An object with pages since version ' +
       '2026-04-28, and takes parameters since then; before, an array of everything.',
     query: ACCOUNT_LIST_PARAMETERS,
     success: { description: 'The accounts.', schemas: ['AccountPage', 'AccountArray'] },
@@ -51,13 +58,59 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
   },
   {
     ...shared,
+    isExtension: true,
+    method: 'put',
+    path: '/v0/accounts/{accountId}',
+    operationId: 'nameAccount',
+    summary: 'Name an account',
+    description:
+      'Registers the account, if it is new, and gives it a name: for provisioners. Again with the same name changes nothing. An account ' +
+      'needs no registration to have usage; one that nobody has named is called by its id.',
+    body: ['AccountSettings'],
+    success: { description: 'The account with its new name.', schemas: ['Account'] },
+    examples: {
+      onboarding: {
+        summary: 'A new account',
+        parameters: { accountId: 'globex' },
+        body: { name: 'Globex Corp.' },
+        response: { id: 'globex', name: 'Globex Corp.', role: 'provisioner', createdAt },
+      },
+    },
+    errors: API_ERRORS,
+  },
+  {
+    ...shared,
+    isExtension: true,
+    method: 'get',
+    path: '/v0/accounts/{accountId}/api_keys',
+    operationId: 'listAccountApiKeys',
+    summary: 'The API keys of an account',
+    description:
+      'The keys of all service accounts of an account, revoked and expired ones included, for an admin of the account and for ' +
+      'provisioners. An account that does not exist has none. Lists, pages and scope are as for the keys of a service account.',
+    query: API_KEY_LIST_PARAMETERS,
+    success: { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] },
+    examples: {
+      emitter: {
+        summary: 'An account whose runtime has a key, since version 2026-04-28',
+        parameters: { accountId: 'globex', 'Svc-Version': '2026-04-28', limit: 50 },
+        response: {
+          data: [{ id: KEY_ID, clientId: 'runtime', account: 'globex', role: 'emitter', createdAt, revoked: false }],
+          meta: LAST_PAGE,
+        },
+      },
+    },
+    errors: API_ERRORS,
+  },
+  {
+    ...shared,
     method: 'get',
     path: KEYS,
     operationId: 'listApiKeys',
     summary: 'The API keys of a service account',
     description:
-      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to. ' +
-      'Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
+      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to; for a ' +
+      'provisioner those of all accounts. Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
       'before, an array of everything. A token needs the scope `apiKey:list`.\n\n' +
       'A service account is a name within an account, and is there as long as it has a key: one without is a 404.',
     query: API_KEY_LIST_PARAMETERS,
@@ -81,7 +134,7 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     summary: 'Create an API key',
     description:
       'Creates a key of a service account, and with its first key the service account, for an admin of the account that the ' +
-      'key is to read. **The key itself is in this response alone.** A token needs the scope `apiKey:write`.\n\n' +
+      'key is of, or a provisioner. **The key itself is in this response alone.** A token needs the scope `apiKey:write`.\n\n' +
       'An account has at most 1,000 keys. Beyond that the oldest key that is revoked or has expired is forgotten, with its ' +
       'id; while none is, the response is a 409 `too_many_api_keys`.',
     body: ['NewApiKey'],
@@ -91,7 +144,7 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
         summary: 'A key for reports, for a year',
         parameters: { clientId: 'reports' },
         body: { role: 'member', expiresAt: '2026-11-15T00:00:00Z' },
-        response: { ...KEY, revoked: false, key: `mlk_${KEY_ID}_${'0123456789abcdef'.repeat(4)}` },
+        response: { ...KEY, clientId: 'reports', revoked: false, key: `mlk_${KEY_ID}_${'0123456789abcdef'.repeat(4)}` },
       },
     },
     errors: [...API_ERRORS, 'Conflict'],
@@ -103,8 +156,8 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     operationId: 'revokeApiKey',
     summary: 'Revoke an API key',
     description:
-      'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to and ' +
-      'for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
+      'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to, ' +
+      'for a provisioner, and for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
     success: { description: 'The key is revoked. The response has no body.', schemas: [] },
     examples: {
       revoke: {

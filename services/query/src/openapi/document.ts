@@ -76,6 +76,7 @@ export function createOpenApiDocument(): OpenApiDocument {
       ResourceTypeValues: api.resourceTypesEnumSchema,
       BillingDimensionValues: api.billingDimensionsEnumSchema,
       Account: api.accountSchema,
+      AccountSettings: api.accountSettingsSchema,
       AccountArray: api.accountArraySchema,
       AccountPage: api.accountPageSchema,
       ApiKey: api.apiKeySchema,
