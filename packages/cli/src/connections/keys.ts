@@ -7,7 +7,7 @@ import type { ApiFlags, RedisFlags } from '../settings.js';
 import { onlyAccount, withApi } from './api.js';
 import { withRedis } from './servers.js';
 
-export interface KeyToCreate {
+interface KeyToCreate {
   /** For all accounts, which only Redis creates; then there is no account. */
   readonly isOfPlatform: boolean;
   /** Undefined: over the API the only account of the caller. */
