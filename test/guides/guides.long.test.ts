@@ -100,6 +100,14 @@ it.each([
     ],
   ],
   ['grafana', [/^clientId +grafana$/m]],
+  [
+    'onboarding',
+    [
+      /^tenant-1: a key of role member until 20/m,
+      /^\{"id":"tenant-2","name":"Tenant Two","role":"provisioner"/m,
+      /^KEY +ACCOUNT +ROLE.*tenant-1 +admin.*tenant-1 +member/ms,
+    ],
+  ],
   ['alerts', [/"fired":\[\],"secret":"whsec_/]],
 ])('every command of the guide on %s works', async (guide, expected) => {
   const script = await scriptOf(guide);

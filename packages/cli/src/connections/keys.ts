@@ -2,7 +2,7 @@
 import type { ApiKeyResponse, MeterlineClient } from '@meterline/client';
 import { type ApiKey, ApiKeyStore, type KeyRole, TooManyApiKeys } from '@meterline/service/access';
 import type { CommandContext } from '../command.js';
-import { CommandError, usageError } from '../failure.js';
+import { CommandError, EXIT_CODES, usageError } from '../failure.js';
 import type { ApiFlags, RedisFlags } from '../settings.js';
 import { onlyAccount, withApi } from './api.js';
 import { withRedis } from './servers.js';
@@ -50,7 +50,10 @@ export async function withKeyManager<T>(
   const { key, account } = await context.settings.api(flags);
   const isLoggedIn = key?.kind === 'environment' || key?.kind === 'login file';
   if (isLoggedIn && flags.redisUrl === undefined && !isOfPlatform) {
-    return withApi(context, flags, ({ client }) => work(apiKeyManager(client, account?.value)));
+    return withApi(context, flags, ({ client }) => work(apiKeyManager(client, account?.value))).catch((error) => {
+      if (!(error instanceof CommandError) || error.exitCode !== EXIT_CODES.notAllowed) throw error;
+      throw new CommandError(`${error.message}\nWith access to Redis, --redis-url needs no right.`, error.exitCode);
+    });
   }
   if (flags.apiUrl !== undefined) {
     throw usageError(
