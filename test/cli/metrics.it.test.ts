@@ -310,7 +310,10 @@ describe('keys with a login', () => {
 
   it('keys without the right are refused with the words of the API', async () => {
     const foreign = await keys(acme, 'create', '--account', 'globex', '--role', 'member');
-    expect(foreign).toMatchObject({ code: 3, stderr: expect.stringMatching(/Only an admin of the account.*--redis-url/s) });
+    expect(foreign).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/Only an admin of the account.*--redis-url/s),
+    });
     const naming = await keys(acme, 'create', '--role', 'member', '--name', 'ACME');
     expect(naming).toMatchObject({ code: 3, stderr: expect.stringContaining('Only a provisioner may name accounts') });
     const ofPlatform = await keys(acme, 'create', '--role', 'provisioner', '--api-url', api.url);
