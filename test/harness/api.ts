@@ -76,7 +76,7 @@ export async function startApi(
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse,
-    readRollupState: rollupStateReader(),
+    readRollupState: rollupStateReader(warehouse),
     cache: new ResponseCache(16 * 1024 * 1024),
     storedGroups: new StoredGroups(redis, prefix, 400_000),
     admission: new Admission({

@@ -49,7 +49,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     ClickHouse: () => warehouse.ping(),
     Redis: () => connection.ping().then(() => true),
   });
-  const evaluator = new Evaluator({ alerts, warehouse, readRollupState: rollupStateReader(), metrics, log });
+  const evaluator = new Evaluator({ alerts, warehouse, readRollupState: rollupStateReader(warehouse), metrics, log });
   const scheduler = new Scheduler({
     connection: openQueueConnection(env.REDIS_URL),
     ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },

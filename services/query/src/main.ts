@@ -46,7 +46,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const app = createApp({
       ...host,
       warehouse,
-      readRollupState: rollupStateReader(constants.eventsOnly > 0),
+      readRollupState: rollupStateReader(warehouse, constants.eventsOnly > 0),
       cache: measuredCache(registry, constants.cacheBytes),
       storedGroups: new StoredGroups(redis, REDIS_PREFIX, constants.maxStoredGroups),
       admission,

@@ -8,11 +8,14 @@
  * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of those that it
  *   could not write (of a day: its first hour), publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
- * - A query reads `sealedUntil`, and *then* the marks of all its accounts. Which hours are dirty of which account is part of its
+ * - A query takes a reading of `sealedUntil` from any time before it reads the marks of all its accounts, and *then* reads these. Which hours are dirty of which account is part of its
  *   text, so no hour of an account is read from both sources or from neither. Of many it has the hours alone: then they are read
  *   from the events of every account, and nothing below needs a mark for that.
  * - A maintainer reads marks, writes the hours' rows, then reads the days' `sealingUntil`, writes the days' rows below it, and
  *   then clears exactly the marks that it has read.
+ *
+ * The reading of `sealedUntil` may be old: it only rises, so every hour below an older reading is below the current value too, and what is
+ * said below holds of it. The older it is, the more a query reads from events. readable.ts keeps a reading for two seconds.
  *
  * Take an event that was acknowledged before the query, whose hour the query reads from its rollup row: the hour is below
  * `sealedUntil` and has no mark. Either its writer had read a `sealingUntil` not above the hour. Then the event was stored before

@@ -14,7 +14,9 @@ import { whileEventsLast } from './pages.js';
 
 const MAY = Date.UTC(2025, 4);
 const JUNE = Date.UTC(2025, 5);
-const SEALED = { hourly: JUNE, daily: JUNE, dirtyHours: [] };
+const NOW = Math.floor(Date.now() / MS_PER_HOUR) * MS_PER_HOUR;
+const SEALED = { hourly: NOW, daily: NOW, dirtyHours: [] };
+const SEALED_LONG_AGO = { hourly: JUNE, daily: JUNE, dirtyHours: [] };
 /** With the constant `eventsOnly`. */
 const EVENTS_ALONE = { hourly: 0, daily: 0, dirtyHours: [] };
 
@@ -23,6 +25,7 @@ beforeEach(() => execute(database.warehouse, 'TRUNCATE TABLE retention_bounds'))
 
 it.each([
   ['of whole hours from rollup rows', SEALED, { startTime: 0, endTime: MAY }, [0]],
+  ['with an old reading of the watermarks', SEALED_LONG_AGO, { startTime: 0, endTime: MAY }, [0, MAY]],
   ['of a part of an hour', SEALED, { startTime: MAY + 1, endTime: JUNE }, [0, MAY]],
   [
     'of a dirty hour',
@@ -45,7 +48,7 @@ it('dropped months are read from rollup rows, whatever a watermark that was set 
   await raiseWatermarks([database.warehouse], 'hourly', { sealingUntil: MAY, sealedUntil: MAY });
   await setRetentionBound([database.warehouse], 'dropped', JUNE);
   const scope = { accounts: ['acme'], warehouse: database.warehouse };
-  expect(await rollupStateReader()(scope, { startTime: 0, endTime: JUNE })).toEqual({
+  expect(await rollupStateReader(database.warehouse)(scope, { startTime: 0, endTime: JUNE })).toEqual({
     hourly: JUNE,
     daily: JUNE,
     dirtyHours: [],

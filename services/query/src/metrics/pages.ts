@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { ClientGone, callerKey, type Principal } from '@meterline/api';
-import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import {
   type Grouping,
   type MetricsQuery,
@@ -159,14 +159,17 @@ export async function whileEventsLast<T>(
 ): Promise<T> {
   requireWholeHours(window, state.droppedBefore);
   const result = await run(state);
-  // What is not sealed is not dropped: this month and the one before it stay open. Where only what was dropped is known to be
-  // sealed, as for a query of the events alone, the next months may be.
-  const knowsSealed = state.hourly > state.droppedBefore;
-  if (knowsSealed && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0) return result;
+  // This month and the one before it are not dropped. With an old reading of the watermarks, or for a query of the events alone, events of
+  // earlier months may have been read.
+  const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
+  if (!mayReadOldEvents && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0) return result;
   const { droppedBefore } = await readRetentionBounds(warehouse);
   if (droppedBefore <= state.droppedBefore) return result;
   return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
 }
+
+/** The current month and the one before it began at least so long ago, with a day for clocks that differ. */
+const NEVER_DROPPED_MS = 27 * MS_PER_DAY;
 
 function requireWholeHours(window: Window, droppedBefore: EpochMs): void {
   const parameters = partsOfHours(window, droppedBefore);
