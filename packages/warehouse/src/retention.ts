@@ -56,7 +56,6 @@ SELECT
   toUnixTimestamp(if(bound = 'closed', argMax(before, set_at), max(before))) AS second
 FROM retention_bounds
 GROUP BY bound`,
-  isShort: true,
 };
 
 const boundRow = z.object({ bound: z.enum(BOUNDS), second: z.number() });

@@ -30,8 +30,6 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     await prepareClickHouse(storage, log);
     const warehouse = createWarehouse({
       ...storage,
-      // A connection for each statement at once, and a bound on each of them.
-      maxConnections: constants.statements,
       maxExecutionMs: constants.statementMs,
       maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
     });

@@ -110,13 +110,12 @@ it.each([
   await own.close();
 });
 
-it('a statement that is short is answered while every connection is taken', async () => {
-  const own = createWarehouse({ ...database.options, maxConnections: 1 });
-  const long = start(SELECT, own);
-  await untilRunning(1);
-  const short = { name: 'short', query: 'SELECT 1 AS one', isShort: true };
-  expect(await own.read(short, z.unknown())).toEqual([{ one: 1 }]);
-  long.leave();
-  await long.ended;
+it('a statement waits for no other one, however many run', async () => {
+  const own = createWarehouse(database.options);
+  const long = Array.from({ length: 12 }, () => start(SELECT, own));
+  await untilRunning(12);
+  expect(await select(own, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  for (const { leave } of long) leave();
+  await Promise.all(long.map(({ ended }) => ended));
   await own.close();
 });

@@ -276,7 +276,7 @@ it('several hosts share no silence: one that does not respond in time gets nothi
 
 it('a ping is answered by a server, and waits for no statement', async () => {
   expect(await withWarehouse({ url: NOWHERE }, (away) => away.ping())).toBe(false);
-  const { first, failure } = await withWarehouse({ maxConnections: 1 }, async (busy) => {
+  const { first, failure } = await withWarehouse({}, async (busy) => {
     const failure = failureOf(select(busy, HALF_A_MINUTE));
     return { first: await Promise.race([busy.ping(), failure]), failure };
   });

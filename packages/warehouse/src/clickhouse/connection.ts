@@ -40,8 +40,6 @@ export interface Statement {
   readonly query_params?: StatementParameters;
   /** For this statement alone. */
   readonly settings?: ClickHouseSettings;
-  /** Short and needed by everyone: it has connections of its own, so that it never waits for a long one. */
-  readonly isShort?: boolean;
 }
 
 /** What statements that belong together have in common. */
@@ -82,7 +80,7 @@ export interface Warehouse {
    * before the server has ended them: until then they are under way.
    */
   within(scope: Scope): Warehouse;
-  /** Whether a server responds at all. It runs no statement, and never waits for a long one. */
+  /** Whether a server responds at all. It runs no statement. */
   ping(): Promise<boolean>;
   /** Closes at once: statements under way fail. A stop must not wait for a server that hangs. */
   close(): Promise<void>;
@@ -99,9 +97,9 @@ const INSERT_SELECT = /^\s*INSERT\s.*\sSELECT\s/s;
 function connection(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope): Warehouse {
   const { signal } = scope;
   const send = (statement: Statement, isRepeatable: boolean, how: Send) => {
-    const { query, query_params = {}, settings, isShort } = statement;
+    const { query, query_params = {}, settings } = statement;
     const params = { query, query_params, clickhouse_settings: { ...scope.settings, ...settings } };
-    return hosts.send(params, { isShort, isRepeatable, signal }, how);
+    return hosts.send(params, { isRepeatable, signal }, how);
   };
   const observed = async <T>({ name }: Statement, work: () => Promise<T>): Promise<T> => {
     signal?.throwIfAborted();
@@ -165,7 +163,6 @@ const CHECK: Statement = {
   query:
     'SELECT version() AS version, groupArray([name, value]) AS settings FROM system.settings WHERE name IN {names: Array(String)}',
   query_params: { names: Object.keys(SETTINGS) },
-  isShort: true,
 };
 const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.string(), z.string()])) });
 

@@ -15,9 +15,6 @@ import { failureOf, isLostConnection, isNoConnection, noResponse } from './error
 import { SETTINGS } from './settings.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-const MAX_CONNECTIONS = 10;
-/** For short statements, to end others, and for pings. */
-const SHORT_CONNECTIONS = 2;
 /** The server gives up so much later than its caller, who then has an error of its own; unless `maxExecutionMs` says otherwise. */
 const OUTLASTS_CALLER_MS = 5_000;
 /** A statement that has just been sent may not be in the server's list yet, so ending it may take more than one KILL. */
@@ -52,8 +49,6 @@ export interface HostOptions {
   readonly cluster?: Cluster | undefined;
   /** How long the server may be silent before a statement counts as failed. */
   readonly requestTimeoutMs?: number;
-  /** Statements beyond so many at once wait for one of these connections. */
-  readonly maxConnections?: number;
   /** How long the server may work on a statement. Default: a little longer than its caller waits. */
   readonly maxExecutionMs?: number;
   /** The most memory that the server may use for a statement; what can be sorted or grouped on disk is, from half of it. */
@@ -77,13 +72,7 @@ export const sendQuery: Send = async (client, params) => {
   return { text: await result.text(), headers: result.response_headers };
 };
 
-interface Host {
-  readonly statements: ClickHouseClient;
-  readonly short: ClickHouseClient;
-}
-
 interface SendOptions {
-  readonly isShort: boolean | undefined;
   /** Whether it may be sent once more when the connection is lost. */
   readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
@@ -92,17 +81,14 @@ interface SendOptions {
 /** The servers that the addresses name. */
 export class Hosts {
   /** In the order in which they are tried. */
-  #hosts: readonly Host[];
+  #hosts: readonly ClickHouseClient[];
   readonly #timeoutMs: number;
   readonly #inFlight = new Set<AbortController>();
   #isClosed = false;
 
   constructor(options: HostOptions) {
-    const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS } = options;
-    this.#hosts = hostsOf(options.url).map((url) => ({
-      statements: openClient(url, options, requestTimeoutMs, maxConnections),
-      short: openClient(url, options, requestTimeoutMs, SHORT_CONNECTIONS),
-    }));
+    const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
+    this.#hosts = hostsOf(options.url).map((url) => openClient(url, options, requestTimeoutMs));
     this.#timeoutMs = requestTimeoutMs;
   }
 
@@ -112,8 +98,7 @@ export class Hosts {
       if (!result.success) throw result.error;
       return { text: '', headers: {} };
     };
-    const options = { isShort: true, isRepeatable: true, signal: undefined };
-    return this.send({ query: '' }, options, ping).then(
+    return this.send({ query: '' }, { isRepeatable: true, signal: undefined }, ping).then(
       () => true,
       () => false,
     );
@@ -121,9 +106,8 @@ export class Hosts {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // Closing a client leaves those that wait for a connection.
     for (const statement of this.#inFlight) statement.abort();
-    await Promise.all(this.#hosts.flatMap(({ statements, short }) => [statements.close(), short.close()]));
+    await Promise.all(this.#hosts.map((host) => host.close()));
   }
 
   /**
@@ -155,9 +139,9 @@ export class Hosts {
   }
 
   async #sendTo(
-    host: Host,
+    host: ClickHouseClient,
     params: QueryParams,
-    { isShort, signal }: SendOptions,
+    { signal }: SendOptions,
     send: Send,
   ): Promise<StatementResponse> {
     const query_id = randomUUID();
@@ -166,7 +150,7 @@ export class Hosts {
     this.#inFlight.add(hangUp);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      return await send(isShort ? host.short : host.statements, { ...params, query_id, abort_signal: hangUp.signal });
+      return await send(host, { ...params, query_id, abort_signal: hangUp.signal });
     } finally {
       this.#inFlight.delete(hangUp);
       signal?.removeEventListener('abort', onAbort);
@@ -178,19 +162,19 @@ export class Hosts {
    * it stays open and the server is asked to kill the statement until the connection says that it has ended: the number
    * of statements under way can be relied on. A user may always end statements of its own.
    */
-  async #killUntilEnded({ short }: Host, id: string, hangUp: AbortController): Promise<void> {
+  async #killUntilEnded(host: ClickHouseClient, id: string, hangUp: AbortController): Promise<void> {
     const query = 'KILL QUERY WHERE query_id = {id: String} AND user = currentUser() ASYNC';
     const deadline = setTimeout(() => hangUp.abort(), HANG_UP_MS);
     while (this.#inFlight.has(hangUp)) {
       // A server that cannot be asked is left alone: the deadline or the statement's own limit of time ends it.
-      await sendQuery(short, { query, query_params: { id } }).catch(() => undefined);
+      await sendQuery(host, { query, query_params: { id } }).catch(() => undefined);
       await delay(BETWEEN_KILLS_MS);
     }
     clearTimeout(deadline);
   }
 }
 
-function openClient(url: string, options: HostOptions, timeoutMs: number, connections: number): ClickHouseClient {
+function openClient(url: string, options: HostOptions, timeoutMs: number): ClickHouseClient {
   const { user, password, database, application, cluster, maxMemoryBytes } = options;
   const { maxExecutionMs = timeoutMs + OUTLASTS_CALLER_MS } = options;
   return createClient({
@@ -202,7 +186,8 @@ function openClient(url: string, options: HostOptions, timeoutMs: number, connec
     http_headers: database === 'default' ? { 'X-ClickHouse-Database': database } : {},
     application,
     request_timeout: timeoutMs,
-    max_open_connections: connections,
+    // No statement waits for another: their number is bounded where they are made, by permits and by batches.
+    max_open_connections: Number.POSITIVE_INFINITY,
     // Where this process was busy for long, the server may have closed one; most statements must not be sent twice.
     keep_alive: { eagerly_destroy_stale_sockets: true },
     use_multipart_params_auto: true,

@@ -195,7 +195,6 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
       to: Math.ceil(endTime / 1000),
       ...(limit > 0 && { limit }),
     },
-    isShort: onlyAccount(accounts) !== undefined,
   };
 }
 

@@ -118,7 +118,7 @@ export async function sealNext(
 }
 
 async function readClock(shard: Warehouse): Promise<EpochMs> {
-  const statement = { name: 'read_clock', query: 'SELECT toUnixTimestamp(now()) AS second', isShort: true };
+  const statement = { name: 'read_clock', query: 'SELECT toUnixTimestamp(now()) AS second' };
   const [row] = await shard.read(statement, z.object({ second: z.number() }));
   if (!row) throw new ForeignResponse('the response has no time');
   return row.second * 1000;

@@ -38,7 +38,6 @@ SELECT
   toUnixTimestamp(max(sealed_until)) AS sealed_until
 FROM rollup_watermarks
 GROUP BY grain`,
-  isShort: true,
 };
 
 const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });

@@ -2,11 +2,13 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import {
+  createWarehouse,
   type RollupState,
   raiseWatermarks,
   rollupStateReader,
   setRetentionBound,
   stateSince,
+  type Warehouse,
 } from '@meterline/warehouse';
 import { execute } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
@@ -42,6 +44,31 @@ it.each([
   };
   await whileEventsLast(database.warehouse, window, stateSince(0, state), run);
   expect(bounds).toEqual(runs);
+});
+
+it('watermarks are read once for queries at the same time and after, and one that is aborted leaves the reading to the others', async () => {
+  const names: string[] = [];
+  const own = createWarehouse({
+    ...database.options,
+    observe: (name) => {
+      names.push(name);
+      return () => undefined;
+    },
+  });
+  const read = rollupStateReader(own);
+  const leaving = new AbortController();
+  const ask = (warehouse: Warehouse) => read({ accounts: ['acme'], warehouse }, { startTime: 0, endTime: JUNE });
+  const gone = ask(own.within({ signal: leaving.signal }));
+  leaving.abort(new Error('gone'));
+  const others = Promise.all([ask(own), ask(own)]);
+  await expect(gone).rejects.toThrow('gone');
+  await others;
+  await ask(own);
+  await own.close();
+  expect(names.toSorted()).toEqual([
+    ...['read_dirty_hours', 'read_dirty_hours', 'read_dirty_hours'],
+    ...['read_retention_bounds', 'read_watermarks'],
+  ]);
 });
 
 it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {
