@@ -31,7 +31,7 @@ export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 
 /** With a fraction of up to nine digits. Source: RFC 3339, section 5.6. */
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
 
 /**
  * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`, with 0–9 fraction digits; digits past the
@@ -39,10 +39,38 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
   if (!TIMESTAMP.test(text)) return undefined;
-  const instant = Date.parse(text.toUpperCase());
-  // Date.parse takes a day that the month does not have for one of the next month.
-  return new Date(instant).getUTCDate() === Number(text.slice(8, 10)) ? instant : undefined;
+  const day = startOfDate(10_000 * numberAt(text, 0, 4) + 100 * numberAt(text, 5, 2) + numberAt(text, 8, 2));
+  const seconds = 3_600 * numberAt(text, 11, 2) + 60 * numberAt(text, 14, 2) + numberAt(text, 17, 2);
+  return day === undefined ? undefined : day + 1_000 * seconds + (text[19] === '.' ? numberAt(text, 20, 3) : 0);
 }
+
+/** The days of the latest timestamps: a Date takes longer than all the rest. */
+const knownDays = /* @__PURE__ */ new Map<number, EpochMs | undefined>();
+const MOST_KNOWN_DAYS = 1_000;
+
+/** @param date 20251001 for 2025-10-01 @returns undefined for a day that does not exist */
+function startOfDate(date: number): EpochMs | undefined {
+  if (knownDays.has(date)) return knownDays.get(date);
+  if (knownDays.size === MOST_KNOWN_DAYS) knownDays.clear();
+  const text = String(date).padStart(8, '0').replace(/^(....)(..)/, '$1-$2-');
+  // Date.parse takes a day that the month does not have for one of the next month.
+  const instant = Date.parse(`${text}T00:00:00Z`);
+  const day = new Date(instant).getUTCDate() === date % 100 ? instant : undefined;
+  knownDays.set(date, day);
+  return day;
+}
+
+/** A number of so many digits in a text; other characters count as zeros. */
+function numberAt(text: string, from: number, digits: number): number {
+  let value = 0;
+  for (let index = from; index < from + digits; index += 1) {
+    const digit = text.charCodeAt(index) - ZERO;
+    value = 10 * value + (digit >= 0 && digit <= 9 ? digit : 0);
+  }
+  return value;
+}
+
+const ZERO = 48;
 
 /** `2025-10-01T00:00:00Z`; a fraction only if it is not zero, and then without trailing zeros. */
 export function formatTimestamp(instant: EpochMs): string {

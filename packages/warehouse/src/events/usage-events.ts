@@ -4,7 +4,7 @@
  * Source: ClickHouse documentation, "Native" format.
  */
 import { insert, type PreparedInsert, type Warehouse } from '../clickhouse/connection.js';
-import { EventRows, type NameField, Names, type PricedEvent, WORD, WORDS_PER_ROW } from './event-rows.js';
+import { type EventColumns, EventRows, type NameField, Names, type PricedEvent } from './event-rows.js';
 
 /** About the bytes of a row in the block; the buffer grows where it is too low. */
 const BYTES_PER_ROW = 90;
@@ -15,19 +15,19 @@ type ColumnWriter = (out: BlockWriter, parts: readonly EventRows[], rows: number
 /** The server converts what the table keeps differently. */
 const COLUMNS: readonly { readonly name: string; readonly type: string; readonly write: ColumnWriter }[] = [
   { name: 'account_id', ...names('accountId') },
-  { name: 'event_id', type: 'UUID', write: words(WORD.eventId, 4) },
-  { name: 'timestamp', type: "DateTime64(3, 'UTC')", write: words(WORD.timestamp, 2) },
+  { name: 'event_id', type: 'UUID', write: numbers('eventId', 4) },
+  { name: 'timestamp', type: "DateTime64(3, 'UTC')", write: timestamps },
   { name: 'workspace', ...names('workspace') },
   { name: 'resource_type', ...names('resourceType') },
   { name: 'resource_name', ...names('resourceName') },
   { name: 'resource_uuid', ...names('resourceUuid') },
   { name: 'billing_dimension', ...names('billingDimension') },
-  { name: 'usage', type: 'Decimal(38, 9)', write: words(WORD.usage, 4) },
-  { name: 'revision', type: 'UInt16', write: bits(Uint16Array, WORD.revision, 0) },
-  { name: 'voided', type: 'Bool', write: bits(Uint8Array, WORD.revision, 16) },
-  { name: 'cost', type: 'Decimal(38, 12)', write: words(WORD.cost, 4) },
-  { name: 'price_revision', type: 'UInt16', write: bits(Uint16Array, WORD.price, 0) },
-  { name: 'price_book', type: 'UInt16', write: bits(Uint16Array, WORD.price, 16) },
+  { name: 'usage', type: 'Decimal(38, 9)', write: numbers('usage', 2) },
+  { name: 'revision', type: 'UInt16', write: numbers('revision') },
+  { name: 'voided', type: 'Bool', write: numbers('voided') },
+  { name: 'cost', type: 'Decimal(38, 12)', write: numbers('cost', 2) },
+  { name: 'price_revision', type: 'UInt16', write: numbers('priceRevision') },
+  { name: 'price_book', type: 'UInt16', write: numbers('priceBook') },
 ];
 
 const INSERT = {
@@ -61,34 +61,18 @@ function encodeUsageEvents(parts: readonly EventRows[], rows: number): Buffer {
   return out.bytes();
 }
 
-/** Writes so many words of each row, from `word` on. */
-function words(word: number, count: number): ColumnWriter {
-  return (out, parts, rows) => {
-    const column = new Uint32Array(rows * count);
-    let row = 0;
-    for (const { words, length } of parts) {
-      for (let at = word; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) {
-        for (let part = 0; part < count; part += 1) column[row * count + part] = words[at + part] ?? 0;
-        row += 1;
-      }
-    }
-    out.numbers(column);
+/** Writes a column as it is in memory. @param each how many numbers a row has */
+function numbers(column: Exclude<keyof EventColumns, NameField | 'timestamp'>, each = 1): ColumnWriter {
+  return (out, parts) => {
+    for (const { columns, length } of parts) out.numbers(columns[column].subarray(0, each * length));
   };
 }
 
-/** As many bits of a word as the array's numbers have, from one on. */
-function bits(type: typeof Uint8Array | typeof Uint16Array, word: number, from: number): ColumnWriter {
-  return (out, parts, rows) => {
-    const column = new type(rows);
-    let row = 0;
-    for (const { words, length } of parts) {
-      for (let at = word; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) {
-        column[row] = (words[at] ?? 0) >>> from;
-        row += 1;
-      }
-    }
-    out.numbers(column);
-  };
+/** Milliseconds as whole numbers of 64 bits. */
+function timestamps(out: BlockWriter, parts: readonly EventRows[]): void {
+  for (const { columns, length } of parts) {
+    for (let row = 0; row < length; row += 1) out.int64(columns.timestamp[row] ?? 0);
+  }
 }
 
 /**
@@ -105,11 +89,11 @@ function names(field: NameField): { type: string; write: ColumnWriter } {
     let row = 0;
     // Numbers of one Names to those of this block, plus one.
     const known = new Map<Names, Uint32Array>();
-    for (const { names, words, length } of parts) {
+    for (const { names, columns, length } of parts) {
       const keyOf = known.get(names) ?? new Uint32Array(names.size);
       known.set(names, keyOf);
-      for (let at = WORD[field]; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) {
-        const number = words[at] ?? 0;
+      for (let at = 0; at < length; at += 1) {
+        const number = columns[field][at] ?? 0;
         if (keyOf[number] === 0) keyOf[number] = 1 + keyFor(keys, names.textOf(number));
         column[row] = (keyOf[number] ?? 0) - 1;
         row += 1;
@@ -121,7 +105,7 @@ function names(field: NameField): { type: string; write: ColumnWriter } {
     out.int64(keys.size);
     for (const key of keys.keys()) out.string(key);
     out.int64(rows);
-    out.numbers(width === 0 ? Uint8Array.from(column) : width === 1 ? Uint16Array.from(column) : column);
+    out.numbers(width === 0 ? new Uint8Array(column) : width === 1 ? new Uint16Array(column) : column);
   };
   return { type: 'LowCardinality(String)', write };
 }
@@ -172,7 +156,7 @@ class BlockWriter {
   }
 
   /** A whole column, as it is in memory: little-endian, as every processor that ClickHouse runs on. */
-  numbers({ buffer, byteOffset, byteLength }: Uint8Array | Uint16Array | Uint32Array): void {
+  numbers({ buffer, byteOffset, byteLength }: ArrayBufferView): void {
     this.#reserve(byteLength);
     this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#length);
     this.#length += byteLength;
