@@ -52,7 +52,9 @@ const MOST_KNOWN_DAYS = 1_000;
 function startOfDate(date: number): EpochMs | undefined {
   if (knownDays.has(date)) return knownDays.get(date);
   if (knownDays.size === MOST_KNOWN_DAYS) knownDays.clear();
-  const text = String(date).padStart(8, '0').replace(/^(....)(..)/, '$1-$2-');
+  const text = String(date)
+    .padStart(8, '0')
+    .replace(/^(....)(..)/, '$1-$2-');
   // Date.parse takes a day that the month does not have for one of the next month.
   const instant = Date.parse(`${text}T00:00:00Z`);
   const day = new Date(instant).getUTCDate() === date % 100 ? instant : undefined;

@@ -25,7 +25,6 @@ const MAX_USAGE_DIGITS = 15;
 
 /** With the u flag a length counts code points, and a surrogate matches \p{Cs} only when it stands alone. */
 const NAME = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
-const UUID_LENGTH = 36;
 
 /** A usage event as it travels: what a producer puts into a job. */
 export interface UsageEventInput {
@@ -77,39 +76,47 @@ export function isName(text: string): boolean {
 
 /** Whether a text may be an event's id. */
 export function isUuid(text: string): boolean {
-  return readUuid(text, uuidWords, 0);
+  return readUuid(text, scratch, 0);
 }
 
-const uuidWords = /* @__PURE__ */ new Uint32Array(4);
-const NO_DIGIT = 0x1_0000;
+const scratch = /* @__PURE__ */ new Uint32Array(4);
+const DASH = 45;
+const NO_DIGIT = 255;
 /** The value of each hexadecimal digit by its character code. */
-const HEX_DIGITS = /* @__PURE__ */ Array.from({ length: 128 }, (_, code) => {
+const HEX_DIGITS = /* @__PURE__ */ Uint8Array.from({ length: 128 }, (_, code) => {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase());
   return digit === -1 ? NO_DIGIT : digit;
 });
+
 /**
  * Reads a UUID of any case as two little-endian numbers of 64 bits, the upper one first: the form of ClickHouse.
  * @param into four words are written from `at` on
- * @returns whether it is one
+ * @returns whether the text is a UUID
  */
 export function readUuid(text: string, into: Uint32Array, at: number): boolean {
-  if (text.length !== UUID_LENGTH) return false;
-  for (let index = 8; index < 24; index += 5) if (text.charCodeAt(index) !== DASH) return false;
-  const [a, b, c, d] = [hex16(text, 0), hex16(text, 4), hex16(text, 9), hex16(text, 14)];
-  const [e, f, g, h] = [hex16(text, 19), hex16(text, 24), hex16(text, 28), hex16(text, 32)];
-  into[at] = (c << 16) | d;
-  into[at + 1] = (a << 16) | b;
-  into[at + 2] = (g << 16) | h;
-  into[at + 3] = (e << 16) | f;
-  return (a | b | c | d | e | f | g | h) <= 0xffff;
+  if (text.length !== 36 || text.charCodeAt(8) !== DASH || text.charCodeAt(18) !== DASH) return false;
+  const [first, second] = [hexNumber(text, 0), hexNumber(text, 9, 13)];
+  const [third, fourth] = [hexNumber(text, 19, 23), hexNumber(text, 28)];
+  into[at] = second;
+  into[at + 1] = first;
+  into[at + 2] = fourth;
+  into[at + 3] = third;
+  return first >= 0 && second >= 0 && third >= 0 && fourth >= 0;
 }
 
-const DASH = 45;
-
-/** Four hexadecimal digits; more than 16 bits if one of them is none. */
-function hex16(text: string, at: number): number {
-  const digit = (index: number) => HEX_DIGITS[text.charCodeAt(at + index)] ?? NO_DIGIT;
-  return (digit(0) << 12) | (digit(1) << 8) | (digit(2) << 4) | digit(3);
+/** Eight hexadecimal digits from a character on; -1 unless they are. @param dash where a dash stands between them */
+function hexNumber(text: string, from: number, dash = -1): number {
+  if (dash !== -1 && text.charCodeAt(dash) !== DASH) return -1;
+  const to = dash === -1 ? from + 8 : from + 9;
+  let value = 0;
+  let all = 0;
+  for (let index = from; index < to; index += 1) {
+    if (index === dash) continue;
+    const digit = HEX_DIGITS[text.charCodeAt(index)] ?? NO_DIGIT;
+    all |= digit;
+    value = (value << 4) | digit;
+  }
+  return all === (all & 15) ? value >>> 0 : -1;
 }
 
 /** The UUID that {@link readUuid} has read, in lower case. */

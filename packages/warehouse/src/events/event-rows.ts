@@ -152,7 +152,10 @@ export class EventRows {
   /** The rows of these numbers, as a table of their own. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
-    for (const row of rows) picked.add(this.eventOf(row), this.eventOf(row), this.positionOf(row));
+    for (const row of rows) {
+      const event = this.eventOf(row);
+      picked.add(event, event, this.positionOf(row));
+    }
     return picked;
   }
 }
@@ -192,13 +195,12 @@ function uint16(value: number): number {
 }
 
 const MAX_INT64 = 2n ** 63n - 1n;
-const MAX_INT128 = 2n ** 127n - 1n;
 
-/** @param column of zeros. No usage and no cost is negative. @throws RangeError */
+/** @param column of zeros @throws RangeError */
 function setInt128(column: BigInt64Array, row: number, value: bigint): void {
   column[2 * row] = value;
   if (value >= 0n && value <= MAX_INT64) return;
-  if (value < 0n || value > MAX_INT128) throw new RangeError(`${value} is out of range`);
+  if (value !== BigInt.asIntN(128, value)) throw new RangeError(`${value} is out of range for Int128`);
   column[2 * row + 1] = value >> 64n;
 }
 
