@@ -2,6 +2,7 @@
 
 import {
   DEFAULT_EVENTS_PAGE,
+  type DecimalText,
   DIMENSIONS,
   formatUsage,
   formatUsdExact,
@@ -16,8 +17,9 @@ import { type CommandContext, formatCount, printResult, say } from '../command.j
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
 import {
+  type EventsFlags,
+  eventsQueryOf,
   type FilterFlags,
-  requireWindowOf,
   type WindowFlags,
   windowOf,
   withFilters,
@@ -26,12 +28,7 @@ import {
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
-interface ExplainFlags extends ApiFlags, WindowFlags, FilterFlags {
-  readonly includeVoided?: boolean;
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly json?: boolean;
-}
+type ExplainFlags = ApiFlags & EventsFlags & JsonFlag;
 
 const EXAMPLES = `
 Examples:
@@ -73,11 +70,7 @@ async function explain(
   flags: ExplainFlags,
   { client, account }: AccountSession,
 ): Promise<void> {
-  const { includeVoided, limit, cursor } = flags;
-  const window = windowOf(flags, context.now());
-  requireWindowOf(cursor, window);
-  const { sent } = window;
-  const query = { ...sent, ...flags.filter, includeVoided, limit, cursor };
+  const query = eventsQueryOf(flags, context.now());
   const { page, text } = await client.eventsWithText(account, query);
   if (flags.json) {
     context.stdout.write(`${text}\n`);
@@ -86,7 +79,7 @@ async function explain(
   context.stdout.write(`${pageText(context, page)}\n`);
   if (!page.meta.hasMore) return;
   // A cursor is of one window, and one that ends now is another a second later.
-  const times = `--from ${sent.startTime} --to ${sent.endTime}`;
+  const times = `--from ${query.startTime} --to ${query.endTime}`;
   say(context, `There are more events: with the same filters, ${times} --cursor ${page.meta.nextCursor}`);
 }
 
@@ -96,9 +89,13 @@ function pageText(context: CommandContext, { data }: EventPage): string {
     { cells: cellsOf(newest, newest.timestamp, eventId) },
     ...history.map((replaced) => ({ cells: cellsOf(replaced, '', `  ${replacedText(replaced)}`) })),
   ]);
-  const total = sumDecimals(data.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
-  const sum = [`${formatCount(data.length)} shown`, '', '', '', '', '', '', formatUsdExact(total)];
+  const sum = [`${formatCount(data.length)} shown`, '', '', '', '', '', '', formatUsdExact(costOf(data))];
   return textTable(COLUMNS, [...rows, { cells: sum, isStrong: true }], layoutFor(context));
+}
+
+/** What these events count. */
+export function costOf(events: EventPage['data']): DecimalText {
+  return sumDecimals(events.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
 }
 
 function cellsOf(payload: EventRevision, time: string, event: string): string[] {

@@ -50,20 +50,21 @@ export interface AccountSession extends ApiSession {
 /** Does what `withApi` does for the usage of one account, or of every account that the key may read. */
 export async function withAccount<T>(
   context: CommandContext,
-  flags: ApiFlags & { readonly allAccounts?: boolean },
+  flags: ApiFlags & { readonly allAccounts?: boolean | undefined },
   work: (session: AccountSession) => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
   return withApi(context, flags, async (session) => {
     const named = flags.allAccounts ? ALL_ACCOUNTS : session.access.account?.value;
-    return work({ ...session, account: named ?? (await onlyAccount(session.client)) });
+    return work({ ...session, account: named ?? (await onlyAccount(session.client, signal)) });
   });
 }
 
 /** An operator's key has all accounts. */
 export const MOST_NAMED = 10;
 
-async function onlyAccount(client: MeterlineClient): Promise<string> {
-  const accounts = await client.accounts();
+async function onlyAccount(client: MeterlineClient, signal: AbortSignal | undefined): Promise<string> {
+  const accounts = await client.accounts({ signal });
   const [account] = accounts;
   if (account && accounts.length === 1) return account.id;
   if (!account) throw usageError('the key belongs to no account; name one with --account');
