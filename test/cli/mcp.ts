@@ -31,6 +31,7 @@ const page = z.looseObject({
 /** @param api of the file that has these tests */
 export function describeTools(api: () => TestApi): void {
   const folder = testFolder();
+  const clients: Client[] = [];
   let client: Client;
   let keys: { admin: string; member: string; operator: string };
 
@@ -44,6 +45,7 @@ export function describeTools(api: () => TestApi): void {
     const started = new Client({ name: 'test', version: '1' }, options);
     const [command, args] = [process.execPath, [BIN, 'mcp', '--debug']];
     await started.connect(new StdioClientTransport({ command, args, env: environment(), stderr: 'ignore' }));
+    clients.push(started);
     return started;
   }
 
@@ -87,7 +89,7 @@ export function describeTools(api: () => TestApi): void {
     await login(admin);
     client = await connect();
   });
-  afterAll(() => client.close());
+  afterAll(() => Promise.all(clients.map((each) => each.close())));
 
   it.each([
     ['2025-11-25', {}],
@@ -100,12 +102,11 @@ export function describeTools(api: () => TestApi): void {
       ['query_usage', true],
       ['list_accounts', true],
       ['list_values', true],
-      ['explain_amount', true],
       ['list_alerts', true],
+      ['explain_amount', true],
     ]);
     const { structuredContent } = await other.callTool({ name: 'query_usage', arguments: DAY });
     expect(structuredContent).toMatchObject({ account: 'tools', totalCost: '30.000000000001' });
-    await other.close();
   });
 
   it('query_usage has every digit as text, units, and the names of tenants as data', async () => {
@@ -128,10 +129,10 @@ export function describeTools(api: () => TestApi): void {
   });
 
   it('query_usage has a time series and the previous period only when asked', async () => {
-    const filters = { resourceName: ['box'] };
+    const filter = ['resourceName=box'];
     const { structuredContent } = await call('query_usage', {
       month: '2025-10',
-      filters,
+      filter,
       resolution: 'weekly',
       compare: true,
     });
@@ -141,13 +142,9 @@ export function describeTools(api: () => TestApi): void {
       startTime: '2025-10-01T00:00:00Z',
       endTime: '2025-11-01T00:00:00Z',
       totalCost: '45',
-      previous: {
-        startTime: '2025-09-01T00:00:00Z',
-        endTime: '2025-10-01T00:00:00Z',
-        distance: '1 month earlier',
-        totalCost: '36',
-        change: '+25.0%',
-      },
+      previousCost: '36',
+      change: '+25.0%',
+      previousPeriod: { startTime: '2025-09-01T00:00:00Z', endTime: '2025-10-01T00:00:00Z' },
       groups: [
         {
           cost: '45',
@@ -192,13 +189,13 @@ export function describeTools(api: () => TestApi): void {
       resolution: 'monthly',
     });
     expect([said, isError]).toEqual([
-      'a series would have 1560 points, more than 500: choose a shorter window or a coarser resolution',
+      'a series would have 1560 points, more than 500: shorten the window, or use a coarser resolution',
       true,
     ]);
   });
 
   it('explain_amount has the events of a figure with their unit, page by page', async () => {
-    const args = { month: '2025-10', filters: { resourceName: ['box'] }, limit: 1 };
+    const args = { month: '2025-10', filter: ['resourceName=box'], limit: 1 };
     const first = (await call('explain_amount', args)).structuredContent;
     expect(first).toMatchObject({
       costOfPage: '30',
@@ -248,18 +245,26 @@ export function describeTools(api: () => TestApi): void {
   });
 
   it.each<[string, Record<string, unknown>, RegExp]>([
-    ['query_usage', { groupBy: ['resource'] }, /groupBy\.0: must be one of account, workspace, resource_type,/],
+    ['query_usage', { groupBy: ['resource'] }, /groupBy\.0: Invalid option: expected one of "account"\|"workspace"\|/],
     ['query_usage', { resource_name: 'box' }, /unknown: resource_name; use account, allAccounts, period,/],
-    ['query_usage', { filters: { resource_name: ['box'] } }, /filters: unknown: resource_name; use workspace,/],
-    ['query_usage', { period: 'last_year' }, /period: Invalid option: expected one of "today"\|"yesterday"/],
-    ['query_usage', { month: '2025' }, /month: It must be a month from 1970-01 to 2100-12, such as 2026-11\./],
-    ['query_usage', { from: '2025-10-02', to: '2025-10-01' }, /^the argument "from" must be before the argument "to"$/],
     [
       'query_usage',
-      { groupBy: ['account'] },
-      /^account is a dimension and a filter with the argument "allAccounts" alone$/,
+      { filter: ['resource_name=box'] },
+      /^error: option filter argument .* It must be name=value or name!=value, .* with a name of /,
     ],
-    ['query_usage', { account: 'tools', allAccounts: true }, /^give account or allAccounts, not both$/],
+    ['query_usage', { period: 'last_year' }, /period: Invalid option: expected one of "today"\|"yesterday"/],
+    [
+      'query_usage',
+      { month: '2025' },
+      /^error: option month argument '2025' is invalid\. It must be a month from 1970-01 to 2100-12, such as/,
+    ],
+    ['query_usage', { from: '2025-10-02', to: '2025-10-01' }, /^from must be before to$/],
+    ['query_usage', { groupBy: ['account'] }, /^account is a dimension and a filter with allAccounts alone$/],
+    [
+      'query_usage',
+      { account: 'tools', allAccounts: true },
+      /^error: option allAccounts cannot be used with option account/,
+    ],
     [
       'query_usage',
       { ...DAY, account: 'other' },
@@ -271,7 +276,7 @@ export function describeTools(api: () => TestApi): void {
       /at most 7 days.*\(400 invalid_param/,
     ],
     ['explain_amount', { ...DAY, limit: 1_000 }, /limit: Too big: expected number to be <=100/],
-    ['list_values', { filters: {} }, /unknown: filters; use account, period, month, from, to/],
+    ['list_values', { filter: [] }, /unknown: filter; use account, period, month, from, to/],
   ])('%s of %j says how to correct the call', async (tool, args, message) => {
     expect(await call(tool, args)).toMatchObject({ isError: true, said: expect.stringMatching(message) });
   });

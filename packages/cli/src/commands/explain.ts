@@ -46,12 +46,9 @@ const COLUMNS: readonly Column[] = [
   { heading: 'COST', isNumeric: true },
 ];
 
-export function addExplain(command: Command, context: CommandContext): void {
-  command.description(
-    'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
-      'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
-  );
-  withFilters(withWindow(withApiFlags(command)))
+/** The flags of a query for events. */
+export function withEvents(command: Command): Command {
+  return withFilters(withWindow(withApiFlags(command)))
     .option('--include-voided', 'also events that were voided, which do not count')
     .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
       wholeNumber(text, 1, MAX_EVENTS_PAGE),
@@ -59,7 +56,15 @@ export function addExplain(command: Command, context: CommandContext): void {
     .option(
       '--cursor <cursor>',
       'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
-    )
+    );
+}
+
+export function addExplain(command: Command, context: CommandContext): void {
+  command.description(
+    'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
+      'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
+  );
+  withEvents(command)
     .option('--json', "print the API's response as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));

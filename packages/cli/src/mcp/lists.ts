@@ -3,59 +3,45 @@ import { alertUnit } from '@meterline/catalog';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { withApi } from '../connections/api.js';
-import { windowOf } from '../metrics/query.js';
-import { ACCOUNT, LIMIT, OFFSET, only, WINDOW, windowFlags } from './arguments.js';
-import { accountResult, type Host, listPage, PAGE, READ_ONLY, resultOf } from './tool.js';
-
-const PRICE = z.object({ amount: z.string(), per: z.string(), currency: z.string(), effectiveFrom: z.string() });
+import { withApiFlags } from '../flags.js';
+import { type WindowFlags, windowOf, withWindow } from '../metrics/query.js';
+import type { ApiFlags } from '../settings.js';
+import { ACCOUNT, flagsOf, LIMIT, OFFSET, only, WINDOW } from './arguments.js';
+import { addTool, type Call, forAccount, listPage, PAGE } from './tool.js';
 
 const TOTAL = { total: z.int().describe('On all pages') };
 
-export function addListAccounts(server: McpServer, host: Host): void {
-  const config = {
+export function addLists(server: McpServer, host: Pick<Call, 'context' | 'flags'>): void {
+  addTool(server, host, {
+    name: 'list_accounts',
     title: 'Accounts',
-    description: `The accounts that the API key may read, by name, with the role of the key: an admin may group and filter by workspace and \
-see single events, a member may not, an operator reads every account. Use it to find the account ID that the other tools take.`,
+    description: `The accounts that the API key may read, by name, and its role there: an admin may group and filter by workspace and see \
+single events, a member may not, an operator reads every account. Finds the account ID that the other tools take.`,
     inputSchema: only({
-      search: z.string().optional().describe('Part of an ID or a name; upper and lower case are the same'),
+      search: z.string().optional().describe('Part of an ID or name, in upper or lower case'),
       ...LIMIT,
       ...OFFSET,
     }),
     outputSchema: z.object({
       ...TOTAL,
-      accounts: z.array(
-        z.object({
-          id: z.string(),
-          name: z.string(),
-          role: z.string(),
-          createdAt: z.string().optional(),
-        }),
-      ),
+      accounts: z.array(z.looseObject({ id: z.string(), name: z.string(), role: z.string() })),
       ...PAGE,
     }),
-    annotations: READ_ONLY,
-  };
-  server.registerTool('list_accounts', config, (args, { mcpReq: { signal } }) =>
-    resultOf(host, signal, () =>
-      withApi(host.context, host.flags, async ({ client }) => {
+    run: ({ context, flags, signal }, args) =>
+      withApi(context, flags, async ({ client }) => {
         const search = args.search?.toLowerCase() ?? '';
-        const accounts = (await client.accounts({ signal })).filter(({ id, name }) =>
-          `${id}\n${name}`.toLowerCase().includes(search),
-        );
-        const { data, total, more } = await listPage(accounts, args);
-        return { total, accounts: data, ...more };
+        const isFound = (name: string) => name.toLowerCase().includes(search);
+        const accounts = (await client.accounts({ signal })).filter(({ id, name }) => isFound(id) || isFound(name));
+        const { data, ...page } = await listPage(accounts, args);
+        return { accounts: data, ...page };
       }),
-    ),
-  );
-}
-
-export function addListValues(server: McpServer, host: Host): void {
-  const config = {
+  });
+  addTool(server, host, {
+    name: 'list_values',
     title: 'Values of filters and groups',
-    description: `What the filters of query_usage accept: the resource types that an account used in a window, and every billing dimension \
-with its resource type, the unit of its usage (gbs: GB-seconds, count: events, hours) and the price in force for the account: amount USD \
-for per units.
-For the names of resources, workspaces or UUIDs use query_usage with groupBy.`,
+    description: `Values for the filters of query_usage: the resource types that an account used in a window, and every billing dimension \
+with its resource type, the unit of its usage (gbs: GB-seconds, count: events, hours) and its price now, amount USD for per units. For \
+names of resources and workspaces use query_usage with groupBy.`,
     inputSchema: only({ ...ACCOUNT, ...WINDOW }),
     outputSchema: z.object({
       account: z.string(),
@@ -63,60 +49,46 @@ For the names of resources, workspaces or UUIDs use query_usage with groupBy.`,
       endTime: z.string(),
       resourceTypes: z.array(z.string()).describe('Used in the window'),
       billingDimensions: z.array(
-        z.object({ billingDimension: z.string(), resourceType: z.string(), unit: z.string(), price: PRICE.optional() }),
+        z.looseObject({ billingDimension: z.string(), resourceType: z.string(), unit: z.string() }),
       ),
     }),
-    annotations: READ_ONLY,
-  };
-  server.registerTool('list_values', config, (args, { mcpReq: { signal } }) =>
-    accountResult(host, args, signal, async ({ client, account }) => {
-      const now = host.context.now();
-      const { sent } = windowOf(windowFlags(args, now), now);
-      const [resourceTypes, billingDimensions] = await Promise.all([
-        client.resourceTypes(account, sent, { signal }),
-        client.billingDimensions(account, { signal }),
-      ]);
-      return { account, ...sent, resourceTypes, billingDimensions };
-    }),
-  );
-}
-
-export function addListAlerts(server: McpServer, host: Host): void {
-  const config = {
+    run: async (call, args) => {
+      const { now, signal } = call;
+      const flags = flagsOf<WindowFlags & ApiFlags>((command) => withWindow(withApiFlags(command)), args, now);
+      const { sent } = windowOf(flags, now);
+      return forAccount(call, flags, async ({ client, account }) => ({
+        account,
+        ...sent,
+        resourceTypes: await client.resourceTypes(account, sent, { signal }),
+        billingDimensions: await client.billingDimensions(account, { signal }),
+      }));
+    },
+  });
+  addTool(server, host, {
+    name: 'list_alerts',
     title: 'Alerts',
     description: `The alerts of an account, the oldest first: each sends a webhook when the cost or usage of a calendar day or month (UTC) \
-reaches a threshold, in percent of its amount. Use it for questions about budgets and about what has fired. The addresses of \
-webhooks are left out, because they may hold secrets.`,
+reaches a threshold, in percent of its amount; fired has what was reached in the current period. The addresses of webhooks are left \
+out, because they may hold secrets.`,
     inputSchema: only({ ...ACCOUNT, ...LIMIT, ...OFFSET }),
     outputSchema: z.object({
       account: z.string(),
       ...TOTAL,
       alerts: z.array(
-        z.object({
-          id: z.string(),
+        z.looseObject({
           name: z.string(),
-          period: z.string(),
-          measure: z.string(),
-          amount: z.string().describe('100 percent'),
-          unit: z.string().describe('Of amount and value: usd, or that of the billing dimension'),
+          amount: z.string(),
+          unit: z.string().describe('Of amounts: usd, or that of the billing dimension'),
           thresholds: z.array(z.number()).describe('Percent'),
-          filters: z.record(z.string(), z.array(z.string())).describe('The usage that counts'),
-          fired: z
-            .array(z.object({ threshold: z.number(), value: z.string(), firedAt: z.string() }))
-            .describe('In the current period'),
-          createdAt: z.string(),
-          updatedAt: z.string(),
         }),
       ),
       ...PAGE,
     }),
-    annotations: READ_ONLY,
-  };
-  server.registerTool('list_alerts', config, (args, { mcpReq: { signal } }) =>
-    accountResult(host, args, signal, async ({ client, account }) => {
-      const { data, total, more } = await listPage(await client.alerts.list(account, { signal }), args);
-      const alerts = data.map(({ url: _secret, ...alert }) => ({ ...alert, unit: alertUnit(alert) ?? 'usd' }));
-      return { account, total, alerts, ...more };
-    }),
-  );
+    run: (call, { account: named, ...args }) =>
+      forAccount(call, { ...(named !== undefined && { account: named }) }, async ({ client, account }) => {
+        const { data, ...page } = await listPage(await client.alerts.list(account, { signal: call.signal }), args);
+        const alerts = data.map(({ url: _secret, ...alert }) => ({ ...alert, unit: alertUnit(alert) ?? 'usd' }));
+        return { account, alerts, ...page };
+      }),
+  });
 }

@@ -1,12 +1,13 @@
 /** The windows that the arguments of tools mean, and the size of pages. */
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { queryOf } from '../metrics/query.js';
-import { sameWindow, WINDOW, windowFlags } from './arguments.js';
+import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
+import { FILTER, flagsOf, nextArguments, only, WINDOW } from './arguments.js';
 import { boundedPage, listPage } from './tool.js';
 
 const NOW = new Date('2026-11-21T12:34:56.789Z');
-const flagsOf = (args: object) => windowFlags(z.object(WINDOW).parse(args), NOW);
+const schema = only({ ...WINDOW, ...FILTER, compare: z.boolean().optional(), cursor: z.string().optional() });
+const queryFor = (args: object) => queryOf(flagsOf<QueryFlags>(withQuery, schema.parse(args), NOW), NOW);
 
 describe('the window', () => {
   it.each([
@@ -22,23 +23,35 @@ describe('the window', () => {
     [{ month: '2026-02' }, '2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z'],
     [{ from: '2026-10-01', to: '2026-10-02T12:00:00Z' }, '2026-10-01T00:00:00Z', '2026-10-02T12:00:00Z'],
   ])('the window of %j is from %s to %s', (args, startTime, endTime) => {
-    expect(queryOf(flagsOf(args), NOW).sent).toMatchObject({ startTime, endTime });
+    expect(queryFor(args).sent).toMatchObject({ startTime, endTime });
   });
 
   it.each([
-    [{ period: 'today', month: '2026-10' }],
-    [{ period: 'today', to: '2026-10-01' }],
-    [{ month: '2026-10', from: '2026-10-01' }],
-  ])('the window of %j is an error', (args) => {
-    expect(() => flagsOf(args)).toThrow('give only one of period, month, or from with to');
+    [{ period: 'today', month: '2026-10' }, 'give only one of period, month, or from with to'],
+    [{ period: 'today', to: '2026-10-01' }, 'give only one of period, month, or from with to'],
+    [{ month: '2026-10', from: '2026-10-01' }, "'--month <month>' cannot be used with option '--from <time>'"],
+  ])('the window of %j is an error', (args, message) => {
+    expect(() => queryFor(args)).toThrow(message);
   });
 
   it('the next page of a window that ends now has that window, also within the same second', () => {
-    const { startTime, endTime } = queryOf(flagsOf({ period: 'today' }), NOW).sent;
-    const next = sameWindow({ startTime: String(startTime), endTime: String(endTime) });
-    expect(queryOf({ ...flagsOf(next), cursor: 'next' }, NOW).sent).toMatchObject({ startTime, endTime });
-    expect(() => queryOf({ ...flagsOf({ period: 'today' }), cursor: 'next' }, NOW)).toThrow('--cursor needs');
+    const { startTime, endTime } = queryFor({ period: 'today' }).sent;
+    const page = { startTime: String(startTime), endTime: String(endTime) };
+    const next = nextArguments({ period: 'today' }, page, { hasMore: true, nextCursor: 'next' });
+    expect(queryFor({ ...next }).sent).toMatchObject({ startTime, endTime, cursor: 'next' });
+    expect(() => queryFor({ period: 'today', cursor: 'next' })).toThrow('--cursor needs');
+    expect(nextArguments({}, page, { hasMore: false, nextCursor: '' })).toBeUndefined();
   });
+});
+
+it('filters are those of the command, whatever their values hold', () => {
+  const filter = ['resourceName=--all=x', 'resourceName=a,b', 'workspace!=main', 'withoutResourceUuid=true'];
+  expect(queryFor({ filter }).sent).toMatchObject({
+    resourceName: ['--all=x', 'a,b'],
+    excludeWorkspace: ['main'],
+    withoutResourceUuid: true,
+  });
+  expect(() => queryFor({ filter: ['resourceTyp=agent'] })).toThrow('with a name of account, workspace, resourceType');
 });
 
 describe('pages', () => {
@@ -57,10 +70,10 @@ describe('pages', () => {
   it('the pages of a list have each item once, and the last has no next page', async () => {
     const items = rows(90, 1_000).map((text, index) => `${index} ${text}`);
     const first = await listPage(items, { limit: 100, offset: 0 });
-    const args = z.object({ limit: z.number(), offset: z.number() }).parse(first.more?.nextPage);
+    const args = z.object({ limit: z.number(), offset: z.number() }).parse(first.nextPage);
     const second = await listPage(items, args);
     const third = await listPage(items, { ...args, offset: args.offset + second.data.length });
     expect([...first.data, ...second.data, ...third.data]).toEqual(items);
-    expect([first.total, second.more === undefined, third.more]).toEqual([90, false, undefined]);
+    expect([first.total, second.nextPage === undefined, third.nextPage]).toEqual([90, false, undefined]);
   });
 });

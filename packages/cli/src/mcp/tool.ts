@@ -1,53 +1,66 @@
 /** What the tools share: how a call becomes a result or an error, and how much a result may hold. */
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { McpServer } from '@modelcontextprotocol/server';
+import { CommanderError } from 'commander';
 import { z } from 'zod';
 import { type CommandContext, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { CommandError } from '../failure.js';
 import type { ApiFlags } from '../settings.js';
 
-/** The command that serves the tools. */
-export interface Host {
+export interface Call {
   readonly context: CommandContext;
+  /** Those of the command that serves the tools. */
   readonly flags: ApiFlags;
+  readonly now: Date;
+  /** Aborted when the client cancels the call, or is gone. */
+  readonly signal: AbortSignal;
 }
 
-export const READ_ONLY = { readOnlyHint: true, openWorldHint: false } as const;
+interface Tool<Input extends z.ZodType, Output extends z.ZodType> {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: Input;
+  readonly outputSchema: Output;
+  readonly run: (call: Call, args: z.output<Input>) => Promise<z.output<Output> & Record<string, unknown>>;
+}
 
-/** The flags that messages of the commands name, where a tool has arguments. */
-const FLAGS = /--(account|all-accounts|compare|cursor|from|to)\b/g;
+/** Flags in messages of the commands, which tools have as arguments. */
+const FLAGS =
+  /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|resolution|to)\b(?: <[^>]+>)?'?/g;
 
 /** Expected errors, such as those of the API, become results that the model can read; a bug also goes to standard error. */
-export async function resultOf(
-  { context }: Host,
-  signal: AbortSignal,
-  read: () => Promise<Record<string, unknown>>,
-): Promise<CallToolResult> {
-  try {
-    const structuredContent = await read();
-    return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
-  } catch (error) {
-    if (error instanceof CommandError) {
-      const text = error.message.replace(
-        FLAGS,
-        (_, name: string) => `the argument "${name === 'all-accounts' ? 'allAccounts' : name}"`,
+export function addTool<Input extends z.ZodType, Output extends z.ZodType>(
+  server: McpServer,
+  { context, flags }: Pick<Call, 'context' | 'flags'>,
+  { name, run, ...tool }: Tool<Input, Output>,
+): void {
+  const inputSchema: z.ZodType = tool.inputSchema;
+  const annotations = { readOnlyHint: true, openWorldHint: false };
+  server.registerTool(name, { ...tool, inputSchema, annotations }, async (args, { mcpReq: { signal } }) => {
+    try {
+      const call = { context, flags, now: context.now(), signal };
+      const structuredContent = await run(call, tool.inputSchema.parse(args));
+      return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+    } catch (error) {
+      const isExpected = error instanceof CommandError || error instanceof CommanderError;
+      if (!isExpected && !signal.aborted) say(context, `meterline: ${error instanceof Error ? error.stack : error}`);
+      if (!isExpected) throw error;
+      const text = error.message.replace(FLAGS, (_, flag: string) =>
+        flag.replace(/-./g, ([, letter = '']) => letter.toUpperCase()),
       );
       return { content: [{ type: 'text', text }], isError: true };
     }
-    if (!signal.aborted) say(context, `meterline: ${error instanceof Error ? error.stack : error}`);
-    throw error;
-  }
+  });
 }
 
-/** Does what {@link resultOf} does with the client of the account that the arguments name; by default that of the command. */
-export function accountResult(
-  host: Host,
-  args: { readonly account?: string | undefined; readonly allAccounts?: boolean | undefined },
-  signal: AbortSignal,
-  work: (session: AccountSession) => Promise<Record<string, unknown>>,
-): Promise<CallToolResult> {
-  const flags = { ...host.flags, account: args.account ?? host.flags.account, allAccounts: args.allAccounts };
-  return resultOf(host, signal, () => withAccount(host.context, flags, work, signal));
+/** Runs `work` for the account of the arguments; by default that of the command. */
+export function forAccount<Result>(
+  { context, flags, signal }: Call,
+  named: ApiFlags & { readonly allAccounts?: boolean | undefined },
+  work: (session: AccountSession) => Promise<Result>,
+): Promise<Result> {
+  return withAccount(context, { ...flags, ...named }, work, signal);
 }
 
 /** About a quarter of what assistants accept as one result. */
@@ -65,30 +78,26 @@ export async function boundedPage<Page extends { readonly data: readonly unknown
   return boundedPage(Math.max(1, Math.floor((rows * MAX_RESULT_BYTES) / bytes)), read);
 }
 
-/** Members of a result that is a page. */
-export const PAGE = {
-  nextPage: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('The arguments of the call that returns the next page; absent on the last page'),
-  hint: z.string().optional(),
-};
-
-/** @param nextArguments undefined: this is the last page */
-export function nextPage(nextArguments: Readonly<Record<string, unknown>> | undefined) {
-  const hint =
-    'There are more rows. Call again with the arguments in nextPage, or narrow the request: add filters or a search, shorten the ' +
-    'window, or group by fewer dimensions.';
-  return nextArguments && { nextPage: nextArguments, hint };
-}
-
 /** A page of a list that the API returns whole. */
 export async function listPage<Item>(
   items: readonly Item[],
   args: { readonly limit: number; readonly offset: number },
-): Promise<{ readonly data: readonly Item[]; readonly total: number; readonly more: ReturnType<typeof nextPage> }> {
+) {
   const { limit, offset } = args;
   const { data } = await boundedPage(limit, (rows) => ({ data: items.slice(offset, offset + rows) }));
   const end = offset + data.length;
-  return { data, total: items.length, more: nextPage(end < items.length ? { ...args, offset: end } : undefined) };
+  return { data, total: items.length, ...nextPage(end < items.length ? { ...args, offset: end } : undefined) };
+}
+
+/** Members of a result that is a page. */
+export const PAGE = {
+  nextPage: z.record(z.string(), z.unknown()).optional().describe('Arguments of the next page; absent on the last'),
+  hint: z.string().optional(),
+};
+
+export function nextPage(args: Readonly<Record<string, unknown>> | undefined): z.output<z.ZodObject<typeof PAGE>> {
+  const hint =
+    'There are more rows. Call again with the arguments in nextPage, or narrow the request: add filters or a search, shorten ' +
+    'the window, or group by fewer dimensions.';
+  return args ? { nextPage: args, hint } : {};
 }
