@@ -50,9 +50,10 @@ export function describeTools(api: () => TestApi): void {
   }
 
   /** The next call uses this key and this API, as after "meterline login". */
-  async function login(apiKey: string, account: string | undefined = 'tools', apiUrl = api().url): Promise<void> {
+  async function login(apiKey: string, account = 'tools', apiUrl = api().url): Promise<void> {
     await mkdir(folder('meterline'), { recursive: true });
-    await writeFile(folder('meterline', 'config.json'), JSON.stringify({ apiUrl, apiKey, account }));
+    const kept = { apiUrl, apiKey, ...(account !== '' && { account }) };
+    await writeFile(folder('meterline', 'config.json'), JSON.stringify(kept));
   }
 
   async function call(name: string, args: Record<string, unknown> = {}) {
@@ -305,11 +306,20 @@ export function describeTools(api: () => TestApi): void {
     expect(await said()).toBe('no error');
   });
 
-  it('a closed standard input ends the process during a request, and standard output has the protocol alone', async () => {
-    const requested = new EventEmitter();
-    const hanging = await serve(() => void requested.emit('request'));
-    const arrived = once(requested, 'request');
-    await login(keys.admin, undefined, hanging.url);
+  it('a closed standard input ends the process during requests of every tool, and standard output has the protocol alone', async () => {
+    const named = { account: 'tools' };
+    const calls = [
+      { name: 'query_usage', arguments: {} },
+      { name: 'query_usage', arguments: named },
+      { name: 'list_accounts', arguments: {} },
+      { name: 'list_values', arguments: named },
+      { name: 'explain_amount', arguments: named },
+      { name: 'list_alerts', arguments: named },
+    ];
+    const waiting = new EventEmitter();
+    const hanging = await serve(() => void (hanging.requests.length === calls.length && waiting.emit('all')));
+    const arrived = once(waiting, 'all');
+    await login(keys.admin, '', hanging.url);
     const child = spawn(process.execPath, [BIN, 'mcp', '--debug'], { env: environment() });
     const messages = [
       {
@@ -318,13 +328,15 @@ export function describeTools(api: () => TestApi): void {
         params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
       },
       { method: 'notifications/initialized' },
-      { id: 2, method: 'tools/call', params: { name: 'list_accounts', arguments: {} } },
+      ...calls.map((params, index) => ({ id: 2 + index, method: 'tools/call', params })),
     ];
     for (const message of messages) child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
     const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
     await arrived;
     child.stdin.end();
     expect(await once(child, 'close')).toEqual([0, null]);
+    // None was sent again.
+    expect(hanging.requests).toHaveLength(calls.length);
     expect(
       (await stdout)
         .trimEnd()
