@@ -227,7 +227,11 @@ export function describeTools(api: () => TestApi): void {
     expect((await call('list_values', DAY)).structuredContent).toMatchObject({
       resourceTypes: ['sandbox'],
       billingDimensions: expect.arrayContaining([
-        { billingDimension: 'agent_async_requests_count', resourceType: 'agent', unit: 'count' },
+        expect.objectContaining({
+          billingDimension: 'agent_async_requests_count',
+          resourceType: 'agent',
+          unit: 'count',
+        }),
       ]),
     });
   });
