@@ -84,7 +84,7 @@ export function describeTools(api: () => TestApi): void {
     const [admin, member, operator] = await Promise.all([
       api().key('tools'),
       api().key('tools', 'member'),
-      api().key('platform', 'operator'),
+      api().key(undefined, 'operator'),
     ]);
     keys = { admin, member, operator };
     await login(admin);
