@@ -1,7 +1,7 @@
 /**
- * Writes the pages that follow from the code: docs/configuration.md from the schemas that read the environment, and
- * docs/observability/metrics.md from what the services register. Run it after `tsc -b`. With `--check` it writes nothing and fails where a
- * page says something else.
+ * Writes the files that follow from others: docs/configuration.md from the schemas that read the environment, docs/observability/metrics.md
+ * from what the services register, and the alert rules for Kubernetes from docs/observability/alerts.yaml. Run it after `tsc -b`. With
+ * `--check` it writes nothing and fails where a file says something else.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { refusalCounter, requestMetrics } from '@meterline/api';
@@ -138,12 +138,26 @@ event or a path. The metrics of the process (\`process_…\`, \`nodejs_…\`) co
 ${metricRows.join('\n')}
 `;
 
-const pages = { 'configuration.md': configuration, 'observability/metrics.md': metricsPage };
+const alertRules = await readFile(new URL('../docs/observability/alerts.yaml', import.meta.url), 'utf8');
+const prometheusRule = `# \`node scripts/write-reference.mjs\` writes this file from docs/observability/alerts.yaml.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: meterline
+  labels: { app.kubernetes.io/name: meterline }
+spec:
+${alertRules.replace(/^(?=.)/gm, '  ')}`;
+
+const pages = {
+  'docs/configuration.md': configuration,
+  'docs/observability/metrics.md': metricsPage,
+  'deploy/kubernetes/components/monitoring/prometheus-rule.yaml': prometheusRule,
+};
 for (const [name, text] of Object.entries(pages)) {
-  const file = new URL(`../docs/${name}`, import.meta.url);
+  const file = new URL(`../${name}`, import.meta.url);
   if (!process.argv.includes('--check')) await writeFile(file, text);
   else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
-    throw new Error(`docs/${name} is not what the code says: run node scripts/write-reference.mjs`);
+    throw new Error(`${name} is not what the code says: run node scripts/write-reference.mjs`);
   }
 }
 

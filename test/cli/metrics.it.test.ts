@@ -1,4 +1,4 @@
-/** `meterline metrics` and `meterline explain` against the real API: tables, JSON, CSV and pages. */
+/** `meterline metrics`, `explain` and `mcp` against the real API: tables, JSON, CSV and pages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import type { KeyRole } from '@meterline/service/access';
@@ -7,6 +7,7 @@ import { bearer, metricsPath, NOW, startApi, type TestApi } from '../harness/api
 import { type EventSketch, event } from '../harness/events.js';
 import { withApiProxy } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
+import { describeTools } from './mcp.js';
 import { type MeterlineOptions, runCommand, runMeterline } from './run-command.js';
 
 const DAY = ['metrics', '--from', '2025-10-01', '--to', '2025-10-02'];
@@ -383,3 +384,5 @@ describe('explain', () => {
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('2 shown') });
   });
 });
+
+describe('meterline mcp', () => describeTools(() => api));

@@ -188,4 +188,14 @@ else
   echo '  - not tried: Debian 13 cannot be reached'
 fi
 
+step 'Kubernetes'
+# Of Debian 13: that of Debian 12 knows no components.
+if (unpack_debian13 "$ENGINE/kubectl" kubernetes-client) >"$ENGINE/kubectl.log" 2>&1; then
+  check 'kubectl starts' "$ENGINE/kubectl/root/usr/bin/kubectl" version --client
+  check 'kustomize renders the manifests (test/kubernetes/kustomize.it.test.ts)' \
+    env -C "$ROOT" PATH="$ENGINE/kubectl/root/usr/bin:$PATH" npm run --silent jest -- test/kubernetes/kustomize
+else
+  echo '  - not tried: Debian 13 cannot be reached'
+fi
+
 finish

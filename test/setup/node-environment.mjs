@@ -1,3 +1,5 @@
+// Opens the standard streams of a worker now: a file that imports this module, itself or in a library, has left nothing open.
+import 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import NodeEnvironment from 'jest-environment-node';
 

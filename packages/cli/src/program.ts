@@ -40,6 +40,10 @@ export const COMMAND_GROUPS: Readonly<
     ],
     dimensions: ['what is billed: dimensions, units and prices', async () => (await prices()).addDimensions],
     estimate: ['what a list of usage would cost', async () => (await prices()).addEstimate],
+    mcp: [
+      'usage and cost for AI assistants (Model Context Protocol)',
+      async () => (await import('./commands/mcp.js')).addMcp,
+    ],
   },
   'Your access and your shell:': {
     login: ['keep an API key for later calls', async () => (await access()).addLogin],

@@ -2,6 +2,7 @@
 
 import {
   DEFAULT_EVENTS_PAGE,
+  type DecimalText,
   DIMENSIONS,
   formatUsage,
   formatUsdExact,
@@ -16,8 +17,9 @@ import { type CommandContext, formatCount, printResult, say } from '../command.j
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
 import {
+  type EventsFlags,
+  eventsQueryOf,
   type FilterFlags,
-  requireWindowOf,
   type WindowFlags,
   windowOf,
   withFilters,
@@ -26,12 +28,7 @@ import {
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
-interface ExplainFlags extends ApiFlags, WindowFlags, FilterFlags {
-  readonly includeVoided?: boolean;
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly json?: boolean;
-}
+type ExplainFlags = ApiFlags & EventsFlags & JsonFlag;
 
 const EXAMPLES = `
 Examples:
@@ -49,12 +46,9 @@ const COLUMNS: readonly Column[] = [
   { heading: 'COST', isNumeric: true },
 ];
 
-export function addExplain(command: Command, context: CommandContext): void {
-  command.description(
-    'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
-      'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
-  );
-  withFilters(withWindow(withApiFlags(command)))
+/** The flags of a query for events. */
+export function withEvents(command: Command): Command {
+  return withFilters(withWindow(withApiFlags(command)))
     .option('--include-voided', 'also events that were voided, which do not count')
     .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
       wholeNumber(text, 1, MAX_EVENTS_PAGE),
@@ -62,7 +56,15 @@ export function addExplain(command: Command, context: CommandContext): void {
     .option(
       '--cursor <cursor>',
       'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
-    )
+    );
+}
+
+export function addExplain(command: Command, context: CommandContext): void {
+  command.description(
+    'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
+      'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
+  );
+  withEvents(command)
     .option('--json', "print the API's response as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
@@ -73,11 +75,7 @@ async function explain(
   flags: ExplainFlags,
   { client, account }: AccountSession,
 ): Promise<void> {
-  const { includeVoided, limit, cursor } = flags;
-  const window = windowOf(flags, context.now());
-  requireWindowOf(cursor, window);
-  const { sent } = window;
-  const query = { ...sent, ...flags.filter, includeVoided, limit, cursor };
+  const query = eventsQueryOf(flags, context.now());
   const { page, text } = await client.eventsWithText(account, query);
   if (flags.json) {
     context.stdout.write(`${text}\n`);
@@ -86,7 +84,7 @@ async function explain(
   context.stdout.write(`${pageText(context, page)}\n`);
   if (!page.meta.hasMore) return;
   // A cursor is of one window, and one that ends now is another a second later.
-  const times = `--from ${sent.startTime} --to ${sent.endTime}`;
+  const times = `--from ${query.startTime} --to ${query.endTime}`;
   say(context, `There are more events: with the same filters, ${times} --cursor ${page.meta.nextCursor}`);
 }
 
@@ -96,9 +94,13 @@ function pageText(context: CommandContext, { data }: EventPage): string {
     { cells: cellsOf(newest, newest.timestamp, eventId) },
     ...history.map((replaced) => ({ cells: cellsOf(replaced, '', `  ${replacedText(replaced)}`) })),
   ]);
-  const total = sumDecimals(data.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
-  const sum = [`${formatCount(data.length)} shown`, '', '', '', '', '', '', formatUsdExact(total)];
+  const sum = [`${formatCount(data.length)} shown`, '', '', '', '', '', '', formatUsdExact(costOf(data))];
   return textTable(COLUMNS, [...rows, { cells: sum, isStrong: true }], layoutFor(context));
+}
+
+/** What these events count. */
+export function costOf(events: EventPage['data']): DecimalText {
+  return sumDecimals(events.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
 }
 
 function cellsOf(payload: EventRevision, time: string, event: string): string[] {

@@ -50,12 +50,13 @@ export interface AccountSession extends ApiSession {
 /** Does what `withApi` does for the usage of one account, or of every account that the key may read. */
 export async function withAccount<T>(
   context: CommandContext,
-  flags: ApiFlags & { readonly allAccounts?: boolean },
+  flags: ApiFlags & { readonly allAccounts?: boolean | undefined },
   work: (session: AccountSession) => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
   return withApi(context, flags, async (session) => {
     const named = flags.allAccounts ? ALL_ACCOUNTS : session.access.account?.value;
-    return work({ ...session, account: named ?? (await onlyAccount(session.client)) });
+    return work({ ...session, account: named ?? (await onlyAccount(session.client, signal)) });
   });
 }
 
@@ -63,8 +64,8 @@ export async function withAccount<T>(
 export const MOST_NAMED = 10;
 
 /** @throws CommandError unless there is exactly one */
-export async function onlyAccount(client: MeterlineClient): Promise<string> {
-  const accounts = await client.accounts();
+export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal): Promise<string> {
+  const accounts = await client.accounts({ signal });
   const [account] = accounts;
   if (account && accounts.length === 1) return account.id;
   if (!account) throw usageError('the key belongs to no account; name one with --account');

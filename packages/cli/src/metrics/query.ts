@@ -24,7 +24,7 @@ import {
   type Window,
   wholeMonths,
 } from '@meterline/catalog';
-import type { MetricsQuery, WindowQuery } from '@meterline/client';
+import type { EventsQuery, MetricsQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { usageError } from '../failure.js';
@@ -32,10 +32,10 @@ import { lastSpan, monthOf, parsedBy, SPANS, type Span, spanOf, timeOf, wholeNum
 import { RepeatableOption } from '../repeated.js';
 
 export interface WindowFlags {
-  readonly since?: Span;
-  readonly month?: Window;
-  readonly from?: EpochMs;
-  readonly to?: EpochMs;
+  readonly since?: Span | undefined;
+  readonly month?: Window | undefined;
+  readonly from?: EpochMs | undefined;
+  readonly to?: EpochMs | undefined;
 }
 
 const DEFAULT_SPAN: Span = { count: 30, unit: 'daily' };
@@ -58,7 +58,7 @@ export interface RequestedWindow {
   readonly whole: Window;
   /** The calendar months that it is meant as; undefined for any other window. */
   readonly months: number | undefined;
-  readonly sent: WindowQuery;
+  readonly sent: ReturnType<typeof timesOf>;
   /** The resolution for the whole period, so that a month has days from its first day on. */
   readonly resolution: Resolution;
   /** The present, to the second: milliseconds of the clock would only make the response harder to read. */
@@ -98,8 +98,8 @@ function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { 
 }
 
 /** @throws CommandError for a cursor with a window that ends now, and so is another a second later */
-export function requireWindowOf(cursor: string | undefined, { sent, asOf }: RequestedWindow): void {
-  if (cursor === undefined || sent.endTime !== formatTimestamp(asOf)) return;
+function requireWindowOf({ cursor, to }: EventsFlags, { sent, asOf }: RequestedWindow): void {
+  if (cursor === undefined || to !== undefined || sent.endTime !== formatTimestamp(asOf)) return;
   throw usageError('--cursor needs the window of its response: --from its startTime and --to its endTime');
 }
 
@@ -181,14 +181,26 @@ function isFilter(name: string): name is keyof Filters {
   return Object.hasOwn(FILTERS, name);
 }
 
-export interface QueryFlags extends WindowFlags, FilterFlags {
-  readonly allAccounts?: boolean;
-  readonly resolution?: Resolution;
-  readonly groupBy?: readonly MetricsDimension[];
+export interface EventsFlags extends WindowFlags, FilterFlags {
+  readonly includeVoided?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** The query for the events behind a figure. @throws CommandError when the flags contradict each other */
+export function eventsQueryOf(flags: EventsFlags, now: Date): EventsQuery & RequestedWindow['sent'] {
+  const { filter, includeVoided, limit, cursor } = flags;
+  const window = windowOf(flags, now);
+  requireWindowOf(flags, window);
+  return { ...window.sent, ...filter, includeVoided, limit, cursor };
+}
+
+export interface QueryFlags extends Omit<EventsFlags, 'includeVoided'> {
+  readonly allAccounts?: boolean | undefined;
+  readonly resolution?: Resolution | undefined;
+  readonly groupBy?: readonly MetricsDimension[] | undefined;
   /** True: what fits the window. */
-  readonly compare?: Comparison | true;
-  readonly limit?: number;
-  readonly cursor?: string;
+  readonly compare?: Comparison | true | undefined;
 }
 
 export function withQuery(command: Command): Command {
@@ -243,7 +255,7 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
     throw usageError('account is a dimension and a filter with --all-accounts alone');
   }
   const window = windowOf(flags, now);
-  requireWindowOf(cursor, window);
+  requireWindowOf(flags, window);
   const { sent: times, resolution: byWindow, whole, months, asOf } = window;
   const resolution = flags.resolution ?? byWindow;
   const common = { ...filter, resolution, groupBy, limit };

@@ -62,8 +62,8 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
  * @param wanted undefined: all groups
  * @returns undefined when nothing is compared
  */
-async function previousPeriod(
-  { client, account, query: { groupBy, compared }, signal }: Request,
+export async function previousPeriod(
+  { client, account, query: { groupBy, compared }, signal }: Pick<Request, 'client' | 'account' | 'query' | 'signal'>,
   wanted?: readonly MetricsEntry[],
 ): Promise<Before | undefined> {
   if (!compared) return undefined;

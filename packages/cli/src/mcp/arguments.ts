@@ -1,0 +1,97 @@
+/** The arguments that tools share. They mean what the flags of the same names mean to the commands, which read them. */
+import { bucketStart, formatTimestamp, MS_PER_DAY, plusMonths } from '@meterline/catalog';
+import { Command } from 'commander';
+import { z } from 'zod';
+import { usageError } from '../failure.js';
+import { monthText } from '../flags.js';
+
+/** The arguments of a tool. It rejects unknown ones: a mistyped filter would otherwise select everything. */
+export function only<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape).join(', ');
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? `unknown: ${issue.keys.join(', ')}; use ${known}` : undefined,
+  });
+}
+
+const PERIODS = {
+  today: () => ({ since: '1d' }),
+  yesterday: (today) => ({ from: formatTimestamp(today - MS_PER_DAY), to: formatTimestamp(today) }),
+  last_24_hours: () => ({ since: '24h' }),
+  last_7_days: () => ({ since: '7d' }),
+  last_30_days: () => ({ since: '30d' }),
+  last_90_days: () => ({ since: '90d' }),
+  this_month: (today) => ({ month: monthText(today) }),
+  last_month: (today) => ({ month: monthText(plusMonths(bucketStart(today, 'monthly'), -1)) }),
+} as const satisfies Record<string, (today: number) => object>;
+
+export const ACCOUNT = {
+  account: z
+    .string()
+    .optional()
+    .describe('Account ID, from list_accounts (default: the configured account, or the only one of the API key)'),
+};
+export const WINDOW = {
+  period: z
+    .literal(Object.keys(PERIODS) as (keyof typeof PERIODS)[])
+    .optional()
+    .describe(
+      'Give one of period, month, or from with to (default: last_30_days). last_7_days and so on are UTC days and include today.',
+    ),
+  month: z.string().optional().describe('A calendar month, such as 2026-10'),
+  from: z.string().optional().describe('Start, inclusive: 2026-10-01 or 2026-10-01T12:00:00Z, in UTC'),
+  to: z.string().optional().describe('End, exclusive (default: now)'),
+};
+export const FILTER = {
+  filter: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'Count only matching usage: name=value or name!=value, such as resourceType=agent. Names: workspace, resourceType, ' +
+        'resourceName, resourceUuid, billingDimension; with allAccounts also account. Values of one name are alternatives.',
+    ),
+};
+export const LIMIT = {
+  limit: z.int().min(1).max(100).default(20).describe('Rows of a page; a page of large rows has fewer'),
+};
+export const CURSOR = { cursor: z.string().optional().describe('From nextPage, with all its other arguments') };
+export const OFFSET = { offset: z.int().min(0).default(0).describe('Rows to skip') };
+
+type Arguments = Readonly<Record<string, unknown>> & z.output<z.ZodObject<typeof WINDOW>>;
+
+/**
+ * Reads arguments as the flags of a command.
+ * @param withFlags adds the flags to a command
+ * @throws CommandError or CommanderError when an argument is wrong, or contradicts another
+ */
+export function flagsOf<Flags extends object>(
+  withFlags: (command: Command) => Command,
+  { period, ...args }: Arguments,
+  now: Date,
+): Flags {
+  if (period && (args.month ?? args.from ?? args.to) !== undefined) {
+    throw usageError('give only one of period, month, or from with to');
+  }
+  const given: Readonly<Record<string, unknown>> = {
+    ...args,
+    ...(period && PERIODS[period](bucketStart(now.getTime(), 'daily'))),
+  };
+  const words = Object.entries(given).flatMap(([name, value]) => {
+    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    return [value]
+      .flat()
+      .flatMap((each) => (each === undefined || each === false ? [] : each === true ? flag : `${flag}=${each}`));
+  });
+  const command = withFlags(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
+  return command.parse(words, { from: 'user' }).opts<Flags>();
+}
+
+/** Arguments of the next page: a cursor is of one window, and a period that ends now is another a second later. */
+export function nextArguments(
+  args: object,
+  { startTime, endTime }: { readonly startTime: string; readonly endTime: string },
+  { hasMore, nextCursor }: { readonly hasMore: boolean; readonly nextCursor: string },
+): Readonly<Record<string, unknown>> | undefined {
+  const window = { period: undefined, month: undefined, from: startTime, to: endTime };
+  return hasMore ? { ...args, ...window, compare: undefined, cursor: nextCursor } : undefined;
+}

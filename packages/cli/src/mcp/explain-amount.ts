@@ -1,0 +1,64 @@
+/** The tool `explain_amount`: the events behind a figure. */
+import { DIMENSIONS } from '@meterline/catalog';
+import type { McpServer } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { costOf, withEvents } from '../commands/explain.js';
+import { type EventsFlags, eventsQueryOf } from '../metrics/query.js';
+import type { ApiFlags } from '../settings.js';
+import { ACCOUNT, CURSOR, FILTER, flagsOf, LIMIT, nextArguments, only, WINDOW } from './arguments.js';
+import { addTool, boundedPage, type Call, forAccount, nextPage, PAGE } from './tool.js';
+
+const DESCRIPTION = `The single usage events behind a cost or usage figure, with the price that each was charged: cost = usage × \
+price.amount ÷ price.per. With the window and filters of the figure, the costs of all pages add up to it. Use it after query_usage has \
+found the figure, narrowed to a resource and a short window: an account may have millions of events. Needs the API key of an admin of \
+the account, or of an operator. history has what an event replaced: earlier revisions and prices.`;
+
+export function addExplainAmount(server: McpServer, host: Pick<Call, 'context' | 'flags'>): void {
+  addTool(server, host, {
+    name: 'explain_amount',
+    title: 'Events behind a figure',
+    description: DESCRIPTION,
+    inputSchema: only({
+      ...ACCOUNT,
+      ...WINDOW,
+      ...FILTER,
+      includeVoided: z.boolean().optional().describe('Also events that were voided; they do not count'),
+      ...LIMIT,
+      ...CURSOR,
+    }),
+    outputSchema: z.object({
+      account: z.string(),
+      startTime: z.string(),
+      endTime: z.string(),
+      costOfPage: z.string().describe('Of the events on this page that count'),
+      events: z.array(
+        z.looseObject({
+          eventId: z.string(),
+          timestamp: z.string(),
+          usage: z.string(),
+          unit: z.string(),
+          cost: z.string(),
+        }),
+      ),
+      ...PAGE,
+    }),
+    run: async (call, args) => {
+      const flags = flagsOf<EventsFlags & ApiFlags>(withEvents, args, call.now);
+      const query = eventsQueryOf(flags, call.now);
+      const { startTime, endTime } = query;
+      return forAccount(call, flags, async ({ client, account }) => {
+        const read = (limit: number) => client.events(account, { ...query, limit }, { signal: call.signal });
+        const { data, meta } = await boundedPage(args.limit, read);
+        const events = data.map((event) => ({ ...event, unit: DIMENSIONS[event.billingDimension].unit }));
+        return {
+          account,
+          startTime,
+          endTime,
+          costOfPage: costOf(data),
+          events,
+          ...nextPage(nextArguments(args, query, meta)),
+        };
+      });
+    },
+  });
+}

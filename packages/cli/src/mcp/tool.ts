@@ -1,0 +1,103 @@
+/** What the tools share: how a call becomes a result or an error, and how much a result may hold. */
+import type { McpServer } from '@modelcontextprotocol/server';
+import { CommanderError } from 'commander';
+import { z } from 'zod';
+import { type CommandContext, say } from '../command.js';
+import { type AccountSession, withAccount } from '../connections/api.js';
+import { CommandError } from '../failure.js';
+import type { ApiFlags } from '../settings.js';
+
+export interface Call {
+  readonly context: CommandContext;
+  /** Those of the command that serves the tools. */
+  readonly flags: ApiFlags;
+  readonly now: Date;
+  /** Aborted when the client cancels the call, or is gone. */
+  readonly signal: AbortSignal;
+}
+
+interface Tool<Input extends z.ZodType, Output extends z.ZodType> {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: Input;
+  readonly outputSchema: Output;
+  readonly run: (call: Call, args: z.output<Input>) => Promise<z.output<Output> & Record<string, unknown>>;
+}
+
+/** Flags in messages of the commands, which tools have as arguments. */
+const FLAGS =
+  /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|resolution|to)\b(?: <[^>]+>)?'?/g;
+
+/** Expected errors, such as those of the API, become results that the model can read; a bug also goes to standard error. */
+export function addTool<Input extends z.ZodType, Output extends z.ZodType>(
+  server: McpServer,
+  { context, flags }: Pick<Call, 'context' | 'flags'>,
+  { name, run, ...tool }: Tool<Input, Output>,
+): void {
+  const inputSchema: z.ZodType = tool.inputSchema;
+  const annotations = { readOnlyHint: true, openWorldHint: false };
+  server.registerTool(name, { ...tool, inputSchema, annotations }, async (args, { mcpReq: { signal } }) => {
+    try {
+      const call = { context, flags, now: context.now(), signal };
+      const structuredContent = await run(call, tool.inputSchema.parse(args));
+      return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+    } catch (error) {
+      const isExpected = error instanceof CommandError || error instanceof CommanderError;
+      if (!isExpected && !signal.aborted) say(context, `meterline: ${error instanceof Error ? error.stack : error}`);
+      if (!isExpected) throw error;
+      const text = error.message.replace(FLAGS, (_, flag: string) =>
+        flag.replace(/-./g, ([, letter = '']) => letter.toUpperCase()),
+      );
+      return { content: [{ type: 'text', text }], isError: true };
+    }
+  });
+}
+
+/** Runs `work` for the account of the arguments; by default that of the command. */
+export function forAccount<Result>(
+  { context, flags, signal }: Call,
+  named: ApiFlags & { readonly allAccounts?: boolean | undefined },
+  work: (session: AccountSession) => Promise<Result>,
+): Promise<Result> {
+  return withAccount(context, { ...flags, ...named }, work, signal);
+}
+
+/** About a quarter of what assistants accept as one result. */
+const MAX_RESULT_BYTES = 40_000;
+
+/** A page of at most {@link MAX_RESULT_BYTES}, of fewer rows where they are large, but of one row at least. */
+export async function boundedPage<Page extends { readonly data: readonly unknown[] }>(
+  limit: number,
+  read: (limit: number) => Promise<Page> | Page,
+): Promise<Page> {
+  const page = await read(limit);
+  const rows = page.data.length;
+  const bytes = Buffer.byteLength(JSON.stringify(page.data));
+  if (bytes <= MAX_RESULT_BYTES || rows <= 1) return page;
+  return boundedPage(Math.max(1, Math.floor((rows * MAX_RESULT_BYTES) / bytes)), read);
+}
+
+/** A page of a list that the API returns whole. */
+export async function listPage<Item>(
+  items: readonly Item[],
+  args: { readonly limit: number; readonly offset: number },
+) {
+  const { limit, offset } = args;
+  const { data } = await boundedPage(limit, (rows) => ({ data: items.slice(offset, offset + rows) }));
+  const end = offset + data.length;
+  return { data, total: items.length, ...nextPage(end < items.length ? { ...args, offset: end } : undefined) };
+}
+
+/** Members of a result that is a page. */
+export const PAGE = {
+  nextPage: z.record(z.string(), z.unknown()).optional().describe('Arguments of the next page; absent on the last'),
+  hint: z.string().optional(),
+};
+
+export function nextPage(args: Readonly<Record<string, unknown>> | undefined): z.output<z.ZodObject<typeof PAGE>> {
+  const hint =
+    'There are more rows. Call again with the arguments in nextPage, or narrow the request: add filters or a search, shorten ' +
+    'the window, or group by fewer dimensions.';
+  return args ? { nextPage: args, hint } : {};
+}
