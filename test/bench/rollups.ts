@@ -12,6 +12,7 @@ import {
   type PricedEvent,
   prepareUsageEvents,
   raiseWatermarks,
+  readBounds,
   sealNext,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -129,7 +130,7 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure> {
     const rows = lateEvents();
     const started = performance.now();
     await prepareUsageEvents(rows)(warehouse);
-    if (isMarked) await markDirtyHours(warehouse, rows);
+    if (isMarked) await markDirtyHours(warehouse, rows, (await readBounds(warehouse)).hourly.sealingUntil);
     return performance.now() - started;
   };
   const [marked, bare] = await measureInTurn(insert(true), insert(false), { runs: RUNS });
@@ -149,7 +150,8 @@ async function queryOfDirtyHours(context: BenchContext, product: Product): Promi
   const { end } = LATE;
   const hourOf = (number: number) => Math.floor((number * days * 24) / dirtyHours);
   const dirty = (number: number) => ({ accountId: 'dirty', timestamp: end - (1 + hourOf(number)) * MS_PER_HOUR });
-  await markDirtyHours(product.warehouse, rowsOf(dirtyHours, dirty));
+  const { hourly } = await readBounds(product.warehouse);
+  await markDirtyHours(product.warehouse, rowsOf(dirtyHours, dirty), hourly.sealingUntil);
   const window = { startTime: end - days * MS_PER_DAY, endTime: end };
   const [runs, clean] = await withApi(context, product, async (as) => {
     const asking = async (account: string) => {

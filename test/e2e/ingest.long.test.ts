@@ -1,7 +1,7 @@
 /** Rejected events are kept, once, and do not affect others; and several processes seal, as they do in production but more often. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MAX_JOB_BYTES, MAX_JOB_VALUES } from '@meterline/catalog';
-import { readWatermarks } from '@meterline/warehouse';
+import { readBounds } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
@@ -82,6 +82,6 @@ it('several processes seal each step once, early and late events alike, and go o
   // As after a long stop: without watermarks everything must be sealed again.
   for (const shard of product.shards.all) await execute(shard, 'TRUNCATE TABLE rollup_watermarks');
   if (sealers.length === workers.length) await startIngest(sealing);
-  const isSealed = async () => (await readWatermarks(product.warehouse)).daily.sealedUntil > 0;
+  const isSealed = async () => (await readBounds(product.warehouse)).daily.sealedUntil > 0;
   await until('another process seals', isSealed);
 });

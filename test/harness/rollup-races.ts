@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@jest/globals';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import type { Accounts } from '../../packages/warehouse/src/accounts.js';
+import { readBounds } from '../../packages/warehouse/src/bounds.js';
 import type { Warehouse } from '../../packages/warehouse/src/clickhouse/connection.js';
 import { EventRows, Names, type PricedEvent } from '../../packages/warehouse/src/events/event-rows.js';
 import { insertUsageEvents } from '../../packages/warehouse/src/events/usage-events.js';
@@ -14,7 +15,7 @@ import { metricsStatement } from '../../packages/warehouse/src/metrics/statement
 import { readDirtyHours } from '../../packages/warehouse/src/rollups/dirty-hours.js';
 import { recomputeDirtyHours, sealNext } from '../../packages/warehouse/src/rollups/maintenance.js';
 import { rollupStateReader } from '../../packages/warehouse/src/rollups/readable.js';
-import { readWatermarks, type SealedUntil } from '../../packages/warehouse/src/rollups/watermarks.js';
+import type { SealedUntil } from '../../packages/warehouse/src/rollups/watermarks.js';
 import { openEventStore } from './event-store.js';
 import { pricedEvent } from './events.js';
 import { Actor, intercepted, type Pause, pausing, type Race } from './interleaving.js';
@@ -52,8 +53,8 @@ function writer({ warehouse }: RaceDay, event: PricedEvent): Actor {
   });
 }
 
-/** No statements of a race: no actor changes the bounds of retention, and nothing depends on conflicts. */
-const NO_STEPS: readonly string[] = ['read_retention_bounds', 'read_conflicting_events'];
+/** No statement of a race: nothing depends on conflicts. */
+const NO_STEPS: readonly string[] = ['read_conflicting_events'];
 
 function steps(pause: Pause): Pause {
   return async (name, kind) => (NO_STEPS.includes(name) ? undefined : pause(name, kind));
@@ -228,7 +229,7 @@ async function dirtyHoursAfterComparison(
 }
 
 async function sealedUntil(warehouse: Warehouse): Promise<SealedUntil> {
-  const { hourly, daily } = await readWatermarks(warehouse);
+  const { hourly, daily } = await readBounds(warehouse);
   return { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
 }
 

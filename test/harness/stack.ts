@@ -12,6 +12,7 @@ import {
   oneServer,
   openShards,
   type PricedEvent,
+  readBounds,
   recomputeDirtyHours,
   type Shards,
   type Statement,
@@ -137,7 +138,8 @@ export async function execute(
 /** Stores events as an ingest process does, also late ones. Resolves when they may be acknowledged. */
 export async function storeEvents(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
   await insertUsageEvents(warehouse, events);
-  await markDirtyHours(warehouse, [EventRows.of(events, new Names())]);
+  const { hourly } = await readBounds(warehouse);
+  await markDirtyHours(warehouse, [EventRows.of(events, new Names())], hourly.sealingUntil);
 }
 
 /** Recomputes all dirty hours of a shard that are due. */

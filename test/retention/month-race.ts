@@ -16,10 +16,9 @@ import { dropClosedMonths } from '@meterline/cli/operations/retention';
 import {
   insertUsageEvents,
   oneServer,
+  readBounds,
   readDirtyHours,
   readMetrics,
-  readRetentionBounds,
-  readWatermarks,
   sealNext,
   setRetentionBound,
   type Warehouse,
@@ -56,7 +55,7 @@ export async function monthRace(warehouse: Warehouse, index: number, outcomes = 
       const [counts, rejected] = [hours === '2', await isRejected(warehouse, job)];
       expect({ order, days, isKept: counts || rejected }).toEqual({ order, days: hours, isKept: true });
       outcomes.add(`${counts ? 'counts' : 'does not count'}, ${rejected ? 'rejected' : 'accepted'}`);
-      expect(await readRetentionBounds(warehouse)).toMatchObject({ droppedBefore: end });
+      expect(await readBounds(warehouse)).toMatchObject({ droppedBefore: end });
       // An event that came too late is still in the table: dropping again changes no response.
       await dropClosedMonths({ ...DROP, shards: oneServer(warehouse) });
       expect(await responses(warehouse, start)).toEqual([hours, days]);
@@ -101,12 +100,9 @@ function dropper(warehouse: Warehouse, month: Window): Actor {
 
 /** The usage of a month, hour by hour and from its days, as the API reads them. */
 async function responses(warehouse: Warehouse, month: EpochMs): Promise<string[]> {
-  const { hourly, daily } = await readWatermarks(warehouse);
+  const { hourly, daily, droppedBefore } = await readBounds(warehouse);
   const window = { startTime: month, endTime: month + 2 * MS_PER_DAY };
-  const [{ droppedBefore }, dirty] = await Promise.all([
-    readRetentionBounds(warehouse),
-    readDirtyHours(warehouse, ['acme'], window),
-  ]);
+  const dirty = await readDirtyHours(warehouse, ['acme'], window);
   const dirtyHours = dirty.filter(({ bucket }) => bucket >= droppedBefore);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours };
   const query = { accounts: ['acme'], filters: {}, limit: 9, groupBy: ['workspace'] as const, window, rollups };

@@ -5,10 +5,9 @@ import { closeMonths, type DropOptions, dropClosedMonths, reopenMonths } from '@
 import {
   insertUsageEvents,
   oneServer,
+  readBounds,
   readEventMonths,
   readMetrics,
-  readRetentionBounds,
-  readWatermarks,
   type Statement,
   sealNext,
   type Warehouse,
@@ -75,13 +74,13 @@ export function sealedMonths(of: 'file' | 'each test' = 'each test') {
       ),
     /** The ends of the months that are closed, are being dropped, and are dropped. */
     bounds: async () => {
-      const { closedBefore, droppingBefore, droppedBefore } = await readRetentionBounds(database.warehouse);
+      const { closedBefore, droppingBefore, droppedBefore } = await readBounds(database.warehouse);
       return [closedBefore, droppingBefore, droppedBefore];
     },
     months: async () => (await readEventMonths(database.warehouse)).map(({ startTime }) => startTime),
     /** Every account's response for whole hours and months, read from rollup rows. */
     responses: async (): Promise<Awaited<ReturnType<typeof readMetrics>>[]> => {
-      const { hourly, daily } = await readWatermarks(database.warehouse);
+      const { hourly, daily } = await readBounds(database.warehouse);
       const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] };
       const queries = ACCOUNTS.flatMap((accountId) => [
         { accounts: [accountId], resolution: 'hourly' as const, groupBy: ['workspace'] as const },

@@ -1,7 +1,7 @@
 /** Whose events, marks and rollup rows a statement reads. */
 import { z } from 'zod';
+import { readBounds } from './bounds.js';
 import type { StatementParameters, Warehouse } from './clickhouse/connection.js';
-import { readWatermarks } from './rollups/watermarks.js';
 
 /** None of them twice. A cluster answers about one account from its shard alone. */
 export type Accounts = readonly string[] | 'all';
@@ -25,7 +25,7 @@ export function accountsParameters(accounts: Accounts): StatementParameters {
 
 /** The accounts with usage, from the daily rollup rows and from the events that these may lack. The cost follows the number of account-days. */
 export async function readAccountsWithUsage(warehouse: Warehouse): Promise<string[]> {
-  const { daily } = await readWatermarks(warehouse);
+  const { daily } = await readBounds(warehouse);
   const statement = {
     name: 'read_accounts',
     query: `

@@ -2,6 +2,7 @@
 export { ClickHouseError } from '@clickhouse/client';
 export { type Accounts, readAccountsWithUsage } from './accounts.js';
 export * from './addresses.js';
+export { type RetentionBounds, readBounds } from './bounds.js';
 export {
   checkConnection,
   checkServers,

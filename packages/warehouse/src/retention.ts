@@ -29,45 +29,12 @@
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
+import type { Bound } from './bounds.js';
 import { insertRows, onEachShard, type Statement, type Warehouse } from './clickhouse/connection.js';
 import { ForeignResponse } from './clickhouse/errors.js';
 import { FINAL_VERSION, ROLLUP_COLUMNS, ROLLUP_SETTINGS, recomputeRollups } from './rollups/recompute.js';
 import { ROLLUP_TABLE } from './rollups/rollup-rows.js';
 import { readSlices } from './rollups/sources.js';
-
-/** Starts of months in UTC, each at most as late as the one before it; 1970 where nothing was closed. */
-export interface RetentionBounds {
-  /** Events before are rejected. An operator may lower it again, down to `droppingBefore`. */
-  readonly closedBefore: EpochMs;
-  /** Rollup rows before are being made final: an event that is stored there now may come too late for them. Only rises. */
-  readonly droppingBefore: EpochMs;
-  /** Rollup rows before are final, and the events may be gone: nobody may read them. Only rises. */
-  readonly droppedBefore: EpochMs;
-}
-
-const BOUNDS = ['closed', 'dropping', 'dropped'] as const;
-type Bound = (typeof BOUNDS)[number];
-
-const READ_BOUNDS: Statement = {
-  name: 'read_retention_bounds',
-  query: `
-SELECT
-  bound,
-  toUnixTimestamp(if(bound = 'closed', argMax(before, set_at), max(before))) AS second
-FROM retention_bounds
-GROUP BY bound`,
-};
-
-const boundRow = z.object({ bound: z.enum(BOUNDS), second: z.number() });
-
-/** The bounds of the shard that is asked: each shard has a copy, written before what follows is done on any of them. */
-export async function readRetentionBounds(warehouse: Warehouse): Promise<RetentionBounds> {
-  const rows = await warehouse.read(READ_BOUNDS, boundRow);
-  const of = (bound: Bound) => (rows.find((row) => row.bound === bound)?.second ?? 0) * 1000;
-  const droppedBefore = of('dropped');
-  const droppingBefore = Math.max(of('dropping'), droppedBefore);
-  return { closedBefore: Math.max(of('closed'), droppingBefore), droppingBefore, droppedBefore };
-}
 
 /** On every shard; durable when the promise resolves. `closed` may also fall; the others stay where they are higher already. */
 export async function setRetentionBound(shards: readonly Warehouse[], bound: Bound, before: EpochMs): Promise<void> {

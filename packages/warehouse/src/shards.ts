@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { hostsOf } from './addresses.js';
+import { readBounds } from './bounds.js';
 import {
   createWarehouse,
   onEachShard,
@@ -15,7 +16,6 @@ import {
 } from './clickhouse/connection.js';
 import { type Cluster, localDatabase } from './clickhouse/hosts.js';
 import { GRAINS } from './rollups/rollup-rows.js';
-import { readWatermarks } from './rollups/watermarks.js';
 
 export interface Shards {
   /** All rows of all shards; on one server the same as its only shard. */
@@ -168,8 +168,8 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
  */
 async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
   // `sealedUntil` is read before `sealingUntil`: somebody may be sealing meanwhile.
-  const sealed = await onEachShard(hosts, readWatermarks);
-  const sealing = await onEachShard(hosts, readWatermarks);
+  const sealed = await onEachShard(hosts, readBounds);
+  const sealing = await onEachShard(hosts, readBounds);
   const agree = GRAINS.every((grain) =>
     sealed.every(({ [grain]: { sealedUntil } }) =>
       sealing.every(({ [grain]: { sealingUntil } }) => sealedUntil <= sealingUntil),

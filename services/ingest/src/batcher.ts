@@ -21,8 +21,6 @@ const LONGEST_WAIT = 5;
 export interface BatcherOptions {
   /** The most rows of an insert, if no job alone has more. */
   readonly maxRows: number;
-  /** So many rows do not wait for others when no insert is in flight: ClickHouse must not be idle while there is work. */
-  readonly enoughRows: number;
   /** How long a row waits for others, in milliseconds; up to five times as long when inserts take long. */
   readonly flushMs: number;
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
@@ -128,9 +126,8 @@ export class Batcher {
   }
 
   #isBatchFull(): boolean {
-    const { maxRows, enoughRows, maxIntakes } = this.#options;
-    const rows = this.#inFlight === 0 ? Math.min(enoughRows, maxRows) : maxRows;
-    return this.#pendingRows >= rows || this.#pending.length >= maxIntakes;
+    const { maxRows, maxIntakes } = this.#options;
+    return this.#pendingRows >= maxRows || this.#pending.length >= maxIntakes;
   }
 
   /** Whole slices up to maxRows and MOST_MONTHS, and at least one. What it leaves is due, like what it takes. */

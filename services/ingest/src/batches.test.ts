@@ -35,7 +35,7 @@ function openBatcher(limits: Limits = {}) {
   jest.useFakeTimers();
   const inserts: { ids: string; succeed: () => void; fail: (error: Error) => void }[] = [];
   const batcher = new Batcher({
-    ...{ maxRows: 100, enoughRows: 100, flushMs: 50, maxIntakes: 100, maxInFlight: 2, ...limits },
+    ...{ maxRows: 100, flushMs: 50, maxIntakes: 100, maxInFlight: 2, ...limits },
     store: (batch) =>
       new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id).join(' '), succeed, fail })),
   });
@@ -75,9 +75,8 @@ it.each<[does: string, limits: Limits, steps: string, inserts: readonly string[]
   ['sends no third batch beside two', { maxRows: 10 }, 'a10 b4 c6 d10 10000ms', ['a', 'b c']],
   ['sends the third when one of two ends', { maxRows: 10 }, 'a10 b4 c6 d10 end0', ['a', 'b c', 'd']],
   ['sends one at a time when one may be in flight', { maxIntakes: 1, maxInFlight: 1 }, 'a b 10000ms', ['a']],
-  ['does not wait once there are enough rows and nothing is in flight', { enoughRows: 5 }, 'a5', ['a']],
-  ['collects up to maxRows beside another', { maxRows: 20, enoughRows: 5 }, 'a5 b10 10000ms c9', ['a']],
-  ['sends what it has collected when that ends', { maxRows: 20, enoughRows: 5 }, 'a5 b10 c9 end0', ['a', 'b c']],
+  ['collects up to maxRows beside another', { maxRows: 20 }, 'a20 b10 10000ms c9', ['a']],
+  ['sends what it has collected when that ends', { maxRows: 20 }, 'a20 b10 c9 100ms end0', ['a', 'b c']],
   ['waits four times as long as the insert before took', {}, 'a 50ms 30ms end0 b 119ms', ['a']],
   ['waits no longer than four times as long', {}, 'a 50ms 30ms end0 b 120ms', ['a', 'b']],
   ['waits flushMs at least', {}, 'a 50ms 1ms end0 b 49ms', ['a']],

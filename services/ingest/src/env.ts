@@ -21,7 +21,7 @@ export const constants = {
     100,
     'How long a row waits for others before it is inserted; up to five times as long while inserts take long.',
   ),
-  concurrency: constant(1_000, 'How many jobs may be in work at once; fewer while jobs are large.'),
+  concurrency: constant(4_000, 'How many jobs may be in work at once; fewer while jobs are large.'),
   ...lockConstant,
   shutdownMs: constant(STOP_DEADLINE_MS, 'How long SIGTERM may take: container runtimes kill after 10 s.'),
   sealDelayMs: constant(

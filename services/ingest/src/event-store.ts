@@ -1,4 +1,5 @@
 /** Makes a batch of intakes durable, and tries for as long as it takes. */
+import type { EpochMs } from '@meterline/catalog';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
   clickHouseFailureKind,
@@ -8,7 +9,7 @@ import {
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
-  readRetentionBounds,
+  readBounds,
   type Warehouse,
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
@@ -63,16 +64,16 @@ export class EventStore {
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
       const byStorage = await this.#insertAccepted(parts);
 
-      // 3. The events that ClickHouse rejected become durable as rejected, and so do those whose month is being dropped, which
-      //    must be found out after step 2: see retention.ts. A failure before step 4 leaves what step 1 leaves. Queries
+      // 3. The bounds are read: after step 2, see retention.ts and dirty-hours.ts. The events that ClickHouse rejected become durable
+      //    as rejected, and so do those whose month is being dropped. A failure before step 4 leaves what step 1 leaves. Queries
       //    answer from sealed rollup rows, which lack the new events; that is not wrong before step 5.
       await this.#keepRejectedByStorage(byStorage);
-      const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage);
+      const { hourly, droppingBefore } = await this.#readBounds();
+      const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage, droppingBefore);
 
-      // 4. The watermarks are read, and the hours below them marked as dirty: queries answer these from the events. A failure
-      //    before step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again. The watermarks must
-      //    be read after step 2: see dirty-hours.ts.
-      await this.#markDirtyHours(accepted);
+      // 4. The hours below the watermark are marked as dirty: queries answer these from the events. A failure before step 5
+      //    leaves marks, which cost a recomputation. The redelivery marks the hours again.
+      await this.#markDirtyHours(accepted, hourly.sealingUntil);
 
       // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rowsOf(parts) - byStorage.length - tooOld.length, [...rejected, ...byStorage, ...tooOld]);
@@ -132,6 +133,11 @@ export class EventStore {
     );
   }
 
+  #readBounds() {
+    const { warehouse, metrics } = this.#options;
+    return this.#retried(() => readBounds(warehouse), metrics.boundRetries);
+  }
+
   /**
    * Keeps the events of months that are being dropped, if they are not kept as rejected already.
    * @returns these, and the parts without them
@@ -139,10 +145,8 @@ export class EventStore {
   async #rejectTooOld(
     parts: readonly Part[],
     byStorage: readonly RejectedEvent[],
+    droppingBefore: EpochMs,
   ): Promise<{ accepted: readonly Part[]; tooOld: readonly RejectedEvent[] }> {
-    if (parts.length === 0) return { accepted: parts, tooOld: [] };
-    const { warehouse, metrics } = this.#options;
-    const { droppingBefore } = await this.#retried(() => readRetentionBounds(warehouse), metrics.boundRetries);
     const divided = parts.map(({ job, accepted: rows }) => ({ job, ...divideByAge(rows, droppingBefore) }));
     const known = new Set(byStorage.map(keyOf));
     const tooOld = divided
@@ -153,11 +157,11 @@ export class EventStore {
   }
 
   /** Marks the sealed hours that the events belong to. */
-  async #markDirtyHours(parts: readonly Part[]): Promise<void> {
+  async #markDirtyHours(parts: readonly Part[], sealingUntil: EpochMs): Promise<void> {
     if (parts.length === 0) return;
     const { warehouse, metrics } = this.#options;
     const events = parts.map(({ accepted }) => accepted);
-    const dirty = await this.#retried(() => markDirtyHours(warehouse, events), metrics.markRetries);
+    const dirty = await this.#retried(() => markDirtyHours(warehouse, events, sealingUntil), metrics.markRetries);
     metrics.hoursMarked.inc(dirty.reduce((sum, { hours }) => sum + hours.length, 0));
   }
 

@@ -17,10 +17,8 @@ const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 const CURRENT_IN_FLIGHT = 2;
 /** An insert makes a part in each month that it has rows of: two would wait for the same disk. */
 const LATE_IN_FLIGHT = 1;
-/** The share of the most rows of an insert that is enough: inserts of a quarter cost ClickHouse little more a row, and are there sooner. */
-const ENOUGH = 0.25;
 
-export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight' | 'enoughRows'> {
+export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight'> {
   /** How long after its end an hour is sealed. */
   readonly sealDelayMs: number;
 }
@@ -36,8 +34,7 @@ export class Lanes {
   readonly #late: Batcher;
   readonly #sealDelayMs: number;
 
-  constructor({ sealDelayMs, ...given }: LanesOptions) {
-    const options = { ...given, enoughRows: given.maxRows * ENOUGH };
+  constructor({ sealDelayMs, ...options }: LanesOptions) {
     this.#current = new Batcher({ ...options, maxInFlight: CURRENT_IN_FLIGHT });
     this.#late = new Batcher({ ...options, maxInFlight: LATE_IN_FLIGHT });
     this.#sealDelayMs = sealDelayMs;

@@ -22,7 +22,7 @@ import {
   createWarehouse,
   openShards,
   PriceBookConflictError,
-  readRetentionBounds,
+  readBounds,
   registerPriceBook,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -158,7 +158,7 @@ async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> 
 async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, log: Logger) {
   let before: EpochMs = 0;
   const refresh = shared(async () => {
-    const { closedBefore } = await readRetentionBounds(warehouse);
+    const { closedBefore } = await readBounds(warehouse);
     metrics.closedBefore.set(closedBefore / 1000);
     if (closedBefore === before) return;
     before = closedBefore;

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { openQueueConnection } from '@meterline/service/queue';
-import { raiseWatermarks, readOpenMarks, readWatermarks } from '@meterline/warehouse';
+import { raiseWatermarks, readBounds, readOpenMarks } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -64,7 +64,7 @@ async function forgetQueue(): Promise<void> {
   if (keys.length > 0) await redis.del(...keys);
 }
 
-const sealedUntil = async () => (await readWatermarks(database.warehouse)).daily.sealedUntil;
+const sealedUntil = async () => (await readBounds(database.warehouse)).daily.sealedUntil;
 
 /** Removes the watermarks, and waits until they are there again. */
 async function sealsAgain(): Promise<void> {

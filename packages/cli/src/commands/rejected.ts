@@ -1,6 +1,6 @@
 /** Events and jobs that could not be accepted: see, fix, send again, discard. */
 import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
-import { type RejectionFilter, type RejectionId, readRetentionBounds } from '@meterline/warehouse';
+import { type RejectionFilter, type RejectionId, readBounds } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
 import { withQueue, withShards } from '../connections/servers.js';
@@ -228,7 +228,7 @@ async function printReplay(
   options: Omit<ReplayOptions, 'signal'>,
 ): Promise<void> {
   const now = context.now().getTime();
-  const { closedBefore } = await readRetentionBounds(options.shards.whole);
+  const { closedBefore } = await readBounds(options.shards.whole);
   // What a filter selects may be too much to hold.
   const dataOf = ({ sendable }: Resend) =>
     'ids' in options.selection && { data: sendable.kind === 'event' ? sendable.event : sendable.jobs };

@@ -4,9 +4,9 @@ import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import {
   type PricedEvent,
   type ReadableRollups,
+  readBounds,
   readDirtyHours,
   readMetrics,
-  readWatermarks,
   type Shards,
   sealNext,
   type Warehouse,
@@ -60,7 +60,7 @@ function versionAboveTheTruth(account: string): string {
 
 /** Compares the account's two days from rollup rows with those from the events alone. */
 async function expectTruth(accountId: string): Promise<void> {
-  const { hourly, daily } = await readWatermarks(database.warehouse);
+  const { hourly, daily } = await readBounds(database.warehouse);
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
   const ask = (rollups?: ReadableRollups) => {
     const metricsQuery = {

@@ -13,10 +13,9 @@ import {
   type RollupDifference,
   type RollupKey,
   readAuditDays,
+  readBounds,
   readMarkedHours,
-  readRetentionBounds,
   readRollupDifferences,
-  readWatermarks,
   replaceRollup,
   type Shards,
   type Warehouse,
@@ -85,10 +84,7 @@ export async function auditRollups(options: AuditOptions): Promise<AuditResult> 
 
 async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
-  const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
-    readWatermarks(warehouse),
-    readRetentionBounds(warehouse),
-  ]);
+  const { hourly, daily, droppedBefore } = await readBounds(warehouse);
   // What is not sealed is answered from the events themselves, so only what is sealed can differ.
   const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
   const comparedFrom = window.startTime < droppedBefore ? droppedBefore : undefined;

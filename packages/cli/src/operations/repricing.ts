@@ -4,6 +4,7 @@ import {
   type BillingDimension,
   COST_SCALE,
   costOf,
+  type EpochMs,
   formatScaled,
   formatTimestamp,
   MAX_REVISION,
@@ -19,13 +20,11 @@ import {
   PriceBookConflictError,
   type PricedEvent,
   type RepricingScope,
-  type RetentionBounds,
+  readBounds,
   readDimensionSpans,
   readRepricingStep,
-  readRetentionBounds,
   registerPriceBook,
   type Shards,
-  type Warehouse,
 } from '@meterline/warehouse';
 import { CommandError } from '../failure.js';
 import type { OnProgress } from './operation.js';
@@ -57,7 +56,7 @@ export interface RepricingOptions {
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
   const { shards, scope, book, dryRun, step, signal, onProgress } = options;
   const warehouse = shards.whole;
-  await requireOpen(warehouse, scope, 'closedBefore');
+  requireOpen(scope, (await readBounds(warehouse)).closedBefore);
   // As at a worker's start: a version must mean the same prices for ever.
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
@@ -75,9 +74,10 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
       await insertUsageEvents(warehouse, repriced);
       // All of them: an event that has its new cost already need not have been marked. Also those of a month that is being dropped:
       // its rollup rows are final, and the mark changes nothing there.
-      await markDirtyHours(warehouse, [EventRows.of(events, new Names())]);
-      // Read after the insert, as a worker does.
-      await requireOpen(warehouse, scope, 'droppingBefore');
+      // The bounds are read after the insert, as by a worker.
+      const { hourly, droppingBefore } = await readBounds(warehouse);
+      await markDirtyHours(warehouse, [EventRows.of(events, new Names())], hourly.sealingUntil);
+      requireOpen(scope, droppingBefore);
     }
     last = events.at(-1);
     done += events.length;
@@ -87,12 +87,7 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
 }
 
 /** @throws CommandError when the window begins before this bound */
-async function requireOpen(
-  warehouse: Warehouse,
-  { window }: RepricingScope,
-  bound: keyof RetentionBounds,
-): Promise<void> {
-  const before = (await readRetentionBounds(warehouse))[bound];
+function requireOpen({ window }: RepricingScope, before: EpochMs): void {
   if (window.startTime >= before) return;
   throw new CommandError(
     `months before ${formatTimestamp(before)} are closed, and their prices stay, but for events that were re-priced before they were ` +

@@ -8,8 +8,8 @@ import {
   onEachShard,
   type RetentionBounds,
   readAuditDays,
+  readBounds,
   readEventMonths,
-  readRetentionBounds,
   type Shards,
   setRetentionBound,
   type Warehouse,
@@ -28,7 +28,7 @@ export interface Retention extends RetentionBounds {
 
 /** A month is closed, or being dropped, if it is on any shard, and dropped if it is on all. */
 export async function readRetention({ all }: Shards): Promise<Retention> {
-  const bounds = await onEachShard(all, readRetentionBounds);
+  const bounds = await onEachShard(all, readBounds);
   const rows = new Map<EpochMs, EventMonth>();
   for (const month of (await onEachShard(all, readEventMonths)).flat()) {
     const known = rows.get(month.startTime)?.rows ?? 0;

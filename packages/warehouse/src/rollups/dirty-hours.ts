@@ -40,27 +40,28 @@ import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import { type Accounts, accountsCondition, accountsParameters, onlyAccount } from '../accounts.js';
+import { readBounds } from '../bounds.js';
 import { insertRows, type Statement, type Warehouse } from '../clickhouse/connection.js';
 import { listedBytes, MAX_LIST_BYTES } from '../clickhouse/list-size.js';
 import { type EventRows, hoursBefore } from '../events/event-rows.js';
 import type { AccountBucket, AccountHours, RollupKey } from './rollup-rows.js';
-import { readWatermarks } from './watermarks.js';
 
 const TABLE = 'dirty_hours';
 /** When rows are tried again that the server's limits did not let be computed: each attempt takes as much as these allow. */
 const TOO_LARGE_DUE_SECONDS = 3_600;
 
 /**
- * Marks the hours of events that are durable, as far as they are sealed or being sealed. To be called after the insert has
- * succeeded and before the job is acknowledged; calling it again does no harm.
+ * Marks the hours of events that are durable, as far as they are sealed or being sealed. To be called before the job is acknowledged;
+ * calling it again does no harm.
+ * @param sealingUntil of hours, as read after the insert had succeeded
  * @returns what was marked: an account once
  */
 export async function markDirtyHours(
   warehouse: Warehouse,
   parts: readonly EventRows[],
+  sealingUntil: EpochMs,
 ): Promise<readonly AccountHours[]> {
-  const { hourly } = await readWatermarks(warehouse);
-  const dirty = hoursBefore(hourly.sealingUntil, parts);
+  const dirty = hoursBefore(sealingUntil, parts);
   await insertRows(warehouse, TABLE, setMarks(dirty, 0), 'mark_dirty_hours');
   return dirty;
 }
@@ -76,7 +77,7 @@ WHERE account_id = {account_id: String}`;
     markedHourRow,
   );
   // After the events, like a writer: what a sealer has not begun to compute by then has them.
-  const { hourly } = await readWatermarks(shard);
+  const { hourly } = await readBounds(shard);
   const sealed = rows.filter(({ bucket }) => bucket < hourly.sealingUntil);
   await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
 }

@@ -6,13 +6,13 @@ import { playEveryOrder } from '../../../../test/harness/interleaving.js';
 import { rollupRace } from '../../../../test/harness/rollup-races.js';
 import { execute, select, storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
+import { readBounds } from '../bounds.js';
 import { createWarehouse, type Warehouse } from '../clickhouse/connection.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { readMetrics } from '../metrics/read.js';
 import { readDirtyHours, readOpenMarks } from './dirty-hours.js';
 import { recomputeDirtyHours, sealNext } from './maintenance.js';
 import { GRAINS } from './rollup-rows.js';
-import { readWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const END = DAY + MS_PER_DAY;
@@ -41,7 +41,7 @@ afterEach(async () => {
 
 /** The usage of an account in the day, read from rollup rows as far as they may be read, of hours or of days. */
 async function usage(accountId: string): Promise<string> {
-  const { hourly, daily } = await readWatermarks(warehouse);
+  const { hourly, daily } = await readBounds(warehouse);
   expect([hourly.sealedUntil, daily.sealedUntil]).toEqual([END, END]);
   const dirtyHours = await readDirtyHours(warehouse, [accountId], WINDOW);
   const about = { accounts: [accountId], window: WINDOW, filters: {}, groupBy: [], limit: 1 } as const;

@@ -4,6 +4,7 @@ import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { execute, recomputeAll, select, storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
+import { readBounds } from '../bounds.js';
 import { createWarehouse, type Warehouse } from '../clickhouse/connection.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { readMetrics } from '../metrics/read.js';
@@ -11,7 +12,7 @@ import { readRollupDifferences } from '../operations/audit.js';
 import { clearMarks, readDirtyHours, readOpenMarks } from './dirty-hours.js';
 import { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './maintenance.js';
 import { GRAINS } from './rollup-rows.js';
-import { raiseWatermarks, readWatermarks } from './watermarks.js';
+import { raiseWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 
@@ -67,7 +68,7 @@ describe('sealing', () => {
 
   it('a clock that is ahead seals nothing that has not ended by the clock of ClickHouse', async () => {
     await sealUntil(Date.now() + 1_000 * MS_PER_DAY);
-    const { hourly } = await readWatermarks(database.warehouse);
+    const { hourly } = await readBounds(database.warehouse);
     expect(hourly.sealingUntil).toBeLessThanOrEqual(Date.now());
   });
 

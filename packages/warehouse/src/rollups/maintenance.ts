@@ -5,6 +5,7 @@
  */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
+import { readBounds } from '../bounds.js';
 import { onEachShard, type Warehouse } from '../clickhouse/connection.js';
 import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
 import { allConflicts, type Conflicts, readConflictsOfHours } from './conflicts.js';
@@ -19,7 +20,7 @@ import {
 } from './recompute.js';
 import { type AccountHours, bucketOf, type Grain, type RollupKey } from './rollup-rows.js';
 import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sources.js';
-import { lowestWatermarks, raiseWatermarks, readWatermarks } from './watermarks.js';
+import { lowestWatermarks, raiseWatermarks } from './watermarks.js';
 
 export interface DirtyLimits extends StatementLimits {
   /** About how many dirty hours one step takes. It has at least one mark, however many hours that has. */
@@ -48,7 +49,7 @@ export async function recomputeDirtyHours(
   const hourly = bucketsOf(marks, 'hourly');
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
   // Read after the hours are durable: a sealer that publishes a later watermark finds them.
-  const { sealingUntil } = (await readWatermarks(shard)).daily;
+  const { sealingUntil } = (await readBounds(shard)).daily;
   const daily = bucketsOf(marks, 'daily').filter(({ bucket }) => bucket < sealingUntil);
   const largeDays = await recomputeEach(shard, 'daily', daily, limits);
   await clearMarks(shard, marks, hoursLeft(marks, largeHours, largeDays));

@@ -4,10 +4,10 @@
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import type { Accounts } from '../accounts.js';
+import { readBounds } from '../bounds.js';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { readRetentionBounds } from '../retention.js';
 import { readDirtyHours } from './dirty-hours.js';
-import { NO_ROLLUPS, type ReadableRollups, readWatermarks } from './watermarks.js';
+import { NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
 
 /** What a query is about, and the warehouse that answers it: its statements end when the client goes. */
 export interface QueryScope {
@@ -31,9 +31,9 @@ const REMEMBERED_MS = 2_000;
  * @param isOfEventsAlone the events answer alone, as far as there are any: slower, and what rollups are compared with
  */
 export function rollupStateReader(own: Warehouse, isOfEventsAlone = false): ReadRollupState {
-  const readBounds = remembered(() => Promise.all([readWatermarks(own), readRetentionBounds(own)]), REMEMBERED_MS);
+  const bounds = remembered(() => readBounds(own), REMEMBERED_MS);
   return async ({ accounts, warehouse }, window) => {
-    const [{ hourly, daily }, { droppedBefore }] = await readBounds();
+    const { hourly, daily, droppedBefore } = await bounds();
     if (isOfEventsAlone) return stateSince(droppedBefore, NO_ROLLUPS);
     const dirtyHours = await readDirtyHours(warehouse, accounts, window);
     return stateSince(droppedBefore, { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours });

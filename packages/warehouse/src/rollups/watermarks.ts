@@ -6,17 +6,9 @@
  * will do, also while other shards are away.
  */
 import type { EpochMs } from '@meterline/catalog';
-import { z } from 'zod';
-import { insertRows, onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
-import { type AccountBucket, GRAINS, type Grain } from './rollup-rows.js';
-
-export interface GrainWatermarks {
-  /** Rollup rows below may be under computation already: a writer that stores an event there must mark its hour as dirty. */
-  readonly sealingUntil: EpochMs;
-  /** Rollup rows below hold everything that is acknowledged, but for hours that are marked as dirty: see dirty-hours.ts. */
-  readonly sealedUntil: EpochMs;
-}
-export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
+import { type GrainWatermarks, readBounds, type Watermarks } from '../bounds.js';
+import { insertRows, onEachShard, type Warehouse } from '../clickhouse/connection.js';
+import type { AccountBucket, Grain } from './rollup-rows.js';
 
 /** Below which instant the rollup rows of each grain may be read. */
 export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
@@ -28,29 +20,6 @@ export interface ReadableRollups extends SealedUntil {
 }
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };
-
-const READ_WATERMARKS: Statement = {
-  name: 'read_watermarks',
-  query: `
-SELECT
-  grain,
-  toUnixTimestamp(max(sealing_until)) AS sealing_until,
-  toUnixTimestamp(max(sealed_until)) AS sealed_until
-FROM rollup_watermarks
-GROUP BY grain`,
-};
-
-const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });
-
-/** The watermarks of the shard that is asked. A grain that was never sealed has both watermarks at 1970. */
-export async function readWatermarks(warehouse: Warehouse): Promise<Watermarks> {
-  const rows = await warehouse.read(READ_WATERMARKS, watermarksRow);
-  const ofGrain = (grain: Grain): GrainWatermarks => {
-    const row = rows.find((candidate) => candidate.grain === grain);
-    return { sealingUntil: (row?.sealing_until ?? 0) * 1000, sealedUntil: (row?.sealed_until ?? 0) * 1000 };
-  };
-  return { hourly: ofGrain('hourly'), daily: ofGrain('daily') };
-}
 
 /** Raises watermarks on every shard; one that is higher already stays. Durable when the promise resolves. */
 export async function raiseWatermarks(
@@ -68,7 +37,7 @@ export async function raiseWatermarks(
 
 /** The watermarks that hold on every shard. */
 export async function lowestWatermarks(shards: readonly Warehouse[]): Promise<Watermarks> {
-  const found = await onEachShard(shards, readWatermarks);
+  const found = await onEachShard(shards, readBounds);
   const lowest = (grain: Grain): GrainWatermarks => ({
     sealingUntil: Math.min(...found.map((watermarks) => watermarks[grain].sealingUntil)),
     sealedUntil: Math.min(...found.map((watermarks) => watermarks[grain].sealedUntil)),

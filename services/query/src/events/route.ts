@@ -17,9 +17,9 @@ import {
 } from '@meterline/catalog';
 import {
   type ListedEvent,
+  readBounds,
   readEventList,
   readPriceBook,
-  readRetentionBounds,
   type StoredPayload,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -54,7 +54,7 @@ export function eventsRoute(dependencies: RouteDependencies): RequestHandler<{ a
         readEventList(warehouse, { ...selection, accountId, after, limit }),
       );
       // Read after them: those that were dropped meanwhile are noticed.
-      const { droppedBefore } = await orStorageUnavailable(readRetentionBounds(warehouse));
+      const { droppedBefore } = await orStorageUnavailable(readBounds(warehouse));
       // No event is older than 1970, so nothing has been dropped while the bound is there.
       if (droppedBefore > 0 && selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
       const known = await orStorageUnavailable(books.of(warehouse, events));

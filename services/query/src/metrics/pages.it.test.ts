@@ -65,10 +65,7 @@ it('watermarks are read once for queries at the same time and after, and one tha
   await others;
   await ask(own);
   await own.close();
-  expect(names.toSorted()).toEqual([
-    ...['read_dirty_hours', 'read_dirty_hours', 'read_dirty_hours'],
-    ...['read_retention_bounds', 'read_watermarks'],
-  ]);
+  expect(names.toSorted()).toEqual(['read_bounds', 'read_dirty_hours', 'read_dirty_hours', 'read_dirty_hours']);
 });
 
 it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {

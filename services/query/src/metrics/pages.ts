@@ -13,8 +13,8 @@ import {
   type QueryScope,
   type ReadRollupState,
   type RollupState,
+  readBounds,
   readMetrics,
-  readRetentionBounds,
   readStoredMetrics,
   type StoredPage,
   stateSince,
@@ -164,7 +164,7 @@ export async function whileEventsLast<T>(
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
   if (!mayReadOldEvents && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0)
     return result;
-  const { droppedBefore } = await readRetentionBounds(warehouse);
+  const { droppedBefore } = await readBounds(warehouse);
   if (droppedBefore <= state.droppedBefore) return result;
   return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
 }
