@@ -7,13 +7,14 @@ import {
   type MetricsDimension,
   RESOURCE_TYPES,
   type ResourceType,
-  ZERO,
+  sumDecimals,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import type { Selection } from './plan.js';
 import {
   type Grouping,
+  hasOnePage,
   type MetricsQuery,
   metricsStatement,
   NO_VALUE,
@@ -56,9 +57,11 @@ export interface MetricsResult {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, wanted: MetricsQuery): Promise<MetricsResult> {
-  const rows = await warehouse.read(metricsStatement(wanted), responseRow);
+  const statement = metricsStatement(wanted);
+  if (hasOnePage(wanted)) return onlyPage(toGroups(await warehouse.read(statement, groupRow), wanted));
+  const rows = await warehouse.read(statement, responseRow);
   const [first] = rows;
-  if (!first) return NO_GROUPS;
+  if (!first) return onlyPage([]);
   const { total_cost: cost, total_usage: usage, total_groups: totalGroups, digest, newest_block } = first;
   return { groups: toGroups(rows, wanted), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
 }
@@ -80,12 +83,14 @@ export async function readResourceTypes(
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }
 
-const NO_GROUPS: MetricsResult = {
-  groups: [],
-  totals: { cost: ZERO, usage: ZERO },
-  totalGroups: 0,
-  mark: { digest: '0', newest_block: '0' },
-};
+/** A result without later pages needs no mark. @param groups all that there are */
+function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
+  const totals = {
+    cost: sumDecimals(groups.map(({ cost }) => cost)),
+    usage: sumDecimals(groups.map(({ usage }) => usage)),
+  };
+  return { groups, totals, totalGroups: groups.length, mark: { digest: '0', newest_block: '0' } };
+}
 
 export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
 /** Only that they are texts: a page holds thousands, and ClickHouse prints each decimal in its shortest form, as the totals show. */
@@ -108,12 +113,9 @@ const groupRow = z.object({
   cost: decimal,
   usage: decimal,
   series,
-  total_groups: z.number(),
-  total_cost: decimal,
-  total_usage: decimal,
 });
-
-const responseRow = groupRow.extend({ digest: z.string(), newest_block: z.string() });
+const storedRow = groupRow.extend({ total_groups: z.number(), total_cost: decimal, total_usage: decimal });
+const responseRow = storedRow.extend({ digest: z.string(), newest_block: z.string() });
 
 function toGroups(rows: readonly z.output<typeof groupRow>[], grouping: Grouping): MetricsGroup[] {
   const shown = shownDimensions(grouping);
@@ -199,7 +201,7 @@ export async function readStoredMetrics(
     query: STORED_METRICS,
     query_params: { owner, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
-  const rows = await warehouse.read(statement, groupRow);
+  const rows = await warehouse.read(statement, storedRow);
   const [first] = rows;
   if (!first || rows.length !== Math.min(page.limit, first.total_groups - page.after)) return undefined;
   return {

@@ -176,7 +176,7 @@ const DIRTY = [
 const DIRTY_HOURS = [new TupleParam(["it's", '2025-10-02 03:00:00']), new TupleParam(['acme', '2025-10-02 23:00:00'])];
 const DIRTY_DAYS = [new TupleParam(["it's", '2025-10-02 00:00:00']), new TupleParam(['acme', '2025-10-02 00:00:00'])];
 
-it.each<[string, string, Partial<MetricsQuery>, Statement['query_params']]>([
+it.each<[string, string, Partial<MetricsQuery>, Statement['query_params'], Statement['settings']?]>([
   [
     'reads events of one bucket that answer alone without a subquery, and takes their sum for the series',
     'events-of-one-bucket',
@@ -184,10 +184,11 @@ it.each<[string, string, Partial<MetricsQuery>, Statement['query_params']]>([
     { account_id: 'acme', workspace: 'production', from_0: october(1), to_0: october(2), as_of: '7' },
   ],
   [
-    'reads rollup rows that answer alone without a subquery',
+    'reads summaries of one account that answer alone without a subquery, in one thread, and nothing for later pages',
     'rollups',
     { window: TWO_DAYS, rollups: SEALED },
     { account_id: 'acme', from_0: october(1), to_0: october(3) },
+    { max_threads: 1 },
   ],
   [
     'reads each part of the window where it is known, dirty hours from the events, and the others of their days from hours',
@@ -208,12 +209,26 @@ it.each<[string, string, Partial<MetricsQuery>, Statement['query_params']]>([
       ...{ from_4: october(2, 3), to_4: october(3), only_4: DIRTY_HOURS },
     },
   ],
-])('the metrics statement %s', (_, name, changes, query_params) => {
+])('the metrics statement %s', (_, name, changes, query_params, settings) => {
   expect(metricsStatement({ ...QUERY, ...changes })).toEqual({
     name: 'read_metrics',
     query: golden(name),
     query_params: { ...query_params, axis_start: october(1), limit: 100 },
+    ...(settings && { settings }),
   });
+});
+
+it.each<[MetricsQuery['groupBy'], number, boolean]>([
+  [[], 1, true],
+  [['resource_type'], 6, true],
+  [['resource_type'], 5, false],
+  [['resource_type', 'billing_dimension'], 12, true],
+  [['billing_dimension'], 11, false],
+  [['workspace'], 100, false],
+  [['account', 'billing_dimension'], 100, false],
+])('a result by %j has one page of %i groups: %j', (groupBy, limit, isOnly) => {
+  expect(hasOnePage({ groupBy, limit })).toBe(isOnly);
+  expect(metricsStatement({ ...QUERY, groupBy, limit }).query.includes('digest')).toBe(!isOnly);
 });
 
 it('the statement that stores a ranking has every value as a parameter', () => {

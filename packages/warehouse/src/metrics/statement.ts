@@ -7,16 +7,17 @@
  * hides the column of that name in WHERE.
  */
 import {
+  BILLING_DIMENSIONS,
   bucketStart,
   enrichedDimensions,
-  type GroupByDimension,
   type MetricsDimension,
   MS_PER_DAY,
   MS_PER_HOUR,
+  RESOURCE_TYPES,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
-import { accountsCondition } from '../accounts.js';
+import { accountsCondition, onlyAccount } from '../accounts.js';
 import type { Statement, StatementParameters } from '../clickhouse/connection.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays } from '../rollups/rollup-rows.js';
 import { NO_ROLLUPS, type ReadableRollups } from '../rollups/watermarks.js';
@@ -51,18 +52,32 @@ export interface MetricsQuery extends Selection, Grouping {
   readonly limit: number;
 }
 
-/** The first groups of the ranking, each with the columns that describe the whole response. */
+/** The first groups of the ranking; unless these are all, each with the columns that describe the whole response. */
 export function metricsStatement(wanted: MetricsQuery): Statement {
-  const { columns, wholeResponse, from, order, query_params } = rankedGroups(wanted);
+  const { columns, wholeResponse, from, order, query_params, isSmall } = rankedGroups(wanted);
   return {
     name: 'read_metrics',
     query: `
 SELECT
-  ${selectList({ ...columns, ...wholeResponse })}${from}
+  ${selectList({ ...columns, ...(!hasOnePage(wanted) && wholeResponse) })}${from}
 ORDER BY ${order}
 LIMIT {limit: UInt32}`,
     query_params: { ...query_params, limit: wanted.limit },
+    // Starting more threads takes longer than their work.
+    ...(isSmall && { settings: { max_threads: 1 } }),
   };
+}
+
+/** How many groups there can be by dimensions of few values: one by none. */
+const MOST_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
+  resource_type: RESOURCE_TYPES.length,
+  billing_dimension: BILLING_DIMENSIONS.length,
+};
+
+/** Whether all groups are on the first page, so that it needs no columns for later ones. A dimension belongs to one type. */
+export function hasOnePage({ groupBy, limit }: Pick<MetricsQuery, 'groupBy' | 'limit'>): boolean {
+  const groups = groupBy.map((dimension) => MOST_GROUPS[dimension] ?? Number.POSITIVE_INFINITY);
+  return Math.max(1, ...groups) <= limit;
 }
 
 export function selectList(columns: Readonly<Record<string, string>>): string {
@@ -82,6 +97,8 @@ export interface RankedGroups {
   /** The order of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
   readonly query_params: StatementParameters;
+  /** Whether it reads no more than the summaries of one account's rollup rows. */
+  readonly isSmall: boolean;
 }
 
 /** By which a later page can tell whether what it computes is the response that the first page was part of. */
@@ -125,6 +142,10 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
       axis_start: axisStart(window, resolution),
       ...(asOf !== undefined && { as_of: asOf }),
     },
+    isSmall:
+      onlyAccount(accounts) !== undefined &&
+      segments.every(({ source }) => source !== 'events') &&
+      smallestArrays([...columns, ...requested.filters.map(({ dimension }) => dimension)]) === 'summary',
   };
 }
 
@@ -265,9 +286,11 @@ function rollupEntries(
 const NO_BLOCK = 'toUInt64(0)';
 
 /** The smaller set of a rollup row's arrays that has all these dimensions. */
-function smallestArrays(dimensions: readonly GroupByDimension[]): RollupArrays {
-  const inSummary: readonly GroupByDimension[] = ROLLUP_ARRAYS.summary;
-  return dimensions.every((dimension) => inSummary.includes(dimension)) ? 'summary' : 'detail';
+function smallestArrays(dimensions: readonly MetricsDimension[]): RollupArrays {
+  const inSummary: readonly MetricsDimension[] = ROLLUP_ARRAYS.summary;
+  return dimensions.every((dimension) => dimension === 'account' || inSummary.includes(dimension))
+    ? 'summary'
+    : 'detail';
 }
 
 /** UTC has no daylight saving, so all buckets but months have one length. */

@@ -2,12 +2,7 @@ SELECT
   [] AS values,
   sum(arraySum(summary.cost)) AS cost,
   sum(arraySum(summary.usage)) AS usage,
-  sumMap([toInt32(intDiv(toUInt32(usage_daily.bucket) - {axis_start: Int64}, 86400))], [arraySum(summary.cost)], [arraySum(summary.usage)]) AS series,
-  toUInt32(count() OVER ()) AS total_groups,
-  sum(cost) OVER () AS total_cost,
-  sum(usage) OVER () AS total_usage,
-  sum(sipHash64(values, cost, usage, series)) OVER () AS digest,
-  max(max(toUInt64(0))) OVER () AS newest_block
+  sumMap([toInt32(intDiv(toUInt32(usage_daily.bucket) - {axis_start: Int64}, 86400))], [arraySum(summary.cost)], [arraySum(summary.usage)]) AS series
 FROM usage_daily FINAL
 WHERE account_id = {account_id: String}
   AND usage_daily.bucket >= {from_0: UInt32}
