@@ -10,7 +10,7 @@ import { type AccountBucket, GRAIN_MS } from '../rollups/rollup-rows.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
 import { planSegments, type Segment } from './plan.js';
 import { storeMetricsStatement } from './read.js';
-import { type MetricsQuery, metricsStatement } from './statement.js';
+import { hasOnePage, type MetricsQuery, metricsStatement } from './statement.js';
 
 const START = Date.UTC(2025, 9, 1);
 
