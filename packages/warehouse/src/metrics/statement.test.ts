@@ -176,12 +176,13 @@ const DIRTY = [
 const DIRTY_HOURS = [new TupleParam(["it's", '2025-10-02 03:00:00']), new TupleParam(['acme', '2025-10-02 23:00:00'])];
 const DIRTY_DAYS = [new TupleParam(["it's", '2025-10-02 00:00:00']), new TupleParam(['acme', '2025-10-02 00:00:00'])];
 
-it.each<[string, string, Partial<MetricsQuery>, Statement['query_params'], Statement['settings']?]>([
+it.each<[string, string, Partial<MetricsQuery>, Statement['query_params'], Statement['settings']]>([
   [
     'reads events of one bucket that answer alone without a subquery, and takes their sum for the series',
     'events-of-one-bucket',
     { filters: { workspace: ['production'] }, groupBy: ['resource_uuid'], asOf: '7' },
     { account_id: 'acme', workspace: 'production', from_0: october(1), to_0: october(2), as_of: '7' },
+    {},
   ],
   [
     'reads summaries of one account that answer alone without a subquery, in one thread, and nothing for later pages',
@@ -208,13 +209,14 @@ it.each<[string, string, Partial<MetricsQuery>, Statement['query_params'], State
       ...{ from_3: october(2), to_3: october(3), days_3: DIRTY_DAYS, except_3: DIRTY_HOURS },
       ...{ from_4: october(2, 3), to_4: october(3), only_4: DIRTY_HOURS },
     },
+    {},
   ],
 ])('the metrics statement %s', (_, name, changes, query_params, settings) => {
   expect(metricsStatement({ ...QUERY, ...changes })).toEqual({
     name: 'read_metrics',
     query: golden(name),
     query_params: { ...query_params, axis_start: october(1), limit: 100 },
-    ...(settings && { settings }),
+    ...(settings?.max_threads && { settings }),
   });
 });
 
