@@ -146,6 +146,59 @@ const USAGE = {
   },
 };
 
+/** What a client waits that was refused. */
+const REFUSED_PAUSE_MS = 1_000;
+/** Accounts with many heavy queries in flight, all of them at once, and a small query of another account. */
+const TEN = { accounts: 10, inFlight: 110, groups: 10_000, rows: 60_000, days: 6 };
+
+async function besideTenAccounts(
+  product: Product,
+  url: string,
+  signal: AbortSignal,
+  politely: (http: HttpClient) => Promise<number>,
+): Promise<Figure> {
+  const { accounts, inFlight, days, ...usage } = TEN;
+  const http = new HttpClient(accounts * inFlight + 1);
+  const window = { startTime: END - days * MS_PER_DAY, endTime: END };
+  const query = { window, resolution: 'hourly', groupBy: GREEDY_GROUPS } as const;
+  const greedy: { readonly path: string; readonly authorization: string }[] = [];
+  for (let number = 0; number < accounts; number += 1) {
+    const account = `greedy-${number}`;
+    await fillUsage(product.warehouse, USAGE, { ...usage, account, start: window.startTime, span: days * MS_PER_DAY });
+    const authorization = `Bearer ${await product.key(account)}`;
+    greedy.push({ path: metricsPath(account, query), authorization });
+  }
+  const measureFor = async (milliseconds: number) => {
+    const times: number[] = [];
+    await askFor(milliseconds, signal, async () => {
+      times.push(await politely(http));
+      await delay(POLITE_PAUSE_MS);
+    });
+    return median(times);
+  };
+  await measureFor(WARM_UP_MS);
+  const alone = await measureFor(ROUND_MS / 2);
+  const askGreedily = async ({ path, authorization }: (typeof greedy)[number]) => {
+    const response = await http.get(url + path, { authorization }).catch(() => undefined);
+    if (response?.status !== 200) await delay(REFUSED_PAUSE_MS);
+  };
+  const asking = greedy.flatMap((client) =>
+    Array.from({ length: inFlight }, () => askFor(2 * ROUND_MS, signal, () => askGreedily(client))),
+  );
+  await measureFor(WARM_UP_MS);
+  const beside = await measureFor(ROUND_MS);
+  http.close();
+  await Promise.allSettled(asking);
+  return figure(
+    `median of one client beside ${accounts} accounts with ${inFlight} heavy queries each`,
+    'ms',
+    [beside],
+    {
+      ...{ beside: { alone }, goal: ratio('≤', 5, alone) },
+    },
+  );
+}
+
 export const neighbours: Bench = {
   name: 'neighbours',
   run: ({ fixture, signal }) =>
@@ -187,6 +240,12 @@ export const neighbours: Bench = {
           figure(`p95 of one client beside ${CLIENTS} of another account`, 'ms', [p95], {
             ...{ beside, goal: ratio('≤', 3, alone) },
           }),
+          await besideTenAccounts(
+            product,
+            url,
+            signal,
+            async (http) => (await http.ok(url + politePath, politeKey)).ms,
+          ),
         ];
       };
       return fixture.withQuery(product, work, {});
