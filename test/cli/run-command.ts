@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { createContext } from '../../packages/cli/src/command.js';
+import { createContext } from '../../packages/cli/src/context.js';
 import { runProgram } from '../../packages/cli/src/program.js';
 import { asRedisUser } from '../harness/services.js';
 
@@ -36,7 +36,7 @@ export async function runCommand(args: readonly string[], options: MeterlineOpti
   const context = createContext({ stdin, stdout, stderr }, variables(options));
   // The process' own signals are the test run's.
   const own = { ...context, interruption: () => interruption.signal };
-  const code = await runProgram(args, { stdout, stderr }, () => own);
+  const code = await runProgram(args, { stdout, stderr }, async () => own);
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
   return { code, ...printed };
 }
