@@ -69,6 +69,13 @@ it.each([
   ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator'],
   ['keys create --account a --account b --role member', "'--account <account>' takes one value; give it once"],
   ['metrics --month 2026-10 --resource-type agent --month=2026-11', "'--month <month>' takes one value; give it once"],
+  ...['metrics', 'emit --check x.jsonl', 'erase', 'audit', 'rejected list', 'keys list', 'dimensions'].flatMap(
+    (command): [string, string][] => [
+      [`${command} --account package.json`, 'It is a file. Give one name.'],
+      [`${command} --account @package.json`, 'It is a file. Give one name.'],
+      [`${command} --account a --account b`, "'--account <account>' takes one value; give it once"],
+    ],
+  ),
   ['metrics --watch --watch 5', "'--watch [seconds]' takes one value; give it once"],
   ['accounts acme', "too many arguments for 'accounts'"],
   ['keys list acme', "too many arguments for 'list'"],
