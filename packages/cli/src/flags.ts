@@ -28,8 +28,15 @@ export function withApiFlags(command: Command): Command {
   );
 }
 
+export function withProfile(command: Command): Command {
+  return command.option(
+    '--profile <name>',
+    'the login of this name (default: $METERLINE_PROFILE, or the login without name)',
+  );
+}
+
 export function withApiUrl(command: Command): Command {
-  return command
+  return withProfile(command)
     .option('--api-url <url>', 'the address of the API')
     .option('--debug', 'say on standard error what is asked: each request, its time and its id, for support');
 }
