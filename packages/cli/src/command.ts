@@ -26,11 +26,6 @@ export interface CommandContext extends CommandStreams {
   interruption(): AbortSignal;
 }
 
-/** The result of a command: one JSON document with --json, else text for people. */
-export function printResult({ stdout }: CommandStreams, json: boolean | undefined, value: unknown, text: string): void {
-  stdout.write(`${json ? JSON.stringify(value) : text}\n`);
-}
-
 export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): void {
   stderr.write(`${line}\n`);
 }

@@ -10,15 +10,35 @@ import {
   plusMonths,
   type Window,
 } from '@meterline/catalog';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 
-export interface JsonFlag {
+export interface OutputFlags {
+  readonly output?: 'table' | 'json' | 'csv';
   readonly json?: boolean;
+  readonly csv?: 'excel' | true;
 }
 
-export function withJson(command: Command): Command {
-  return command.option('--json', 'print the result as one JSON document');
+/** For commands that print a result. @param json what --json prints */
+export function withOutput(command: Command, json = 'one JSON document'): Command {
+  return command
+    .addOption(
+      new Option('--output <form>', 'form of the result (default: table)')
+        .choices(['table', 'json', 'csv'])
+        .conflicts(['json', 'csv']),
+    )
+    .addOption(new Option('--json', `--output json: ${json}`).conflicts('csv'))
+    .addOption(
+      new Option(
+        '--csv [form]',
+        '--output csv; excel: with a byte order mark, and an apostrophe before names that begin a formula',
+      ).choices(['excel']),
+    );
+}
+
+export function formOf({ output = 'table', json, csv }: OutputFlags): 'table' | 'json' | 'csv' | 'excel' {
+  if (csv) return csv === 'excel' ? csv : 'csv';
+  return json ? 'json' : output;
 }
 
 /** For commands that ask the API about an account. */

@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { AccountResponse } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, printResult, say } from '../command.js';
+import { type CommandContext, say } from '../command.js';
 import { MOST_NAMED, openClient, withApi, withClientErrors } from '../connections/api.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
-import { type JsonFlag, withApiFlags, withApiUrl, withJson, withProfile } from '../flags.js';
+import { type OutputFlags, withApiFlags, withApiUrl, withOutput, withProfile } from '../flags.js';
 import { readLine } from '../input.js';
+import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags, keyStart, placeText, type Setting } from '../settings.js';
 import { writeLogin } from '../settings-files.js';
@@ -89,7 +90,7 @@ async function logout(context: CommandContext, flags: ApiFlags): Promise<void> {
   say(context, wasThere ? `Logged out: ${path} is removed.` : `You were not logged in: there is no ${path}.`);
 }
 
-type ReadFlags = ApiFlags & JsonFlag;
+type ReadFlags = ApiFlags & OutputFlags;
 
 export function addWhoami(command: Command, context: CommandContext): void {
   command
@@ -99,7 +100,7 @@ export function addWhoami(command: Command, context: CommandContext): void {
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ReadFlags) => whoami(context, flags));
-  withJson(withApiFlags(command));
+  withOutput(withApiFlags(command));
 }
 
 /** Prints the settings even if the request fails: a wrong setting may be the cause. */
@@ -124,7 +125,7 @@ async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> 
     ['Account', account ? placeText(account) : 'none named'],
     ...(accounts ?? []).map(({ id, role }) => ['', `${role} of ${id}`] as const),
   ]);
-  printResult(context, flags.json, result, text.join('\n'));
+  printResult(context, flags, result, text.join('\n'));
   const stack = await context.settings.unusedStack(access);
   if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
   if (read.status === 'rejected') throw read.reason;
@@ -150,7 +151,7 @@ export function addAccounts(command: Command, context: CommandContext): void {
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ReadFlags) => listAccounts(context, flags));
-  withJson(withApiUrl(command));
+  withOutput(withApiUrl(command));
 }
 
 async function listAccounts(context: CommandContext, flags: ReadFlags): Promise<void> {

@@ -2,14 +2,15 @@
 import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, say } from '../command.js';
 import { withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
-import { type JsonFlag, nameOf, wholeNumber, withJson } from '../flags.js';
+import { nameOf, type OutputFlags, wholeNumber, withOutput } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
+import { printResult } from '../output/result.js';
 import type { CollectorSettings } from '../settings.js';
 
-interface EmitFlags extends JsonFlag {
+interface EmitFlags extends OutputFlags {
   readonly url?: string;
   readonly batch: number;
   readonly account?: string;
@@ -34,7 +35,7 @@ export function addEmit(command: Command, context: CommandContext): void {
     .option('--dry-run', 'let the collector check every line, and keep nothing')
     .option('--batch <n>', `events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
-  withJson(command);
+  withOutput(command);
 }
 
 const batchOf = (text: string) => wholeNumber(text, 1, MAX_EVENTS_PER_JOB);
@@ -61,7 +62,7 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const { events, requests, lastSentLine, badLines, listedBadLines } = tally;
   const outcome = { badLines, listedBadLines, interrupted: signal.aborted };
   const result = isTrial ? { validEvents: events, ...outcome } : { events, requests, lastSentLine, ...outcome };
-  printResult(context, flags.json, result, `${isTrial ? counted(events, 'valid event') : tally.progress()}.`);
+  printResult(context, flags, result, `${isTrial ? counted(events, 'valid event') : tally.progress()}.`);
   if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
   if (badLines === 0) return;
   throw new CommandError(`${counted(badLines, 'line')} rejected`, EXIT_CODES.rejected);

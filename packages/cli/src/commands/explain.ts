@@ -12,9 +12,9 @@ import {
 } from '@meterline/catalog';
 import type { EventPage, EventRevision } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
-import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
+import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../flags.js';
 import {
   type FilterFlags,
   requireWindowOf,
@@ -23,14 +23,14 @@ import {
   withFilters,
   withWindow,
 } from '../metrics/query.js';
+import { printResult } from '../output/result.js';
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
-interface ExplainFlags extends ApiFlags, WindowFlags, FilterFlags {
+interface ExplainFlags extends ApiFlags, WindowFlags, FilterFlags, OutputFlags {
   readonly includeVoided?: boolean;
   readonly limit?: number;
   readonly cursor?: string;
-  readonly json?: boolean;
 }
 
 const EXAMPLES = `
@@ -54,7 +54,7 @@ export function addExplain(command: Command, context: CommandContext): void {
     'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
       'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
   );
-  withFilters(withWindow(withApiFlags(command)))
+  withOutput(withFilters(withWindow(withApiFlags(command))), "the API's response as it is")
     .option('--include-voided', 'also events that were voided, which do not count')
     .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
       wholeNumber(text, 1, MAX_EVENTS_PAGE),
@@ -63,7 +63,6 @@ export function addExplain(command: Command, context: CommandContext): void {
       '--cursor <cursor>',
       'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
     )
-    .option('--json', "print the API's response as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }
@@ -79,11 +78,11 @@ async function explain(
   const { sent } = window;
   const query = { ...sent, ...flags.filter, includeVoided, limit, cursor };
   const { page, text } = await client.eventsWithText(account, query);
-  if (flags.json) {
+  if (formOf(flags) === 'json') {
     context.stdout.write(`${text}\n`);
     return;
   }
-  context.stdout.write(`${pageText(context, page)}\n`);
+  printResult(context, flags, page, pageText(context, page), page.data);
   if (!page.meta.hasMore) return;
   // A cursor is of one window, and one that ends now is another a second later.
   const times = `--from ${sent.startTime} --to ${sent.endTime}`;
@@ -115,7 +114,7 @@ function cellsOf(payload: EventRevision, time: string, event: string): string[] 
   ];
 }
 
-type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & JsonFlag;
+type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & OutputFlags;
 
 export function addResourceTypes(command: Command, context: CommandContext): void {
   command
@@ -124,11 +123,11 @@ export function addResourceTypes(command: Command, context: CommandContext): voi
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ResourceTypesFlags) => listResourceTypes(context, flags));
-  withJson(withFilters(withWindow(withApiFlags(command))));
+  withOutput(withFilters(withWindow(withApiFlags(command))));
 }
 
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
   const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
   const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
-  printResult(context, flags.json, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
+  printResult(context, flags, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
 }

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { EpochMs } from '@meterline/catalog';
 import { type ApiKey, ApiKeyStore, KEY_ROLES, type KeyRole, TooManyApiKeys } from '@meterline/service/access';
 import { type Command, Option } from 'commander';
-import { type CommandContext, printResult } from '../command.js';
+import type { CommandContext } from '../command.js';
 import { withRedis } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, timeOf, withJson, withRedisUrl } from '../flags.js';
+import { nameOf, type OutputFlags, timeOf, withOutput, withRedisUrl } from '../flags.js';
+import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
 import type { RedisFlags } from '../settings.js';
 
@@ -20,7 +21,7 @@ const COLUMNS: readonly ItemColumn<ApiKey>[] = [
   { heading: 'REVOKED', cell: ({ revokedAt = '' }) => revokedAt },
 ];
 
-type KeysFlags = RedisFlags & JsonFlag;
+type KeysFlags = RedisFlags & OutputFlags;
 
 interface CreateFlags extends KeysFlags {
   readonly account: string;
@@ -59,7 +60,7 @@ export function addKeys(keys: Command, context: CommandContext): void {
       timeOf,
     )
     .action((flags: CreateFlags) => createKey(context, flags));
-  withJson(withRedisUrl(create));
+  withOutput(withRedisUrl(create));
 
   const list = keys
     .command('list')
@@ -69,7 +70,7 @@ export function addKeys(keys: Command, context: CommandContext): void {
     )
     .option('--account <account>', 'only those of this account', nameOf)
     .action((flags: ListFlags) => listKeys(context, flags));
-  withJson(withRedisUrl(list));
+  withOutput(withRedisUrl(list));
 
   const revoke = keys
     .command('revoke')
@@ -77,7 +78,7 @@ export function addKeys(keys: Command, context: CommandContext): void {
     .description('Revokes a key, at once and everywhere. Revoking it again changes nothing.')
     .argument('<keyId>', 'as shown by create and list')
     .action((keyId: string, flags: KeysFlags) => revokeKey(context, keyId, flags));
-  withJson(withRedisUrl(revoke));
+  withOutput(withRedisUrl(revoke));
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags): Promise<void> {
@@ -93,7 +94,7 @@ async function createKey(context: CommandContext, flags: CreateFlags): Promise<v
   );
   const result = { keyId, clientId, account, role, ...(expiresAt !== undefined && { expiresAt }), key };
   const text = [...fieldLines(Object.entries(result)), '', 'Keep the key now: it is not shown again.'];
-  printResult(context, flags.json, result, text.join('\n'));
+  printResult(context, flags, result, text.join('\n'));
 }
 
 async function listKeys(context: CommandContext, flags: ListFlags): Promise<void> {
@@ -115,7 +116,7 @@ async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlag
   };
   const revoked = await withKeys(context, flags, revoke, context);
   if (!revoked) throw new CommandError(`there is no key ${keyId}; "meterline keys list" shows the ids`);
-  printResult(context, flags.json, { keyId, revokedAt: revoked.revokedAt }, `Revoked ${keyId}.`);
+  printResult(context, flags, { keyId, revokedAt: revoked.revokedAt }, `Revoked ${keyId}.`);
 }
 
 async function withKeys<T>(
