@@ -19,6 +19,8 @@ export interface MeterlineOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What is typed: at once, or in response to what appears on stderr. */
   readonly stdin?: string | { readonly at: string; readonly response: () => Promise<string> };
+  /** Whether stderr is a terminal. */
+  readonly isTerminal?: boolean;
   /** Ends the command as soon as this appears on stderr. */
   readonly interruptAt?: string | RegExp;
   /** Ends the command when this resolves. */
@@ -30,7 +32,8 @@ export interface MeterlineOptions {
  * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const stderr = Object.assign(new PassThrough(), { isTTY: options.isTerminal });
   const interruption = new AbortController();
   const printed = follow({ stdin, stdout, stderr, interrupt: () => interruption.abort() }, options);
   const context = createContext({ stdin, stdout, stderr }, variables(options));
