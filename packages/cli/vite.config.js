@@ -4,64 +4,45 @@ import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
 const ROOT = join(import.meta.dirname, '../..');
-const MIGRATIONS = 'clickhouse/migrations';
+const MIGRATIONS = 'clickhouse/migrations/';
 /** From their sources, so that nothing must be compiled first. */
 const SOURCES = {
   find: /^@meterline\/(catalog|client|service|warehouse)(?=\/|$)/,
   replacement: `${ROOT}/packages/$1/src`,
 };
+const read = (file) => readFileSync(join(ROOT, file), 'utf8');
 
-/** Adds what is not code. The manifest names no dependency: the bundle has them. */
-const files = {
-  name: 'files',
-  generateBundle() {
-    const { version, description, license, type, engines } = JSON.parse(read('packages/cli/package.json'));
-    const { repository, publishConfig } = JSON.parse(read('packages/client/package.json'));
-    const manifest = {
-      ...{ name: 'meterline', version, description, license },
-      repository: { ...repository, directory: 'packages/cli' },
-      ...{ publishConfig, type, engines, bin: { meterline: 'bin/meterline.js' } },
-    };
-    const migrations = readdirSync(join(ROOT, MIGRATIONS)).map((name) => `${MIGRATIONS}/${name}`);
-    const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
-    emit('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
-    emit('bin/meterline.js', read('packages/cli/bin/meterline.js'));
-    emit('README.md', read('packages/cli/README.md'));
-    for (const name of ['LICENSE', ...migrations]) emit(name, read(name));
-  },
-};
+/** Adds what is not code. The manifest has no dependencies: the bundle has them. */
+function generateBundle() {
+  const { version, description, license, type, engines, bin } = JSON.parse(read('packages/cli/package.json'));
+  const { repository, publishConfig } = JSON.parse(read('packages/client/package.json'));
+  const origin = { repository: { ...repository, directory: 'packages/cli' }, publishConfig };
+  const manifest = { name: 'meterline', version, description, license, type, engines, bin, ...origin };
+  const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
+  emit('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const name of ['README.md', 'bin/meterline.js']) emit(name, read(`packages/cli/${name}`));
+  const migrations = readdirSync(join(ROOT, MIGRATIONS)).map((name) => MIGRATIONS + name);
+  for (const name of ['LICENSE', ...migrations]) emit(name, read(name));
+}
 
-/** The migrations are in the package, and a module of the bundle in its folder dist. */
-const migrationsFolder = {
-  name: 'migrations-folder',
-  transform: {
-    filter: { id: /warehouse\/src\/schema\/migrator\.ts$/ },
-    handler(code) {
-      const inCheckout = `../../../../${MIGRATIONS}/`;
-      if (!code.includes(inCheckout)) this.error(`${inCheckout} is not named`);
-      return code.replace(inCheckout, `../${MIGRATIONS}/`);
-    },
-  },
-};
-
-function read(file) {
-  return readFileSync(join(ROOT, file), 'utf8');
+/** The modules of the bundle are in its folder dist, nearer to the migrations than in a checkout. */
+function transform(code, id) {
+  if (!id.endsWith('/warehouse/src/schema/migrator.ts')) return undefined;
+  const moved = code.replace(`../../../../${MIGRATIONS}`, `../${MIGRATIONS}`);
+  return moved === code ? this.error(`it does not name ../../../../${MIGRATIONS}`) : moved;
 }
 
 export default defineConfig({
-  plugins: [files, migrationsFolder],
+  plugins: [{ name: 'package', generateBundle, transform }],
   resolve: { alias: [SOURCES] },
   ssr: { noExternal: true },
   build: {
     ssr: 'src/main.ts',
     outDir: 'dist/package',
-    emptyOutDir: true,
     target: 'node20.19',
     minify: true,
     license: { fileName: 'LICENSES.md' },
     chunkSizeWarningLimit: 2_000,
-    rolldownOptions: {
-      output: { entryFileNames: 'dist/[name].js', chunkFileNames: 'dist/[name]-[hash].js' },
-    },
+    rolldownOptions: { output: { entryFileNames: 'dist/[name].js', chunkFileNames: 'dist/[name]-[hash].js' } },
   },
 });

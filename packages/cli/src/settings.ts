@@ -70,8 +70,6 @@ const DEFAULT_URLS = {
 type UrlName = keyof typeof DEFAULT_URLS;
 
 const PROFILE_NAME = /^[\w-]{1,64}$/;
-/** The settings of a profile. --profile is a flag: it goes before the environment. */
-const PROFILE_SETTINGS: ReadonlySet<string> = new Set(['apiUrl', 'apiKey', 'account'] satisfies (keyof Flags)[]);
 
 export function loginCommand(profile: Setting | undefined): string {
   return profile === undefined ? 'meterline login' : `meterline login --profile ${profile.value}`;
@@ -237,8 +235,8 @@ export class Settings {
 
   #named(name: keyof Flags, flags: Flags): Setting | undefined {
     const [flag, variable] = SETTINGS[name];
-    const isOfProfile = flags.profile !== undefined && PROFILE_SETTINGS.has(name);
-    const [flagged, value] = [flags[name], isOfProfile ? undefined : this.#environment[variable]];
+    // --profile is a flag: its address, key and account go before those of the environment.
+    const [flagged, value] = [flags[name], flags.profile === undefined ? this.#environment[variable] : undefined];
     if (flagged !== undefined) return { value: flagged, kind: 'flag', source: flag };
     return value === undefined ? undefined : { value, kind: 'environment', source: variable };
   }
