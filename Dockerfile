@@ -22,25 +22,29 @@ COPY services/query/package.json services/query/
 FROM manifests AS build
 RUN npm ci --no-audit --no-fund --ignore-scripts
 COPY . .
-RUN npx tsc -b packages/cli packages/client services/ingest services/query services/collector services/alerts && npx vite build --logLevel warn packages/dashboard
+RUN npx tsc -b services/ingest services/query services/collector services/alerts \
+ && npx vite build --logLevel warn packages/dashboard \
+ && npx vite build --logLevel warn packages/cli
 
 FROM manifests AS dependencies
 # With development dependencies: those of these workspaces are OpenTelemetry's SDK alone. Those of the root are not installed.
-RUN rm -r packages/dashboard packages/emitter packages/local-stack \
+RUN rm -r packages/cli packages/client packages/dashboard packages/emitter packages/local-stack \
  && npm ci --no-audit --no-fund --ignore-scripts \
-      --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/alerts --workspace @meterline/cli
+      --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/alerts
 
-FROM node:24-bookworm-slim AS runtime
+FROM node:24-bookworm-slim AS base
 ENV NODE_ENV=production
 WORKDIR /app
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack
+USER node
+
+FROM base AS runtime
 COPY --from=dependencies /app ./
 COPY --from=build /app/packages/catalog/dist packages/catalog/dist
 COPY --from=build /app/packages/warehouse/dist packages/warehouse/dist
 COPY --from=build /app/packages/service/dist packages/service/dist
 COPY --from=build /app/packages/api/dist packages/api/dist
 COPY clickhouse/migrations clickhouse/migrations
-USER node
 
 FROM runtime AS ingest
 COPY --from=build /app/services/ingest/dist services/ingest/dist
@@ -63,8 +67,6 @@ FROM runtime AS alerts
 COPY --from=build /app/services/alerts/dist services/alerts/dist
 CMD ["node", "services/alerts/dist/main.js"]
 
-FROM runtime AS cli
-COPY --from=build /app/packages/client/dist packages/client/dist
-COPY packages/cli/bin packages/cli/bin
-COPY --from=build /app/packages/cli/dist packages/cli/dist
-ENTRYPOINT ["node", "packages/cli/bin/meterline.js"]
+FROM base AS cli
+COPY --from=build /app/packages/cli/dist/package ./
+ENTRYPOINT ["node", "bin/meterline.js"]

@@ -1,6 +1,6 @@
 /**
  * Checks what would be published, before it is: `npm run check:packages`. A workspace is private, or its manifest is whole, its
- * tarball has what its manifest promises, and its version is that of the release. In CI the repository and the tag are compared as
+ * tarball has what its manifest promises, and its version is that of the release. The same holds for the bundled command. In CI the repository and the tag are compared as
  * well. Prints each error with its package, and exits with 1 if there is one.
  */
 import { execFile } from 'node:child_process';
@@ -14,8 +14,12 @@ const readJson = async (path) => JSON.parse(await readFile(join(ROOT, path), 'ut
 
 const { stdout } = await run('npm', ['query', '.workspace'], { cwd: ROOT });
 const workspaces = JSON.parse(stdout).map(({ location }) => location);
+await run('npx', ['vite', 'build', '--logLevel', 'warn', 'packages/cli'], { cwd: ROOT });
 const packages = await Promise.all(
-  workspaces.map(async (folder) => ({ folder, ...(await readJson(`${folder}/package.json`)) })),
+  [...workspaces, 'packages/cli/dist/package'].map(async (folder) => ({
+    folder,
+    ...(await readJson(`${folder}/package.json`)),
+  })),
 );
 const published = packages.filter((workspace) => workspace.private !== true);
 const { version } = await readJson('package.json');
@@ -34,16 +38,23 @@ if (problems.length > 0) process.exit(1);
 console.log(`✓ ${published.map(({ name }) => `${name}@${version}`).join(', ')}`);
 
 async function problemsOf(manifest) {
-  const { folder, name, exports = {}, dependencies = {} } = manifest;
+  const { folder, name, bin, exports = {}, dependencies = {} } = manifest;
   const found = [];
   const must = (holds, words) => holds || found.push(`${name}: ${words}`);
-  for (const field of ['description', 'license', 'repository', 'engines', 'types', 'exports', 'files']) {
+  for (const field of [
+    'description',
+    'license',
+    'repository',
+    'engines',
+    ...(bin ? [] : ['types', 'exports', 'files']),
+  ]) {
     must(manifest[field], `package.json has no ${field}`);
   }
   must(manifest.version === version, `its version is ${manifest.version}, that of the release ${version}`);
   must(manifest.publishConfig?.provenance === true, 'publishConfig.provenance is not true');
   must(manifest.publishConfig?.access === 'public', 'publishConfig.access is not "public"');
-  must(manifest.repository?.directory === folder, `repository.directory is not ${folder}`);
+  const directory = folder.replace('/dist/package', '');
+  must(manifest.repository?.directory === directory, `repository.directory is not ${directory}`);
   if (GITHUB_REPOSITORY) {
     const here = `github.com/${GITHUB_REPOSITORY}.git`;
     must(manifest.repository?.url.endsWith(here), `repository.url is not …${here}, which provenance needs`);
@@ -57,7 +68,7 @@ async function problemsOf(manifest) {
     );
   }
   const files = await packedFiles(folder);
-  const promised = Object.values(exports).flatMap((conditions) => Object.values(conditions));
+  const promised = [bin ?? {}, ...Object.values(exports)].flatMap((targets) => Object.values(targets));
   for (const path of ['README.md', 'LICENSE', 'package.json', ...promised.map((target) => target.replace('./', ''))]) {
     must(files.includes(path), `its tarball has no ${path}; run npm run build`);
   }

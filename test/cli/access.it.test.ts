@@ -56,6 +56,24 @@ it('login keeps a key that works, in a file for its owner alone; logout forgets 
   expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
 });
 
+it('a profile is a login of its own, which --profile uses and logs out', async () => {
+  await login();
+  const memberKey = member['METERLINE_API_KEY'] ?? '';
+  const args = ['--profile', 'staging', '--api-url', api.url];
+  const saved = await runCommand(['login', ...args], { env: own, stdin: memberKey });
+  expect(saved.stderr).toContain('Use it with --profile staging');
+  const role = async (flags: readonly string[], variables = {}) =>
+    JSON.parse((await runCommand(['whoami', '--json', ...flags], { env: { ...own, ...variables } })).stdout);
+  expect(await role([])).toMatchObject({ profile: null, accounts: [{ role: 'admin' }] });
+  const ofProfile = { profile: 'staging', accounts: [{ role: 'member' }] };
+  expect(await role(['--profile', 'staging'], env)).toMatchObject(ofProfile);
+  expect(await role([], { METERLINE_PROFILE: 'staging' })).toMatchObject(ofProfile);
+
+  expect(await runCommand(['logout', '--profile', 'staging'], { env: own })).toMatchObject({ code: 0 });
+  expect(await runCommand(['whoami', '--profile', 'staging'], { env: own })).toMatchObject({ code: 2 });
+  expect(await role([])).toMatchObject({ accounts: [{ role: 'admin' }] });
+});
+
 it('requests go through the proxy of HTTP_PROXY, but not those to hosts of NO_PROXY and to this machine', async () => {
   const proxy = await serve(json(200, { id: 'acme' }));
   const whoami = (variables: Record<string, string>) =>

@@ -33,7 +33,7 @@ const result = (code: number, error?: string, message?: string, headers = {}) =>
 
 it('every line is sent as it is, in requests of at most the batch size', async () => {
   const usages = [3, '03.0', '3', 'é\u2028'].map((usage) => JSON.stringify({ accountId: 'acme', usage }));
-  const run = await emit([receipt()], [`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3']);
+  const run = await emit([receipt()], [`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3', '--concurrency', '1']);
   expect(run).toMatchObject({ code: 0, stdout: 'Sent 4 events in 2 requests, up to line 4.\n' });
   const sent = run.requests.map(({ body }) => JSON.parse(body));
   expect(sent).toMatchObject([[{ usage: 3 }, { usage: '03.0' }, { usage: '3' }], [{ usage: 'é\u2028' }]]);
@@ -106,8 +106,64 @@ it('what was sent of one account is said also when the next one is not allowed',
   const run = await emit(responses, [line(1, 'a'), line(2, 'a'), line(3, 'b')]);
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(
-    /^standard input:2: no_price: there is none\nSent 1 event in 1 request, .*\nmeterline: .*Access denied/,
+    /^standard input:2: no_price: there is none\nSent 1 event in 1 request, .* Go on with --from-line 1\. .*\nmeterline: account b, line 3: Access denied/,
   );
+});
+
+it('a request of more than 1 KiB is compressed', async () => {
+  const lines = Array.from({ length: 100 }, (_, n) => line(n));
+  const run = await emit([receipt()], [...lines, line(100)], ['--batch', '100', '--concurrency', '1']);
+  expect(run.code).toBe(0);
+  const [large, small] = run.requests;
+  expect([large, small].map((request) => request?.headers['content-encoding'])).toEqual(['gzip', undefined]);
+  expect(JSON.parse(large?.body ?? '')).toHaveLength(100);
+});
+
+it('as many requests are in flight as --concurrency says', async () => {
+  const waiting: (() => void)[] = [];
+  let most = 0;
+  const respond: Respond = (response, body) => {
+    waiting.push(() => receipt()(response, body));
+    most = Math.max(most, waiting.length);
+    if (waiting.length === 3) for (const go of waiting.splice(0)) go();
+  };
+  const lines = [1, 2, 3, 4, 5, 6].map((n) => line(n));
+  const run = await emit([respond], lines, ['--batch', '1', '--concurrency', '3']);
+  expect(run).toMatchObject({ code: 0, stdout: 'Sent 6 events in 6 requests, up to line 6.\n' });
+  expect(most).toBe(3);
+});
+
+it('after a failure --from-line goes on at the first line that was not sent, although later ones were', async () => {
+  const third = new EventEmitter();
+  const isThirdSent = once(third, 'sent');
+  const denied = result(403, 'forbidden', 'Access denied.');
+  const respond: Respond = (response, body) => {
+    if (body.includes('event-3')) response.once('close', () => third.emit('sent'));
+    if (body.includes('event-2')) isThirdSent.then(() => denied(response, body));
+    else receipt()(response, body);
+  };
+  const lines = ['', line(1), line(2), line(3)];
+  const run = await emit([respond], lines, ['--batch', '1', '--concurrency', '2']);
+  expect(run).toMatchObject({ code: 3, stdout: '' });
+  expect(run.stderr).toMatch(
+    /^Sent 2 events in 2 requests, up to line 2\. Go on with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
+  );
+  const rest = await emit([receipt()], lines, ['--from-line', '3']);
+  expect(rest).toMatchObject({ code: 0, stdout: 'Sent 2 events in 1 request, up to line 4.\n' });
+  expect(JSON.parse(rest.requests[0]?.body ?? '')).toMatchObject([{ eventId: 'event-2' }, { eventId: 'event-3' }]);
+});
+
+it('a terminal shows how far the file is sent', async () => {
+  const lines = [line(1), line(2)];
+  const args = ['--batch', '1', '--concurrency', '1'];
+  const { stderr } = await emit([receipt()], lines, args, { isTerminal: true });
+  expect(stderr.split('\r\u001b[K')).toEqual([
+    '',
+    'Sent 1 event in 1 request, up to line 1',
+    'Sent 2 events in 2 requests, up to line 2',
+    '',
+  ]);
+  expect((await emit([receipt()], lines, args)).stderr).toBe('');
 });
 
 it('a body that is too large is halved until it is not, and an event that is too large alone is a rejected line', async () => {

@@ -111,7 +111,7 @@ it.each(Object.entries(TO_SERVERS))(
   async (server, command) => {
     // RFC 6761: nobody has this name.
     const [nameless, untrusted] = await Promise.all([command('meterline.invalid:2'), command(secureHost)]);
-    const beginning = `meterline: cannot reach ${server} at \\S+ \\(from \\w+\\)`;
+    const beginning = `meterline: (?:account acme, line 1: )?cannot reach ${server} at \\S+ \\(from \\w+\\)`;
     expect(nameless.stderr).toMatch(
       new RegExp(`${beginning}: (ENOTFOUND|EAI_AGAIN); its name does not resolve: check the name and DNS\n$`),
     );

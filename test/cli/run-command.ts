@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { createContext } from '../../packages/cli/src/command.js';
+import { createContext } from '../../packages/cli/src/context.js';
 import { runProgram } from '../../packages/cli/src/program.js';
 import { asRedisUser } from '../harness/services.js';
 
@@ -19,6 +19,8 @@ export interface MeterlineOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What is typed: at once, or in response to what appears on stderr. */
   readonly stdin?: string | { readonly at: string; readonly response: () => Promise<string> };
+  /** Whether stderr is a terminal. */
+  readonly isTerminal?: boolean;
   /** Ends the command as soon as this appears on stderr. */
   readonly interruptAt?: string | RegExp;
   /** Ends the command when this resolves. */
@@ -30,13 +32,14 @@ export interface MeterlineOptions {
  * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const stderr = Object.assign(new PassThrough(), { isTTY: options.isTerminal });
   const interruption = new AbortController();
   const printed = follow({ stdin, stdout, stderr, interrupt: () => interruption.abort() }, options);
   const context = createContext({ stdin, stdout, stderr }, variables(options));
   // The process' own signals are the test run's.
   const own = { ...context, interruption: () => interruption.signal };
-  const code = await runProgram(args, { stdout, stderr }, () => own);
+  const code = await runProgram(args, { stdout, stderr }, async () => own);
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
   return { code, ...printed };
 }

@@ -1,6 +1,8 @@
 /** Help and wrong usage of every command, and the commands that ask no server. */
+import { PassThrough } from 'node:stream';
 import { expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, PriceBook } from '@meterline/catalog';
+import { printResult } from '../../packages/cli/src/output/result.js';
 import { COMMAND_GROUPS } from '../../packages/cli/src/program.js';
 import { runCommand } from './run-command.js';
 
@@ -19,6 +21,10 @@ it('every command explains itself and its exit codes', async () => {
     expect({ line, code, stderr }).toEqual({ line, code: 0, stderr: '' });
     expect(stdout).toContain(`Usage: ${['meterline', ...words].join(' ')} `);
     expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or settings.');
+    expect({ line, hasForms: stdout.includes('--output <form>') }).toEqual({
+      line,
+      hasForms: stdout.includes('--json'),
+    });
     // A time is never shown as milliseconds.
     expect(stdout).not.toMatch(/default: \d{9,}\)/);
     const [, commands = ''] = /^Commands:\n((?: {2}.*\n)+)/m.exec(stdout) ?? [];
@@ -41,7 +47,7 @@ it.each([
   ]),
   ['completion', "missing required argument 'shell'"],
   ['completion tcsh', 'Allowed choices are'],
-  ['metrics --watch --csv', 'leave out --csv'],
+  ['metrics --watch --csv', 'leave out CSV'],
   ['metrics --watch 0', 'must be a whole number from 1 to'],
   ['metrics --compare --csv --series', 'leave out --series'],
   ['metrics --compare --month 2100-12', 'the window lies in the future'],
@@ -58,7 +64,9 @@ it.each([
   ['metrics --all-accounts --account acme', "cannot be used with option '--account"],
   ['metrics --since 1d --cursor x', '--cursor needs the window of its response'],
   ['metrics --account ..', 'must be a name that an address can have'],
-  ['metrics --json --csv --api-url http://127.0.0.1:1', 'give --json or --csv, not both'],
+  ['accounts --output json --json', "option '--output <form>' cannot be used with option '--json'"],
+  ['accounts --output xml', 'Allowed choices are table, json, csv'],
+  ['metrics --json --csv --api-url http://127.0.0.1:1', "option '--json' cannot be used with option '--csv [form]'"],
   ['estimate', 'name some usage, as <dimension>=<usage>, or a --file'],
   ['estimate agent_async_requests_count=1.5', 'must be a whole number'],
   ['alerts create --period month', "required option '--name <name>' not specified"],
@@ -72,6 +80,13 @@ it.each([
   ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator, provisioner'],
   ['keys create --account a --account b --role member', "'--account <account>' takes one value; give it once"],
   ['metrics --month 2026-10 --resource-type agent --month=2026-11', "'--month <month>' takes one value; give it once"],
+  ...['metrics', 'emit --check x.jsonl', 'erase', 'audit', 'rejected list', 'keys list', 'dimensions'].flatMap(
+    (command): [string, string][] => [
+      [`${command} --account package.json`, 'It is a file. Give one name.'],
+      [`${command} --account @package.json`, 'It is a file. Give one name.'],
+      [`${command} --account a --account b`, "'--account <account>' takes one value; give it once"],
+    ],
+  ),
   ['metrics --watch --watch 5', "'--watch [seconds]' takes one value; give it once"],
   ['accounts acme', "too many arguments for 'accounts'"],
   ['keys list acme', "too many arguments for 'list'"],
@@ -111,6 +126,41 @@ it('dimensions lists units and prices, and prints the example book as a file', a
   expect(stderr).toContain('built-in example book');
   const example = await runCommand(['dimensions', '--example-book']);
   expect(new PriceBook(JSON.parse(example.stdout)).canonicalText).toBe(DEFAULT_PRICE_BOOK.canonicalText);
+});
+
+it('a result is a table, JSON or CSV, by --output or its short forms', async () => {
+  const usage = ['agent_compute_runtime_gbs=86400', 'agent_async_requests_count=1000000'];
+  const print = async (...flags: readonly string[]) => (await runCommand(['estimate', ...usage, ...flags])).stdout;
+  expect(await print('--output', 'table')).toBe(await print());
+  expect(await print('--output', 'json')).toBe(await print('--json'));
+  const csv = [
+    'billingDimension,usage,cost',
+    'agent_compute_runtime_gbs,86400,0.9936',
+    'agent_async_requests_count,1000000,0.2',
+  ];
+  expect((await print('--output', 'csv')).split('\r\n')).toEqual([...csv, '']);
+  expect(await print('--csv')).toBe(await print('--output', 'csv'));
+  expect(await print('--csv=excel')).toBe(`\uFEFF${await print('--csv')}`);
+});
+
+it('CSV has a column for each field of an object inside, and a text that begins a formula as text for a spreadsheet', () => {
+  const stdout = new PassThrough();
+  const items = [
+    { name: '=1', price: { amount: '0.10', per: 2 }, roles: ['a', 'b'] },
+    { name: 'x', price: null },
+  ];
+  printResult({ stdout }, { csv: 'excel' }, items, '');
+  printResult({ stdout }, { output: 'csv' }, { total: '1' }, '', []);
+  printResult({ stdout }, { output: 'csv' }, ['agent'], '');
+  const lines = [
+    '\uFEFFname,price.amount,price.per,roles',
+    `"'=1",0.10,2,"[""a"",""b""]"`,
+    'x,,,',
+    'value',
+    'agent',
+    '',
+  ];
+  expect(String(stdout.read()).split('\r\n')).toEqual(lines);
 });
 
 it('estimate prices a list, and a file of events, as the service would', async () => {

@@ -74,7 +74,7 @@ check 'the collector is ready' says '"status":"ready"' curl -s "$COLLECTOR/ready
 check 'ports are open on this machine alone' says "127.0.0.1:$API_PORT" docker compose port query 8080
 check 'the secrets are in no image' fails docker run --rm --entrypoint ls "$COMPOSE_PROJECT_NAME-query" /app/.env
 check 'npm is in no image' fails docker run --rm --entrypoint sh "$COMPOSE_PROJECT_NAME-query" -c 'command -v npm'
-check 'neither development dependencies nor the embedded engine are in an image' fails docker run --rm --entrypoint sh "$COMPOSE_PROJECT_NAME-cli" -c 'ls -d node_modules/typescript || ls -d node_modules/chdb'
+check 'neither development dependencies nor the embedded engine are in an image' fails docker run --rm --entrypoint sh "$COMPOSE_PROJECT_NAME-query" -c 'ls -d node_modules/typescript || ls -d node_modules/chdb'
 
 step 'What a process may do'
 for service in clickhouse redis ingest query collector alerts; do

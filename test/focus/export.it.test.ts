@@ -162,7 +162,7 @@ it('a month as CSV without usage has its heading alone', async () => {
 
 it('a month as Parquet has the same rows, with decimals and times that ClickHouse reads as such', async () => {
   const file = folder('acme.parquet');
-  const { code, stderr } = await runCommand([...MONTH, '--format', 'parquet', '--output', file], { env });
+  const { code, stderr } = await runCommand([...MONTH, '--format', 'parquet', '--file', file], { env });
   expect([code, stderr]).toEqual([
     0,
     expect.stringContaining('The rows add up to $12,345,678,901,235,094.973467939013.'),
@@ -190,10 +190,10 @@ it('a month as Parquet has the same rows, with decimals and times that ClickHous
 });
 
 it.each([
-  [['--output', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: no such file or directory'],
-  [['--output', 'x'.repeat(300)], 1, 'name too long'],
-  [['--output', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
-  [['--output', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --output and redirect'],
+  [['--file', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: no such file or directory'],
+  [['--file', 'x'.repeat(300)], 1, 'name too long'],
+  [['--file', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
+  [['--file', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --file and redirect'],
   [['--month', 'October'], 2, 'It must be a month from 1970-01 to 2100-12, such as 2026-11.'],
   [['--provider', ''], 2, 'It must be 1 to 256 characters without control characters.'],
 ])('an export with %j fails with how to fix it', async (flags, code, message) => {
@@ -220,7 +220,7 @@ it('an export that fails half way changes no file and prints nothing to standard
   await writeFile(file, 'of last time');
   const before = await readdir(folder());
   const responses = [refusal(400, 'invalid_cursor')];
-  const [toFile, toStdout] = [await runWith(responses, [...WIDE, '--output', file]), await runWith(responses, WIDE)];
+  const [toFile, toStdout] = [await runWith(responses, [...WIDE, '--file', file]), await runWith(responses, WIDE)];
   expect([toFile.code, toStdout.code, toStdout.stdout]).toEqual([2, 2, '']);
   expect(toFile.stderr).toContain('Not this time. (400 invalid_cursor');
   expect(await readFile(file, 'utf8')).toBe('of last time');
@@ -230,7 +230,7 @@ it('an export that fails half way changes no file and prints nothing to standard
 it('an export that is interrupted writes nothing, and reports this', async () => {
   const env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: wideKey };
   const file = folder('stopped.csv');
-  const run = await runCommand([...WIDE, '--debug', '--output', file], { env, interruptAt: 'cursor=' });
+  const run = await runCommand([...WIDE, '--debug', '--file', file], { env, interruptAt: 'cursor=' });
   expect(run).toMatchObject({
     code: 1,
     stdout: '',
@@ -244,7 +244,7 @@ it('an export whose figures change while they are read begins again, and writes 
   await writeFile(file, 'of last month');
   await chmod(file, 0o664);
   await symlink(file, link);
-  const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', link]);
+  const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--file', link]);
   expect([(await lstat(link)).isSymbolicLink(), (await stat(file)).mode & 0o777]).toEqual([true, 0o664]);
   const data = parseCsv(await readFile(file, 'utf8'));
   expect([code, faultsOf(data), data.rows.length, sumOf(data.rows, 'BilledCost')]).toEqual([0, [], 250, '25']);

@@ -1,6 +1,7 @@
 /** An HTTP server in the test's process, which gives the responses that a test wants. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import { afterEach } from '@jest/globals';
 import { listening } from './listening.js';
 
@@ -15,7 +16,8 @@ afterEach(() => {
 export async function serve(...responses: readonly Respond[]) {
   const requests: (IncomingMessage & { readonly body: string })[] = [];
   const server = createServer(async (request, response) => {
-    const body = await text(request);
+    const isGzipped = request.headers['content-encoding'] === 'gzip';
+    const body = await text(isGzipped ? request.pipe(createGunzip()) : request);
     requests.push(Object.assign(request, { body }));
     (responses[requests.length - 1] ?? responses.at(-1))?.(response, body);
   });

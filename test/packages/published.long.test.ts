@@ -1,6 +1,6 @@
 /** What would be published is whole, works where nothing else of Meterline is, and a release that is not is stopped. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,8 @@ import { z } from 'zod';
 import { TestCollector } from '../emitter/fixture.js';
 import { startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
+import { createTestDatabase, databaseVariables, type TestDatabase, testRedisUrl } from '../harness/stack.js';
+import { testFolder } from '../harness/test-folder.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
@@ -19,16 +21,20 @@ function check(release: Readonly<Record<string, string>>): Promise<{ stdout: str
   return run(process.execPath, ['scripts/check-packages.mjs'], { cwd: ROOT, env });
 }
 
-it('the three packages for other people’s programs can be published, and nothing else', async () => {
+it('the three packages for other people’s programs and the command can be published, and nothing else', async () => {
   const { stdout } = await check({});
-  expect(stdout).toMatch(/^✓ @meterline\/catalog@\S+, @meterline\/client@\S+, @meterline\/emitter@\S+\n$/);
+  expect(stdout).toMatch(
+    /^✓ @meterline\/catalog@\S+, @meterline\/client@\S+, @meterline\/emitter@\S+, meterline@\S+\n$/,
+  );
 });
 
 it('a release of another version or repository is stopped', async () => {
   const release = { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: 'v99.0.0', GITHUB_REPOSITORY: 'somebody/else' };
   await expect(check(release)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^✗ the tag is v99\.0\.0, .*\n(✗ @meterline\/\w+: repository\.url is not .*\n){3}$/),
+    stderr: expect.stringMatching(
+      /^✗ the tag is v99\.0\.0, .*\n(✗ (@meterline\/\w+|meterline): repository\.url is not .*\n){4}$/,
+    ),
   });
 });
 
@@ -189,5 +195,72 @@ describe('the client, packed and installed alone', () => {
       expect.stringMatching(/^403 forbidden Access denied .{36}$/),
       '',
     ]);
+  });
+});
+
+const folder = testFolder();
+const MAX_TARBALL_BYTES = 2 * 1024 * 1024;
+
+describe('the command, packed and installed alone', () => {
+  let api: TestApi;
+  let database: TestDatabase;
+  beforeAll(async () => {
+    api = await startApi();
+    database = await createTestDatabase();
+  });
+  afterAll(async () => {
+    await api.stop();
+    await database.drop();
+  });
+
+  it('the packed command needs nothing else: a tarball of at most 2 MB, in which each command works', async () => {
+    const settings = { HOME: folder(), npm_config_offline: 'true', npm_config_cache: folder('cache') };
+    const env = { PATH: process.env['PATH'], ...settings };
+    await run('npx', ['vite', 'build', '--logLevel', 'warn', 'packages/cli'], { cwd: ROOT });
+    const packed = ['pack', '--json', '--pack-destination', folder(), './packages/cli/dist/package'];
+    const [{ filename }] = packOutput.parse(JSON.parse((await run('npm', packed, { cwd: ROOT, env })).stdout));
+    expect((await stat(folder(filename))).size).toBeLessThan(MAX_TARBALL_BYTES);
+    await run('npm', ['install', '--no-audit', '--no-fund', `./${filename}`], { cwd: folder(), env });
+    const { packages } = JSON.parse(await readFile(folder('node_modules/.package-lock.json'), 'utf8'));
+    expect(Object.keys(packages)).toEqual(['node_modules/meterline']);
+
+    await api.seed([event({ cost: '2' })]);
+    const variables = {
+      ...env,
+      ...databaseVariables(database.options),
+      REDIS_URL: testRedisUrl(),
+      METERLINE_API_URL: api.url,
+      METERLINE_API_KEY: await api.key('acme', 'admin'),
+      // Loads the proxy's library, which reaches loopback addresses directly.
+      HTTP_PROXY: 'http://127.0.0.1:1',
+    };
+    const month = ['--month', '2025-10'];
+    const day = ['--from', '2026-01-01', '--to', '2026-01-02'];
+    for (const [args, printed] of [
+      [['--version'], /^0\.1\.0\n$/],
+      [['--help'], /Operating Meterline/],
+      [['completion', 'bash'], /complete/],
+      [['complete', '--', 'metrics', '--com'], /--compare/],
+      [['whoami'], /admin of acme/],
+      [['accounts'], /acme/],
+      [['metrics', ...month], /\$2\.00/],
+      [['explain', ...month], /1 shown/],
+      [['resource-types', ...month], /sandbox/],
+      [['export', 'focus', ...month, '--format', 'parquet'], /^PAR1/],
+      [['alerts', 'list'], /^No alerts/],
+      [['dimensions'], /sandbox_compute_runtime_gbs/],
+      [['estimate', 'agent_async_requests_count=2'], /Total/],
+      [['emit', '--check', '/dev/null'], /^0 valid events/],
+      [['migrate'], /is up to date/],
+      [['keys', 'list', '--account', 'nobody'], /^No keys/],
+      [['queue', 'status'], /^waiting/],
+      [['rejected', 'list', '--account', 'nobody'], /^No rejections/],
+      [['reprice', '--account', 'nobody', ...day, '--dry-run'], /no events in this window/],
+      [['audit', ...day], /agree/],
+      [['retention', 'status'], /^No month is closed/],
+    ] as const) {
+      const { stdout } = await run(folder('node_modules/.bin/meterline'), args, { cwd: folder(), env: variables });
+      expect({ args, stdout }).toEqual({ args, stdout: expect.stringMatching(printed) });
+    }
   });
 });

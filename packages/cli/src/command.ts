@@ -1,6 +1,6 @@
 /** What every command works with: the outside world, its results and its errors. */
 import type { Readable, Writable } from 'node:stream';
-import { type Environment, environment as environmentSchema, Settings } from './settings.js';
+import type { Environment, Settings } from './settings.js';
 
 export interface CommandStreams {
   /** Results only, so that they can be piped. `columns` and `rows` are the size of a terminal. */
@@ -26,11 +26,6 @@ export interface CommandContext extends CommandStreams {
   interruption(): AbortSignal;
 }
 
-/** The result of a command: one JSON document with --json, else text for people. */
-export function printResult({ stdout }: CommandStreams, json: boolean | undefined, value: unknown, text: string): void {
-  stdout.write(`${json ? JSON.stringify(value) : text}\n`);
-}
-
 export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): void {
   stderr.write(`${line}\n`);
 }
@@ -47,22 +42,4 @@ export function sayProgress({ stderr }: Pick<CommandStreams, 'stderr'>, text: st
 /** 1234567 as 1,234,567. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
-}
-
-export function createContext(
-  streams: CommandStreams & Pick<CommandContext, 'stdin'>,
-  variables: NodeJS.ProcessEnv = process.env,
-): CommandContext {
-  const environment = environmentSchema.parse(variables);
-  return {
-    ...streams,
-    environment,
-    settings: new Settings(environment, process.cwd()),
-    now: () => new Date(),
-    interruption: () => {
-      const controller = new AbortController();
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort());
-      return controller.signal;
-    },
-  };
 }

@@ -1,4 +1,5 @@
 /** The flags that several commands share, and how values are read: names, numbers, and times as people say them, always UTC. */
+import { statSync } from 'node:fs';
 import {
   END_OF_TIME,
   type EpochMs,
@@ -9,15 +10,35 @@ import {
   plusMonths,
   type Window,
 } from '@meterline/catalog';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 
-export interface JsonFlag {
+export interface OutputFlags {
+  readonly output?: 'table' | 'json' | 'csv';
   readonly json?: boolean;
+  readonly csv?: 'excel' | true;
 }
 
-export function withJson(command: Command): Command {
-  return command.option('--json', 'print the result as one JSON document');
+/** For commands that print a result. @param json what --json prints */
+export function withOutput(command: Command, json = 'one JSON document'): Command {
+  return command
+    .addOption(
+      new Option('--output <form>', 'form of the result (default: table)')
+        .choices(['table', 'json', 'csv'])
+        .conflicts(['json', 'csv']),
+    )
+    .addOption(new Option('--json', `--output json: ${json}`).conflicts('csv'))
+    .addOption(
+      new Option(
+        '--csv [form]',
+        '--output csv; excel: with a byte order mark, and an apostrophe before names that begin a formula',
+      ).choices(['excel']),
+    );
+}
+
+export function formOf({ output = 'table', json, csv }: OutputFlags): 'table' | 'json' | 'csv' | 'excel' {
+  if (csv) return csv === 'excel' ? csv : 'csv';
+  return json ? 'json' : output;
 }
 
 /** For commands that ask the API about an account. */
@@ -27,8 +48,15 @@ export function withApiFlags(command: Command): Command {
   );
 }
 
+export function withProfile(command: Command): Command {
+  return command.option(
+    '--profile <name>',
+    'the login of this name (default: $METERLINE_PROFILE, or the login without name)',
+  );
+}
+
 export function withApiUrl(command: Command): Command {
-  return command
+  return withProfile(command)
     .option('--api-url <url>', 'the address of the API')
     .option('--debug', 'say on standard error what is asked: each request, its time and its id, for support');
 }
@@ -63,8 +91,11 @@ export function parsedBy<Value>(schema: z.ZodType<Value>, text: string): Value {
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
 }
 
-/** An account's or client's name. */
+/** An account's or client's name. A file of names is not read: the command would run for a part of them, or for none. */
 export function nameOf(text: string): string {
+  if (/[./]/.test(text) && statSync(text.replace(/^@/, ''), { throwIfNoEntry: false })?.isFile()) {
+    throw new InvalidArgumentError('It is a file. Give one name.');
+  }
   return parsedBy(nameText, text);
 }
 

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { allowSlowConnections } from '@meterline/service/connecting';
 import { useOutboundProxy } from '@meterline/service/outbound-proxy';
-import { type CommandStreams, createContext, say } from './command.js';
+import { type CommandStreams, say } from './command.js';
 import { EXIT_CODES, systemErrorText } from './failure.js';
 import { runProgram } from './program.js';
 
@@ -24,7 +24,10 @@ for (const stream of [stdout, stderr]) {
 
 allowSlowConnections();
 process.exitCode = await useOutboundProxy(process.env).then(
-  () => runProgram(process.argv.slice(2), { stdout, stderr }, () => createContext({ stdin, stdout, stderr })),
+  () =>
+    runProgram(process.argv.slice(2), { stdout, stderr }, async () =>
+      (await import('./context.js')).createContext({ stdin, stdout, stderr }),
+    ),
   (error: Error) => {
     say({ stderr }, `meterline: ${error.message}`);
     return EXIT_CODES.usage;

@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import tab from '@bomb.sh/tab/commander';
 import { Command, CommanderError } from 'commander';
-import { z } from 'zod';
 import { type CommandContext, type CommandStreams, say } from './command.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './failure.js';
 import { rejectRepeated } from './repeated.js';
@@ -98,7 +97,7 @@ Of emit, also: 5 some lines were rejected, the others sent.`;
 export async function runProgram(
   args: readonly string[],
   streams: CommandStreams,
-  openContext: () => CommandContext,
+  openContext: () => Promise<CommandContext>,
 ): Promise<ExitCode> {
   try {
     const program = createProgram(streams);
@@ -137,23 +136,22 @@ function createProgram({ stdout, stderr }: CommandStreams): Command {
 }
 
 /** The one that is called is complete; the others have what --help and the suggestion for a mistyped name need. */
-async function addCommands(program: Command, called: string | undefined, openContext: () => CommandContext) {
+async function addCommands(program: Command, called: string | undefined, openContext: () => Promise<CommandContext>) {
   for (const [heading, commands] of Object.entries(COMMAND_GROUPS)) {
     program.commandsGroup(heading);
     for (const [name, [summary, load]] of Object.entries(commands)) {
       const command = program.command(name).summary(summary).description(summary);
       if (name !== called) continue;
-      (await load())(command, openContext());
+      (await load())(command, await openContext());
       rejectRepeated(command);
     }
   }
 }
 
-const manifest = z.object({ version: z.string() });
-
 /** The version of this package, which is in its manifest and nowhere else. */
 function readVersion(): string {
-  return manifest.parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
+  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return /"version": "([^"]+)"/.exec(manifest)?.[1] ?? '';
 }
 
 const SETUP = `

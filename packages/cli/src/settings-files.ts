@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseJson } from '@meterline/catalog/plain';
-import { writePrivateText } from '@meterline/service/files';
 import { z } from 'zod';
 import { CommandError, systemErrorCode, systemErrorText, usageError } from './failure.js';
 
@@ -61,6 +60,8 @@ export async function readLogin(path: string): Promise<SettingsFile | undefined>
  */
 export async function writeLogin(path: string, kept: z.output<typeof loginFile>): Promise<void> {
   try {
+    // Its libraries take longer to load than any other part of a command, and only login writes.
+    const { writePrivateText } = await import('@meterline/service/files');
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await writePrivateText(path, `${JSON.stringify(kept, null, 2)}\n`);
   } catch (error) {

@@ -7,6 +7,7 @@ import { displayUrl, environment, Settings } from './settings.js';
 import { writeLogin } from './settings-files.js';
 
 const LOGIN = { apiUrl: 'https://billing.example.com', apiKey: 'kept-key', account: 'acme' };
+const PROFILE = { apiUrl: 'https://staging.example.com', apiKey: 'profile-key', account: 'staging' };
 const STACK = {
   apiUrl: 'http://127.0.0.1:8080',
   redisUrl: 'redis://127.0.0.1:2',
@@ -49,6 +50,8 @@ const FILES = {
   'a stack': () => writeStack(),
   'both files': () => Promise.all([login(), writeStack()]),
   'a login to it': () => Promise.all([writeLogin(loginPath, { ...LOGIN, apiUrl: STACK.apiUrl }), writeStack()]),
+  'a profile': () =>
+    Promise.all([login(), writeStack(), writeLogin(outside('meterline', 'profiles', 'p.json'), PROFILE)]),
   'a broken stack': () => writeStack('{'),
 };
 
@@ -78,6 +81,7 @@ async function find(what: keyof typeof FOUND, variables: Record<string, string>,
 const [REDIS, CLICKHOUSE] = [{ REDIS_URL: 'redis://x', QUEUE_PREFIX: 'v' }, { CLICKHOUSE_URL: 'http://x:8123' }];
 const VARIABLE = { METERLINE_API_URL: 'https://x/' };
 const KEY = { METERLINE_API_KEY: 'k', METERLINE_ACCOUNT: 'a' };
+const OF_PROFILE = `${PROFILE.apiUrl} (login file) profile-key (login file) staging (login file)`;
 const OF_STACK = 'stack-key (local stack) demo (local stack)';
 
 it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<string, string>, string]>([
@@ -91,6 +95,11 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
   ['api', 'a stack', KEY, {}, 'http://127.0.0.1:8080 (local stack) k (environment) a (environment)'],
   ['api', 'a stack', KEY, { account: 'b' }, 'http://127.0.0.1:8080 (local stack) k (environment) b (flag)'],
   ['api', 'a stack', { METERLINE_API_KEY: 'k' }, {}, 'http://127.0.0.1:8080 (local stack) k (environment)'],
+  ['api', 'a profile', {}, {}, `${LOGIN.apiUrl} (login file) kept-key (login file) acme (login file)`],
+  ['api', 'a profile', { ...VARIABLE, ...KEY, METERLINE_PROFILE: 'q' }, { profile: 'p' }, OF_PROFILE],
+  ['api', 'a profile', { METERLINE_PROFILE: 'p' }, {}, OF_PROFILE],
+  ['api', 'a profile', { METERLINE_PROFILE: 'p', ...VARIABLE }, {}, 'https://x (environment)'],
+  ['api', 'a profile', {}, { profile: 'p', apiUrl: 'https://y' }, 'https://y (flag)'],
   ['api', 'a broken stack', { ...VARIABLE, ...KEY }, {}, 'https://x (environment) k (environment) a (environment)'],
   ['collector', 'a stack', {}, {}, 'http://127.0.0.1:4 (local stack) stack-emitter (local stack)'],
   ['collector', 'a stack', { METERLINE_EMITTER_KEY: 'k' }, { url: 'http://y/v0/' }, 'http://y (flag) k (environment)'],
@@ -115,6 +124,14 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
 });
 
 it.each<[keyof typeof FOUND, Record<string, string>, object, RegExp]>([
+  ['api', {}, { profile: '../config' }, /^the profile from --profile must have 1 to 64 letters/],
+  [
+    'api',
+    {},
+    { profile: 'q' },
+    /^there is no profile q \(from --profile\); create it with "meterline login --profile q"$/,
+  ],
+  ['api', { METERLINE_PROFILE: 'q' }, {}, /^there is no profile q \(from METERLINE_PROFILE\)/],
   ['api', {}, { apiUrl: 'billing' }, /^the address from --api-url must be a URL such as/],
   ['api', {}, { apiUrl: 'ftp://x' }, /^the address from --api-url must be a URL such as/],
   ['api', {}, { apiUrl: 'https://user:pass@x' }, /must be a URL without user and password, \? and #;[^@]*$/],
@@ -199,7 +216,7 @@ describe('the file of a login', () => {
     [{ XDG_CONFIG_HOME: '/x', HOME: '/h' }, '/x/meterline/config.json'],
     [{ XDG_CONFIG_HOME: '', HOME: '/h' }, '/h/.config/meterline/config.json'],
   ])('with %j the file is %s', (variables, expected) => {
-    expect(settings(variables).loginPath).toBe(expected);
+    expect(settings(variables).loginPath({})).toBe(expected);
   });
 });
 

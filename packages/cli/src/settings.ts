@@ -2,6 +2,7 @@
  * The settings of commands. Each comes from its flag, else its variable, else the file that `meterline login` writes, else a local
  * stack that runs here, else a default. What a file holds belongs to the address that stands beside it there, and goes to no other.
  */
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { NO_ACCOUNT_PATH, QUEUE_PREFIX, serviceAddress } from '@meterline/catalog/plain';
@@ -28,6 +29,7 @@ export const environment = z.object({
   CLICKHOUSE_INSERT_QUORUM: variable,
   QUEUE_PREFIX: variable,
   COLLECTOR_URL: variable,
+  METERLINE_PROFILE: variable.describe('The profile that "meterline login --profile" saved and commands use.'),
   METERLINE_API_URL: variable.describe('The address of the API, in place of a login or a local stack.'),
   METERLINE_API_KEY: variable.describe('The key for it.'),
   METERLINE_ACCOUNT: variable.describe('The account that is meant where a command names none.'),
@@ -43,6 +45,7 @@ export type Environment = z.output<typeof environment>;
 
 /** Where each is looked for first. */
 const SETTINGS = {
+  profile: ['--profile', 'METERLINE_PROFILE'],
   apiUrl: ['--api-url', 'METERLINE_API_URL'],
   account: ['--account', 'METERLINE_ACCOUNT'],
   apiKey: ['', 'METERLINE_API_KEY'],
@@ -66,7 +69,13 @@ const DEFAULT_URLS = {
 } as const satisfies Flags;
 type UrlName = keyof typeof DEFAULT_URLS;
 
-export type ApiFlags = Pick<Flags, 'apiUrl' | 'account'> & { readonly debug?: boolean };
+const PROFILE_NAME = /^[\w-]{1,64}$/;
+
+export function loginCommand(profile: Setting | undefined): string {
+  return profile === undefined ? 'meterline login' : `meterline login --profile ${profile.value}`;
+}
+
+export type ApiFlags = Pick<Flags, 'profile' | 'apiUrl' | 'account'> & { readonly debug?: boolean };
 export type RedisFlags = Pick<Flags, 'redisUrl' | 'queuePrefix'>;
 export type ClickHouseFlags = Pick<
   Flags,
@@ -78,7 +87,8 @@ export const API_SETTINGS_HELP = `
 The API's address, key and account come from flags, else METERLINE_API_URL, METERLINE_API_KEY and
 METERLINE_ACCOUNT, else the file that "meterline login" writes, else a local stack that runs here
 (npm start), else ${DEFAULT_URLS.apiUrl}. A key from a file, with its account, goes only to the
-address that stands beside it in that file. "meterline whoami" shows what is used, and where it comes from.`;
+address that stands beside it in that file. With --profile, a login of that name goes before the environment.
+"meterline whoami" shows what is used, and where it comes from.`;
 
 /** A value and where it was found. */
 export interface Setting {
@@ -89,6 +99,8 @@ export interface Setting {
 }
 
 export interface ApiAccess {
+  /** Undefined for the login that has no name. */
+  readonly profile: Setting | undefined;
   /** Without a slash at its end. */
   readonly url: Setting;
   /** Undefined when there is none for this address. */
@@ -106,25 +118,36 @@ export interface CollectorSettings {
 }
 
 export class Settings {
-  /** Where login keeps what it keeps. Source: XDG Base Directory Specification. */
-  readonly loginPath: string;
   readonly #environment: Environment;
-  readonly #readLogin: () => Promise<SettingsFile | undefined>;
+  readonly #loginFolder: string;
   readonly #readStack: () => Promise<SettingsFile | undefined>;
 
   /** @param directory from which a local stack is looked for */
   constructor(variables: Environment, directory: string) {
     const { XDG_CONFIG_HOME, HOME, METERLINE_DATA_DIR } = variables;
     this.#environment = variables;
-    this.loginPath = join(XDG_CONFIG_HOME ?? join(HOME ?? homedir(), '.config'), 'meterline', 'config.json');
-    this.#readLogin = () => readLogin(this.loginPath);
+    this.#loginFolder = join(XDG_CONFIG_HOME ?? join(HOME ?? homedir(), '.config'), 'meterline');
     this.#readStack = () => readLocalStack(METERLINE_DATA_DIR, directory);
+  }
+
+  /** The file of a login, named or not. Source: XDG Base Directory Specification. @throws CommandError */
+  loginPath(flags: ApiFlags): string {
+    const profile = this.#named('profile', flags);
+    if (profile === undefined) return join(this.#loginFolder, 'config.json');
+    if (PROFILE_NAME.test(profile.value)) return join(this.#loginFolder, 'profiles', `${profile.value}.json`);
+    throw usageError(`the profile from ${profile.source} must have 1 to 64 letters, digits, "-" and "_"`);
   }
 
   /** Where the API is, which key to show it, and whose usage to ask for. @throws CommandError */
   async api(flags: ApiFlags): Promise<ApiAccess> {
+    const profile = this.#named('profile', flags);
+    if (profile && !existsSync(this.loginPath(flags))) {
+      throw usageError(
+        `there is no profile ${profile.value} (from ${profile.source}); create it with "${loginCommand(profile)}"`,
+      );
+    }
     const { url, beside } = await this.#address('apiUrl', flags, canonicalUrl);
-    const named = { key: this.#named('apiKey', {}), account: this.#named('account', flags) };
+    const named = { key: this.#named('apiKey', { profile: flags.profile }), account: this.#named('account', flags) };
     // The account of a file is that of its key.
     const file = named.key ? undefined : await beside();
     const warning = file?.isOpen ? `others can read your key: chmod 600 ${file.path}` : undefined;
@@ -135,7 +158,7 @@ export class Settings {
         `the account from ${account.source} must be a name that an address can have, not "${account.value}"`,
       );
     }
-    return { url, key, account, warning };
+    return { profile, url, key, account, warning };
   }
 
   /** Where the API is. The file of a login is read only where nothing else says: `login` replaces it. @throws CommandError */
@@ -212,7 +235,8 @@ export class Settings {
 
   #named(name: keyof Flags, flags: Flags): Setting | undefined {
     const [flag, variable] = SETTINGS[name];
-    const [flagged, value] = [flags[name], this.#environment[variable]];
+    // --profile is a flag: its address, key and account go before those of the environment.
+    const [flagged, value] = [flags[name], flags.profile === undefined ? this.#environment[variable] : undefined];
     if (flagged !== undefined) return { value: flagged, kind: 'flag', source: flag };
     return value === undefined ? undefined : { value, kind: 'environment', source: variable };
   }
@@ -225,7 +249,9 @@ export class Settings {
     const named = this.#named(name, flags);
     const value = named && formOf(named);
     const beside = async () => {
-      for (const read of name === 'apiUrl' ? [this.#readLogin, this.#readStack] : [this.#readStack]) {
+      for (const read of name === 'apiUrl'
+        ? [() => readLogin(this.loginPath(flags)), this.#readStack]
+        : [this.#readStack]) {
         const file = await read();
         const found = settingOf(file, name);
         if (found && (value === undefined || formOf(found) === value)) return file;

@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { AccountResponse } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, printResult, say } from '../command.js';
+import { type CommandContext, say } from '../command.js';
 import { MOST_NAMED, openClient, withApi, withClientErrors } from '../connections/api.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
-import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
+import { type OutputFlags, withApiFlags, withApiUrl, withOutput, withProfile } from '../flags.js';
 import { readLine } from '../input.js';
+import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags, keyStart, placeText, type Setting } from '../settings.js';
 import { writeLogin } from '../settings-files.js';
@@ -21,7 +22,7 @@ export function addLogin(command: Command, context: CommandContext): void {
     )
     .addHelpText(
       'after',
-      `\nThe file is ${context.settings.loginPath}, below XDG_CONFIG_HOME where that is set.\n\nExample:\n  meterline login --api-url https://billing.example.com --account acme`,
+      `\nThe file is ${context.settings.loginPath({})}, below XDG_CONFIG_HOME where that is set.\n\nExamples:\n  meterline login --api-url https://billing.example.com --account acme\n  meterline login --profile staging --api-url https://staging.example.com`,
     )
     .action((flags: ApiFlags) => login(context, flags));
   withApiFlags(command);
@@ -42,16 +43,18 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
       `the key does not belong to ${account}; it belongs to ${accounts.map(({ id }) => id).join(', ') || 'none'}`,
     );
   }
-  await writeLogin(context.settings.loginPath, { apiUrl, apiKey, account });
+  const path = context.settings.loginPath(flags);
+  await writeLogin(path, { apiUrl, apiKey, account });
   const named = accounts.slice(0, MOST_NAMED).map(({ id, role }) => `${role} of ${id}`);
   const more = accounts.length > MOST_NAMED ? [`${accounts.length - MOST_NAMED} more`] : [];
   const whose = [...named, ...more].join(', ') || 'in no account';
-  say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${context.settings.loginPath}.`);
-  await sayIfAnotherIsPreferred(context, apiUrl);
+  say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${path}.`);
+  await sayIfAnotherIsPreferred(context, flags, apiUrl);
 }
 
 /** A variable goes before what login keeps. */
-async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string): Promise<void> {
+async function sayIfAnotherIsPreferred(context: CommandContext, { profile }: ApiFlags, apiUrl: string): Promise<void> {
+  if (profile !== undefined) return say(context, `Use it with --profile ${profile}, or set METERLINE_PROFILE.`);
   const url = await context.settings.apiUrl({});
   if (url.value !== apiUrl)
     say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
@@ -74,19 +77,20 @@ export function addLogout(command: Command, context: CommandContext): void {
       'Removes the key that "meterline login" keeps. The key itself stays valid: only an admin revokes it, with ' +
         '"meterline keys revoke" or the API.',
     )
-    .action(() => logout(context));
+    .action((flags: ApiFlags) => logout(context, flags));
+  withProfile(command);
 }
 
-async function logout(context: CommandContext): Promise<void> {
-  const path = context.settings.loginPath;
+async function logout(context: CommandContext, flags: ApiFlags): Promise<void> {
+  const path = context.settings.loginPath(flags);
   const wasThere = existsSync(path);
   await rm(path, { force: true }).catch((cause) => {
     throw new CommandError(`cannot remove ${path}: ${systemErrorText(cause) ?? cause}`, undefined, { cause });
   });
-  say(context, wasThere ? `Logged out: ${path} is removed.` : 'Nobody was logged in.');
+  say(context, wasThere ? `Logged out: ${path} is removed.` : `You were not logged in: there is no ${path}.`);
 }
 
-type ReadFlags = ApiFlags & JsonFlag;
+type ReadFlags = ApiFlags & OutputFlags;
 
 export function addWhoami(command: Command, context: CommandContext): void {
   command
@@ -96,16 +100,17 @@ export function addWhoami(command: Command, context: CommandContext): void {
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ReadFlags) => whoami(context, flags));
-  withJson(withApiFlags(command));
+  withOutput(withApiFlags(command));
 }
 
 /** Prints the settings even if the request fails: a wrong setting may be the cause. */
 async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> {
   const access = await context.settings.api(flags);
-  const { url, key, account } = access;
+  const { profile, url, key, account } = access;
   const [read] = await Promise.allSettled([withApi(context, flags, ({ client }) => client.accounts())]);
   const accounts = read.status === 'fulfilled' ? read.value.map(({ id, role }) => ({ id, role })) : null;
   const result = {
+    profile: profile?.value ?? null,
     apiUrl: url.value,
     apiUrlFrom: placeOf(url),
     keyFrom: placeOf(key),
@@ -114,12 +119,13 @@ async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> 
     accounts,
   };
   const text = fieldLines([
+    ...(profile ? [['Profile', placeText(profile)] as const] : []),
     ['API', placeText(url)],
     ['Key', key ? placeText({ ...key, value: keyStart(key.value) }) : 'none'],
     ['Account', account ? placeText(account) : 'none named'],
     ...(accounts ?? []).map(({ id, role }) => ['', `${role} of ${id}`] as const),
   ]);
-  printResult(context, flags.json, result, text.join('\n'));
+  printResult(context, flags, result, text.join('\n'));
   const stack = await context.settings.unusedStack(access);
   if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
   if (read.status === 'rejected') throw read.reason;
@@ -145,7 +151,7 @@ export function addAccounts(command: Command, context: CommandContext): void {
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ReadFlags) => listAccounts(context, flags));
-  withJson(withApiUrl(command));
+  withOutput(withApiUrl(command));
 }
 
 async function listAccounts(context: CommandContext, flags: ReadFlags): Promise<void> {

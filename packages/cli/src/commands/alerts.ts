@@ -2,17 +2,18 @@
 import { ALERT_MEASURES, ALERT_PERIODS, alertAmountText, MAX_THRESHOLD } from '@meterline/catalog';
 import type { AlertChangeBody, AlertResponse, AlertWithSecretResponse, DeliveryResponse } from '@meterline/client';
 import { type Command, Option } from 'commander';
-import { type CommandContext, printResult } from '../command.js';
+import type { CommandContext } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { usageError } from '../failure.js';
-import { type JsonFlag, nameOf, wholeNumber, withApiFlags, withJson } from '../flags.js';
+import { nameOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../flags.js';
 import { requireConfirmation } from '../input.js';
 import { type FilterFlags, withFilters } from '../metrics/query.js';
+import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printable, printList } from '../output/table.js';
 import { RepeatableOption } from '../repeated.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
-type AlertsFlags = ApiFlags & JsonFlag;
+type AlertsFlags = ApiFlags & OutputFlags;
 
 interface ChangeFlags extends AlertsFlags, FilterFlags, Pick<AlertChangeBody, 'period' | 'measure' | 'amount' | 'url'> {
   readonly name?: string;
@@ -56,7 +57,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
   );
   const add = (name: string, summary: string, description: string) => {
     const command = alerts.command(name).summary(summary).description(description);
-    return withJson(withApiFlags(command)).addHelpText('after', API_SETTINGS_HELP);
+    return withOutput(withApiFlags(command)).addHelpText('after', API_SETTINGS_HELP);
   };
   const addOfOne = (name: string, summary: string, description: string) =>
     add(name, summary, description).argument('<alertId>', 'as shown by list');
@@ -152,7 +153,7 @@ async function deleteAlert({ context, flags, client, account, id }: Call<AlertsF
   const { name } = await client.alerts.get(account, id);
   if (!flags.yes) await requireConfirmation(context, `Delete the alert ${printable(name)} for good? Type yes:`, 'yes');
   await client.alerts.delete(account, id);
-  printResult(context, flags.json, { id, deleted: true }, `Deleted ${id}.`);
+  printResult(context, flags, { id, deleted: true }, `Deleted ${id}.`);
 }
 
 async function testAlert(call: Call): Promise<void> {
@@ -183,7 +184,7 @@ function print({ context, flags }: Call, alert: AlertWithSecretResponse): void {
     ...(secret === undefined ? [] : [['secret', secret] as const]),
   ]);
   const end = secret === undefined ? [] : ['', 'Keep the secret now: it is not shown again.'];
-  printResult(context, flags.json, alert, [...lines, ...end].join('\n'));
+  printResult(context, flags, alert, [...lines, ...end].join('\n'));
 }
 
 function printDeliveries({ context, flags }: Call, items: readonly DeliveryResponse[]): void {

@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import { type CommandContext, formatCount } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, timeOf, withClickHouseFlags, withJson } from '../flags.js';
+import { nameOf, type OutputFlags, timeOf, withClickHouseFlags, withOutput } from '../flags.js';
 import { type AuditResult, auditRollups } from '../operations/audit.js';
 import { operate } from '../operations/operation.js';
 import { type ItemColumn, itemRows, shortened, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
 
-interface AuditFlags extends ClickHouseFlags, JsonFlag {
+interface AuditFlags extends ClickHouseFlags, OutputFlags {
   readonly account?: string;
   readonly from?: EpochMs;
   readonly to?: EpochMs;
@@ -47,7 +47,7 @@ export function addAudit(command: Command, context: CommandContext): void {
     .option('--to <time>', 'before this time (else everything)', timeOf)
     .option('--repair', 'compute the rollup rows that differ again')
     .action((flags: AuditFlags) => runAudit(context, flags));
-  withJson(withClickHouseFlags(command));
+  withOutput(withClickHouseFlags(command));
 }
 
 async function runAudit(context: CommandContext, flags: AuditFlags): Promise<void> {
@@ -58,7 +58,10 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
     operate(context, flags, {
       label: (days) => `Auditing ${counted(days, 'day')}`,
       work: (onProgress, signal) => auditRollups({ shards, accountId: account, window, repair, signal, onProgress }),
-      describe: (found) => ({ json: resultOf(found, repair), text: report(found, repair) }),
+      describe: (found) => {
+        const json = resultOf(found, repair);
+        return { json, text: report(found, repair), rows: json.differences };
+      },
       resume: repair ? 'Run the same command again: it repairs the rest.' : undefined,
     }),
   );

@@ -1,17 +1,23 @@
 /** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
-import { MeterlineClient, MeterlineError } from '@meterline/client';
+import { type Fetch, MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
 import { withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
-import { type JsonFlag, nameOf, wholeNumber, withJson } from '../flags.js';
+import { nameOf, type OutputFlags, wholeNumber, withOutput } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
+import { printResult } from '../output/result.js';
+import { printable } from '../output/table.js';
 import type { CollectorSettings } from '../settings.js';
 
-interface EmitFlags extends JsonFlag {
+interface EmitFlags extends OutputFlags {
   readonly url?: string;
   readonly batch: number;
+  readonly concurrency: number;
+  readonly fromLine: number;
   readonly account?: string;
   readonly check?: boolean;
   readonly dryRun?: boolean;
@@ -25,7 +31,7 @@ export function addEmit(command: Command, context: CommandContext): void {
       'Sends usage events to a collector: one JSON object per line, as it is. The file is streamed, so it may have any size.\n' +
         'The collector is the one of --url, else COLLECTOR_URL, else of a local stack that runs here; the key is in ' +
         'METERLINE_EMITTER_KEY, else that of the local stack. Lines that break a rule are not accepted; they are reported at the end ' +
-        `with their numbers, and the exit code is 5. The others are.\n${HARMLESS}`,
+        `with their numbers, and the exit code is 5. The others are. After a failure, --from-line sends the rest.\n${HARMLESS}`,
     )
     .argument('<file>', 'a JSON Lines file, or - for standard input')
     .option('--url <url>', 'the collector (else COLLECTOR_URL, a running local stack, http://127.0.0.1:8081)')
@@ -33,26 +39,32 @@ export function addEmit(command: Command, context: CommandContext): void {
     .option('--check', 'check every line here and send nothing')
     .option('--dry-run', 'let the collector check every line, and keep nothing')
     .option('--batch <n>', `events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
+    .option('--concurrency <n>', `requests at a time, at most ${MAX_CONCURRENCY}`, concurrencyOf, 4)
+    .option('--from-line <n>', 'skip the lines before this one', lineOf, 1)
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
-  withJson(command);
+  withOutput(command);
 }
 
+const MAX_CONCURRENCY = 16;
+const concurrencyOf = (text: string) => wholeNumber(text, 1, MAX_CONCURRENCY);
+const lineOf = (text: string) => wholeNumber(text, 1, Number.MAX_SAFE_INTEGER);
 const batchOf = (text: string) => wholeNumber(text, 1, MAX_EVENTS_PER_JOB);
 
 async function runEmit(context: CommandContext, path: string, flags: EmitFlags): Promise<void> {
-  const { check = false, dryRun = false, batch: batchSize } = flags;
+  const { check = false, dryRun = false } = flags;
   const collector = check ? undefined : await context.settings.collector(flags.url);
   const signal = context.interruption();
   const account = context.settings.emitAccount(flags);
   const send = collector ? toCollector(collector, account, dryRun, signal) : onlyChecked(context.now, account);
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
-  const tally = new Tally();
+  const tally = new Tally(flags.fromLine);
+  const onProgress = () => sayProgress(context, tally.progress(isTrial));
   try {
-    await emitLines(input, send, batchSize, tally, signal);
+    await emitLines(input, send, flags, tally, signal, onProgress).finally(() => sayProgress(context, ''));
   } catch (error) {
     reportBadLines(context, name, tally);
-    if (!isTrial) say(context, `${tally.progress()} before the failure. ${HARMLESS}`);
+    if (!isTrial) say(context, `${tally.progress()}. ${tally.resumption()}`);
     throw error;
   } finally {
     input.destroy();
@@ -61,8 +73,8 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const { events, requests, lastSentLine, badLines, listedBadLines } = tally;
   const outcome = { badLines, listedBadLines, interrupted: signal.aborted };
   const result = isTrial ? { validEvents: events, ...outcome } : { events, requests, lastSentLine, ...outcome };
-  printResult(context, flags.json, result, `${isTrial ? counted(events, 'valid event') : tally.progress()}.`);
-  if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
+  printResult(context, flags, result, `${tally.progress(isTrial)}.`);
+  if (signal.aborted) throw new CommandError(`interrupted. ${isTrial ? 'Nothing was sent.' : tally.resumption()}`);
   if (badLines === 0) return;
   throw new CommandError(`${counted(badLines, 'line')} rejected`, EXIT_CODES.rejected);
 }
@@ -85,10 +97,29 @@ class Tally {
   events = 0;
   /** Those of which the collector accepted something. */
   requests = 0;
-  /** Every good line up to this one is sent, or rejected by the collector. */
-  lastSentLine = 0;
+  /** Every line up to this one is sent or rejected. */
+  lastSentLine: number;
   badLines = 0;
   readonly listedBadLines: { readonly line: number; readonly message: string }[] = [];
+  /** The batches whose requests are in flight, and those that ended before an earlier one, in the order of the file. */
+  readonly #batches: { readonly lastLine: number; isSent: boolean }[] = [];
+
+  constructor(readonly fromLine: number) {
+    this.lastSentLine = fromLine - 1;
+  }
+
+  /** @returns to be called when the lines are sent */
+  begin(lines: readonly Line[]): () => void {
+    const batch = { lastLine: lines.at(-1)?.number ?? 0, isSent: false };
+    this.#batches.push(batch);
+    return () => {
+      batch.isSent = true;
+      for (let [first] = this.#batches; first?.isSent; [first] = this.#batches) {
+        this.lastSentLine = first.lastLine;
+        this.#batches.shift();
+      }
+    };
+  }
 
   accept(events: number): void {
     this.events += events;
@@ -102,9 +133,14 @@ class Tally {
     this.listedBadLines.push({ line, message: message.replace(/\p{Cc}/gu, '\uFFFD') });
   }
 
-  progress(): string {
+  progress(isTrial = false): string {
     const { events, requests, lastSentLine } = this;
+    if (isTrial) return counted(events, 'valid event');
     return `Sent ${counted(events, 'event')} in ${counted(requests, 'request')}, up to line ${formatCount(lastSentLine)}`;
+  }
+
+  resumption(): string {
+    return `Go on with --from-line ${this.lastSentLine + 1}. ${HARMLESS}`;
   }
 }
 
@@ -117,25 +153,40 @@ interface Line {
 type Send = (lines: readonly Line[], tally: Tally) => Promise<void>;
 
 /**
- * Sends every line that is an object and counts the others. An abort is not an error: it ends the emission between two batches.
+ * Sends every line that is an object and counts the others, with several batches in flight. An abort is not an error: it ends the emission.
  * @param tally kept up to date all along, so that it says how far things came when this rejects
  */
 async function emitLines(
   input: AsyncIterable<Buffer>,
   send: Send,
-  batchSize: number,
+  { batch: batchSize, concurrency }: EmitFlags,
   tally: Tally,
   signal: AbortSignal,
+  onProgress: () => void,
 ): Promise<void> {
+  const inFlight = new Set<Promise<void>>();
+  const failures: unknown[] = [];
   let batch: Line[] = [];
   let batchBytes = 0;
+  const isOver = () => signal.aborted || failures.length > 0;
+  const start = async (lines: readonly Line[], onSent: () => void) => {
+    try {
+      await send(lines, tally);
+      onSent();
+      onProgress();
+    } catch (error) {
+      failures.push(error);
+    }
+  };
   const flush = async () => {
-    await send(batch, tally);
-    tally.lastSentLine = batch.at(-1)?.number ?? tally.lastSentLine;
+    const sending = start(batch, tally.begin(batch)).finally(() => inFlight.delete(sending));
+    inFlight.add(sending);
     [batch, batchBytes] = [[], 0];
+    if (inFlight.size >= concurrency) await Promise.race(inFlight);
   };
   try {
     for await (const line of jsonLines(input)) {
+      if (line.number < tally.fromLine) continue;
       if ('problem' in line) {
         tally.reject(line.number, line.problem);
         continue;
@@ -143,13 +194,15 @@ async function emitLines(
       batch.push(line);
       batchBytes += line.bytes;
       if (batch.length === batchSize || batchBytes >= MAX_BATCH_BYTES) await flush();
-      if (signal.aborted) return;
+      if (isOver()) break;
     }
-    if (!signal.aborted && batch.length > 0) await flush();
+    if (!isOver() && batch.length > 0) await flush();
   } catch (error) {
-    // When it is aborted, the input ends with an error while nothing comes in, and so does what is being sent.
-    if (!signal.aborted) throw error;
+    failures.push(error);
   }
+  await Promise.all(inFlight);
+  // When it is aborted, the input ends with an error while nothing comes in, and so does what is being sent.
+  if (failures.length > 0 && !signal.aborted) throw failures[0];
 }
 
 /** Holds events to the rules of the collector and the worker, but for prices, and sends them to nobody. */
@@ -185,13 +238,15 @@ function toCollector(
   isTrial: boolean,
   signal: AbortSignal,
 ): Send {
-  const client = new MeterlineClient({ baseUrl: url.value, credential: key.value });
+  const client = new MeterlineClient({ baseUrl: url.value, credential: key.value, fetch: gzippedFetch });
 
   async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {
     const events = lines.map(({ object }) => object);
     const receipt = await withClientErrors({ url, key, server: 'collector' }, () =>
       client.sendEvents(account, events, { isTrial, signal }).catch(tooLarge),
-    );
+    ).catch((error) => {
+      throw located(error, lines, own);
+    });
     if (!(receipt instanceof MeterlineError)) {
       for (const { index, reason, message } of receipt.rejected) {
         tally.reject(lines[index]?.number ?? 0, `${reason}: ${message}`);
@@ -219,6 +274,26 @@ function toCollector(
     }
     for (const [account, ofAccount] of accounts) await sendOfAccount(account, ofAccount, tally);
   };
+}
+
+/** Smaller bodies go as they are: compression would save no packet. */
+const GZIP_BYTES = 1_024;
+
+const gzippedFetch: Fetch = async (url, init) => {
+  if (typeof init.body !== 'string' || init.body.length < GZIP_BYTES) return fetch(url, init);
+  const headers = new Headers(init.headers);
+  headers.set('Content-Encoding', 'gzip');
+  return fetch(url, { ...init, headers, body: await promisify(gzip)(init.body) });
+};
+
+/** The failure of a request, with its lines and the accounts of their events. @param own the account of events that name none */
+function located(error: unknown, lines: readonly Line[], own: string | undefined): unknown {
+  if (!(error instanceof CommandError)) return error;
+  const accounts = new Set(lines.map(({ object }) => String('accountId' in object ? object.accountId : own)));
+  const [first, last] = [lines[0]?.number ?? 0, lines.at(-1)?.number ?? 0];
+  const named = first === last ? `line ${first}` : `lines ${first} to ${last}`;
+  const whose = accounts.size === 1 ? `account ${printable(String([...accounts]))}` : counted(accounts.size, 'account');
+  return new CommandError(`${whose}, ${named}: ${error.message}`, error.exitCode, { cause: error });
 }
 
 function tooLarge(error: unknown): MeterlineError {

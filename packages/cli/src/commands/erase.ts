@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { withRedis, withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import { nameOf, type OutputFlags, withClickHouseFlags, withOutput, withRedisFlags } from '../flags.js';
 import { eraseAccount, findAccount, type Holdings } from '../operations/erasure.js';
 import { operate } from '../operations/operation.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
 
-interface EraseFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
+interface EraseFlags extends ClickHouseFlags, RedisFlags, OutputFlags {
   readonly account: string;
   readonly confirm?: string;
 }
@@ -29,7 +29,7 @@ export function addErase(command: Command, context: CommandContext): void {
     .requiredOption('--account <account>', 'the account', nameOf)
     .option('--confirm <account>', 'the same account again, instead of typing it')
     .action((flags: EraseFlags) => runErase(context, flags));
-  withJson(withRedisFlags(withClickHouseFlags(command)));
+  withOutput(withRedisFlags(withClickHouseFlags(command)));
 }
 
 async function runErase(context: CommandContext, flags: EraseFlags): Promise<void> {

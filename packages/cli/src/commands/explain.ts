@@ -13,9 +13,9 @@ import {
 } from '@meterline/catalog';
 import type { EventPage, EventRevision } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, formatCount, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
-import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
+import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../flags.js';
 import {
   type EventsFlags,
   eventsQueryOf,
@@ -25,10 +25,11 @@ import {
   withFilters,
   withWindow,
 } from '../metrics/query.js';
+import { printResult } from '../output/result.js';
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
-type ExplainFlags = ApiFlags & EventsFlags & JsonFlag;
+type ExplainFlags = ApiFlags & EventsFlags & OutputFlags;
 
 const EXAMPLES = `
 Examples:
@@ -64,8 +65,7 @@ export function addExplain(command: Command, context: CommandContext): void {
     'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
       'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
   );
-  withEvents(command)
-    .option('--json', "print the API's response as it is")
+  withOutput(withEvents(command), "the API's response as it is")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }
@@ -77,11 +77,11 @@ async function explain(
 ): Promise<void> {
   const query = eventsQueryOf(flags, context.now());
   const { page, text } = await client.eventsWithText(account, query);
-  if (flags.json) {
+  if (formOf(flags) === 'json') {
     context.stdout.write(`${text}\n`);
     return;
   }
-  context.stdout.write(`${pageText(context, page)}\n`);
+  printResult(context, flags, page, pageText(context, page), page.data);
   if (!page.meta.hasMore) return;
   // A cursor is of one window, and one that ends now is another a second later.
   const times = `--from ${query.startTime} --to ${query.endTime}`;
@@ -117,7 +117,7 @@ function cellsOf(payload: EventRevision, time: string, event: string): string[] 
   ];
 }
 
-type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & JsonFlag;
+type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & OutputFlags;
 
 export function addResourceTypes(command: Command, context: CommandContext): void {
   command
@@ -126,11 +126,11 @@ export function addResourceTypes(command: Command, context: CommandContext): voi
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ResourceTypesFlags) => listResourceTypes(context, flags));
-  withJson(withFilters(withWindow(withApiFlags(command))));
+  withOutput(withFilters(withWindow(withApiFlags(command))));
 }
 
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
   const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
   const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
-  printResult(context, flags.json, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
+  printResult(context, flags, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
 }

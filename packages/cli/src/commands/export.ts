@@ -21,14 +21,14 @@ interface FocusFlags extends ApiFlags {
   readonly month: { readonly startTime: number };
   readonly resolution: FocusResolution;
   readonly format: keyof typeof OPEN;
-  readonly output?: string;
+  readonly file?: string;
   readonly provider: string;
 }
 
 const EXAMPLES = `
 Examples:
   meterline export focus --account acme --month 2026-10 > acme-2026-10.csv
-  meterline export focus --month 2026-10 --format parquet --output acme-2026-10.parquet`;
+  meterline export focus --month 2026-10 --format parquet --file acme-2026-10.parquet`;
 
 export function addExport(formats: Command, context: CommandContext): void {
   const command = formats
@@ -45,24 +45,22 @@ export function addExport(formats: Command, context: CommandContext): void {
     )
     .addOption(new Option('--resolution <resolution>', 'the time of a row').choices(FOCUS_RESOLUTIONS).default('daily'))
     .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'parquet']).default('csv'))
-    .option('--output <file>', 'where to write it (default: standard output)')
+    .option('--file <file>', 'where to write it (default: standard output)')
     .option('--provider <name>', 'who provides, publishes and invoices what is used', nameOf, DEFAULT_PROVIDER)
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: FocusFlags) => runExport(context, flags));
 }
 
 async function runExport(context: CommandContext, flags: FocusFlags): Promise<void> {
-  if (flags.format === 'parquet' && flags.output === undefined && context.stdout.isTTY) {
-    throw usageError('Parquet is not for a terminal: give --output <file>, or redirect');
+  if (flags.format === 'parquet' && flags.file === undefined && context.stdout.isTTY) {
+    throw usageError('Parquet is not for a terminal: give --file <file>, or redirect');
   }
   const { startTime } = flags.month;
   if (startTime > context.now().getTime())
     throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
   await withAccount(context, flags, async (session) => {
     const signal = context.interruption();
-    const cost = await writeWhole(context, flags.output, (output) =>
-      writeMonth(context, flags, session, output, signal),
-    );
+    const cost = await writeWhole(context, flags.file, (output) => writeMonth(context, flags, session, output, signal));
     say(context, `The rows add up to ${formatUsdExact(cost)}.`);
   });
 }

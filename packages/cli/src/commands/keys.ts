@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { EpochMs } from '@meterline/catalog';
 import { KEY_ROLES, type KeyRole } from '@meterline/service/access';
 import { type Command, Option } from 'commander';
-import { type CommandContext, printResult } from '../command.js';
+import type { CommandContext } from '../command.js';
 import { type KeyFlags, type ListedKey, withKeyManager } from '../connections/keys.js';
 import { usageError } from '../failure.js';
-import { type JsonFlag, nameOf, timeOf, withApiFlags, withJson, withRedisUrl } from '../flags.js';
+import { nameOf, type OutputFlags, timeOf, withApiFlags, withOutput, withRedisUrl } from '../flags.js';
+import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printList } from '../output/table.js';
 import { API_SETTINGS_HELP } from '../settings.js';
 
@@ -20,7 +21,7 @@ const COLUMNS: readonly ItemColumn<ListedKey>[] = [
   { heading: 'REVOKED', cell: ({ revokedAt = '' }) => revokedAt },
 ];
 
-type KeysFlags = KeyFlags & JsonFlag;
+type KeysFlags = KeyFlags & OutputFlags;
 
 interface CreateFlags extends KeysFlags {
   readonly role: KeyRole;
@@ -87,7 +88,7 @@ export function addKeys(keys: Command, context: CommandContext): void {
 }
 
 function withKeyFlags(command: Command): void {
-  withJson(withRedisUrl(withApiFlags(command)));
+  withOutput(withRedisUrl(withApiFlags(command)));
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags): Promise<void> {
@@ -108,7 +109,7 @@ async function createKey(context: CommandContext, flags: CreateFlags): Promise<v
     key,
   };
   const text = [...fieldLines(Object.entries(result)), '', 'Keep the key now: it is not shown again.'];
-  printResult(context, flags.json, result, text.join('\n'));
+  printResult(context, flags, result, text.join('\n'));
 }
 
 /** @throws CommandError for flags that contradict each other */
@@ -137,5 +138,5 @@ async function listKeys(context: CommandContext, flags: KeysFlags): Promise<void
 
 async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {
   const revokedAt = await withKeyManager(context, flags, {}, (keys) => keys.revoke(keyId, flags.account));
-  printResult(context, flags.json, { keyId, revokedAt }, `Revoked ${keyId}.`);
+  printResult(context, flags, { keyId, revokedAt }, `Revoked ${keyId}.`);
 }

@@ -3,15 +3,13 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, say } from '../command.js';
 import { withAccount, withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES, usageError } from '../failure.js';
-import { wholeNumber, withApiFlags } from '../flags.js';
+import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../flags.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
 import { printCsv, printJson, printTable, type Request, readTable } from '../metrics/response.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
-interface MetricsFlags extends ApiFlags, QueryFlags {
+interface MetricsFlags extends ApiFlags, QueryFlags, OutputFlags {
   readonly all?: boolean;
-  readonly json?: boolean;
-  readonly csv?: 'excel' | true;
   readonly series?: boolean;
   readonly exact?: boolean;
   /** Seconds; true: as often as usual. */
@@ -36,16 +34,9 @@ export function addMetrics(command: Command, context: CommandContext): void {
       'Amounts in the table are rounded for reading; --exact, --json and --csv give every digit. A filter ' +
       'given several times selects any of its values.',
   );
-  withQuery(withApiFlags(command))
+  withOutput(withQuery(withApiFlags(command)), "the API's response as it is; with --all or --compare one a line")
     .option('--all', 'read every page, not only the first')
-    .option('--json', "print the API's response as it is; with --all or --compare one a line")
-    .addOption(
-      new Option(
-        '--csv [form]',
-        'print CSV; excel: with a byte order mark, and an apostrophe before names that begin a formula',
-      ).choices(['excel']),
-    )
-    .option('--series', 'with --csv: a line for each bucket of each group')
+    .option('--series', 'with CSV: a line for each bucket of each group')
     .option('--exact', 'every digit of every amount in the table')
     .addOption(
       new Option(
@@ -62,22 +53,23 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
   // Before the first request, so that flags which contradict each other ask nothing.
   const query = queryOf(flags, context.now());
   await withAccount(context, flags, async ({ client, account, access }) => {
-    const { all = false, exact = false, json = false, csv, series = false, watch: watched } = flags;
+    const { all = false, exact = false, series = false, watch: watched } = flags;
+    const form = formOf(flags);
     const request: Request = { context, client, account, query, all, isWatched: false, signal: undefined };
     if (watched === undefined) {
-      if (json) return printJson(request);
-      if (!csv) return printTable(request, exact);
-      return printCsv(request, series, csv === 'excel' ? 'spreadsheet' : 'plain');
+      if (form === 'json') return printJson(request);
+      if (form === 'table') return printTable(request, exact);
+      return printCsv(request, series, form === 'excel' ? 'spreadsheet' : 'plain');
     }
     const signal = context.interruption();
     const { stdout, environment, now } = context;
     // What --debug says would be drawn over.
-    const isOnScreen = stdout.isTTY === true && environment.TERM !== 'dumb' && !flags.debug && !json;
+    const isOnScreen = stdout.isTTY === true && environment.TERM !== 'dumb' && !flags.debug && form === 'table';
     // The window moves along with the time: each turn asks what the flags mean then.
     const read = () =>
       withClientErrors(access, async () => {
         const turn = { ...request, query: queryOf(flags, now()), isWatched: true, signal };
-        if (!json) return `${(await readTable(turn, exact)).text}\n\n`;
+        if (form === 'table') return `${(await readTable(turn, exact)).text}\n\n`;
         await printJson(turn);
         return '';
       });
@@ -87,12 +79,12 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
 }
 
 /** @throws CommandError */
-function requireSense({ json, csv, series, compare, watch: watched, cursor }: MetricsFlags): void {
-  if (json && csv) throw usageError('give --json or --csv, not both');
-  if (series && !csv) throw usageError('--series is for --csv; --json always has the series');
+function requireSense({ series, compare, watch: watched, cursor, ...output }: MetricsFlags): void {
+  const isCsv = ['csv', 'excel'].includes(formOf(output));
+  if (series && !isCsv) throw usageError('--series is for --output csv; JSON always has the series');
   if (series && compare) throw usageError('--compare has a line for each group; leave out --series');
-  if (watched !== undefined && csv)
-    throw usageError('--watch shows a table, or with --json a line each time; leave out --csv');
+  if (watched !== undefined && isCsv)
+    throw usageError('--watch shows a table, or with --json a line each time; leave out CSV');
   if (watched !== undefined && cursor)
     throw usageError('--watch begins at the first page each time; leave out --cursor');
 }

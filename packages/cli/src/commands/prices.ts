@@ -26,10 +26,11 @@ import {
 import { loadPriceBook } from '@meterline/service/files';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { type CommandContext, printResult, say } from '../command.js';
+import { type CommandContext, say } from '../command.js';
 import { CommandError, EXIT_CODES, type ExitCode, readFailure, systemErrorCode, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, timeOf, withJson } from '../flags.js';
+import { nameOf, type OutputFlags, timeOf, withOutput } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
+import { printResult } from '../output/result.js';
 import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../output/table.js';
 import type { Setting } from '../settings.js';
 
@@ -84,7 +85,7 @@ export async function readPriceBook(file: Setting | undefined): Promise<PriceBoo
   }
 }
 
-interface DimensionsFlags extends BookFlags, JsonFlag {
+interface DimensionsFlags extends BookFlags, OutputFlags {
   readonly exampleBook?: boolean;
 }
 
@@ -96,7 +97,7 @@ export function addDimensions(command: Command, context: CommandContext): void {
     )
     .option('--example-book', 'print the example price book instead, as a file to begin your own with')
     .action((flags: DimensionsFlags) => listDimensions(context, flags));
-  withJson(withBook(command));
+  withOutput(withBook(command));
 }
 
 async function listDimensions(context: CommandContext, flags: DimensionsFlags): Promise<void> {
@@ -120,7 +121,7 @@ async function listDimensions(context: CommandContext, flags: DimensionsFlags): 
   say(context, origin);
 }
 
-interface EstimateFlags extends BookFlags, JsonFlag {
+interface EstimateFlags extends BookFlags, OutputFlags {
   readonly file?: string;
 }
 
@@ -173,7 +174,7 @@ export function addEstimate(command: Command, context: CommandContext): void {
     .option('--file <path>', 'a JSON Lines file, or - for standard input')
     .addHelpText('after', EXAMPLES)
     .action((usage: string[], flags: EstimateFlags) => estimate(context, usage, flags));
-  withJson(withBook(command));
+  withOutput(withBook(command));
 }
 
 async function estimate(context: CommandContext, usage: readonly string[], flags: EstimateFlags): Promise<void> {
@@ -210,7 +211,7 @@ async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerat
 
 function report(
   context: CommandContext,
-  { json }: EstimateFlags,
+  flags: EstimateFlags,
   sums: ReadonlyMap<BillingDimension, Amounts>,
   origin: string,
 ): void {
@@ -221,7 +222,7 @@ function report(
   const totalCost = sumDecimals(lines.map(({ cost }) => cost));
   const total = { cells: ['Total', '', formatUsdExact(totalCost)], isStrong: true };
   const text = textTable(ESTIMATE_COLUMNS, [...itemRows(ESTIMATE_COLUMNS, lines), total], layoutFor(context));
-  printResult(context, json, { currency: 'USD', lines, totalCost }, text);
+  printResult(context, flags, { currency: 'USD', lines, totalCost }, text, lines);
   say(context, origin);
 }
 

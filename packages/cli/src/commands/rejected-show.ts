@@ -7,11 +7,12 @@ import {
   readOpenRejections,
   readRejectionPayloads,
 } from '@meterline/warehouse';
-import { type CommandContext, printResult, say } from '../command.js';
+import { type CommandContext, say } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { CommandError } from '../failure.js';
-import type { JsonFlag } from '../flags.js';
+import type { OutputFlags } from '../flags.js';
 import { formatRejectionId, holderOf, requireRejection } from '../operations/rejections.js';
+import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printable, printList, shortened } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
 
@@ -24,10 +25,10 @@ const COLUMNS: readonly ItemColumn<ReturnType<typeof describeRejection>>[] = [
   { heading: 'MESSAGE', cell: ({ message }) => shortened(message, MESSAGE_LENGTH) },
 ];
 
-export interface ListFlags extends ClickHouseFlags, JsonFlag {
+export interface ListFlags extends ClickHouseFlags, OutputFlags {
   readonly limit: number;
 }
-export interface ShowFlags extends ClickHouseFlags, JsonFlag {
+export interface ShowFlags extends ClickHouseFlags, OutputFlags {
   readonly payload?: boolean;
 }
 
@@ -66,7 +67,7 @@ export async function showRejection(context: CommandContext, id: RejectionId, fl
       ...(heldBy === null ? [] : [['held by', `${heldBy}: the payload there is the whole job`] as const]),
     ]);
     const text = [...lines, '', indented(payload)];
-    printResult(context, flags.json, { ...described, payload, heldBy }, text.join('\n'));
+    printResult(context, flags, { ...described, payload, heldBy }, text.join('\n'));
   });
 }
 

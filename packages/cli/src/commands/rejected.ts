@@ -2,19 +2,19 @@
 import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { type RejectionFilter, type RejectionId, readBounds } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
 import { withQueue, withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
 import {
-  type JsonFlag,
   lastSpan,
   nameOf,
+  type OutputFlags,
   type Span,
   spanOf,
   timeOf,
   wholeNumber,
   withClickHouseFlags,
-  withJson,
+  withOutput,
   withRedisFlags,
 } from '../flags.js';
 import { operate } from '../operations/operation.js';
@@ -33,12 +33,13 @@ import {
   sendableRejections,
 } from '../operations/rejections.js';
 import { type Edits, parseEdit } from '../operations/resendable.js';
+import { printResult } from '../output/result.js';
 import { type ItemColumn, itemRows, printable, textTable } from '../output/table.js';
 import { RepeatableOption } from '../repeated.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
 import { describeRejection, type ListFlags, listRejections, type ShowFlags, showRejection } from './rejected-show.js';
 
-interface FilterFlags extends ClickHouseFlags, JsonFlag {
+interface FilterFlags extends ClickHouseFlags, OutputFlags {
   readonly reason?: RejectionReason;
   readonly account?: string;
   readonly since?: Span;
@@ -87,7 +88,7 @@ export function addRejected(rejected: Command, context: CommandContext): void {
     .argument('<id>', 'as shown by list')
     .option('--payload', 'print the payload alone, as it is')
     .action((id: string, flags: ShowFlags) => showRejection(context, idOf(id), flags));
-  withJson(withClickHouseFlags(show));
+  withOutput(withClickHouseFlags(show));
 
   const collect = (text: string, earlier: readonly string[]) => [...earlier, text];
   const replay = rejected
@@ -135,7 +136,7 @@ function withFilter(command: Command): Command {
     )
     .option('--from <time>', 'received at this time or later, such as 2026-10-01T00:00:00Z', timeOf)
     .option('--to <time>', 'received before this time', timeOf);
-  return withJson(withClickHouseFlags(filtered));
+  return withOutput(withClickHouseFlags(filtered));
 }
 
 /** A span is exactly as long as it says, unlike that of a chart, which begins with a whole hour or day. */
@@ -261,7 +262,7 @@ async function discardRejected(context: CommandContext, ids: readonly string[], 
     const { found, kept } = selected;
     const rejections = counted(found, 'rejection');
     if (flags.dryRun) {
-      printResult(context, flags.json, { found }, `${rejections} would be discarded. Nothing was deleted.`);
+      printResult(context, flags, { found }, `${rejections} would be discarded. Nothing was deleted.`);
       return;
     }
     const question = `Discard ${rejections} for good? Type yes:`;

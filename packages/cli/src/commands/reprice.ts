@@ -4,14 +4,14 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { usageError } from '../failure.js';
-import { type JsonFlag, nameOf, timeOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { nameOf, type OutputFlags, timeOf, wholeNumber, withClickHouseFlags, withOutput } from '../flags.js';
 import { operate } from '../operations/operation.js';
 import { type CostChange, CostChanges, reprice } from '../operations/repricing.js';
 import { type ItemColumn, itemRows, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
 import { readPriceBook } from './prices.js';
 
-interface RepriceFlags extends ClickHouseFlags, JsonFlag {
+interface RepriceFlags extends ClickHouseFlags, OutputFlags {
   readonly account: string;
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -57,7 +57,7 @@ export function addReprice(command: Command, context: CommandContext): void {
         .hideHelp(),
     )
     .action((flags: RepriceFlags) => runReprice(context, flags));
-  withJson(withClickHouseFlags(command));
+  withOutput(withClickHouseFlags(command));
 }
 
 async function runReprice(context: CommandContext, flags: RepriceFlags): Promise<void> {
@@ -79,7 +79,7 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
         const json = { account, ...times, priceBook: book.version, dryRun, dimensions: changes.byDimension(), total };
         const isEmpty = total.events === 0 && !wasInterrupted;
         const text = isEmpty ? `Account ${account} has no events in this window.` : describe(changes, book, dryRun);
-        return { json, text };
+        return { json, text, rows: json.dimensions };
       },
       resume: dryRun ? undefined : RESUMABLE,
     });

@@ -1,10 +1,10 @@
 import { bucketStart, counted, type EpochMs, formatTimestamp, plusMonths } from '@meterline/catalog';
 import type { EventMonth } from '@meterline/warehouse';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { usageError } from '../failure.js';
-import { type JsonFlag, monthOf, monthText, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { monthOf, monthText, type OutputFlags, wholeNumber, withClickHouseFlags, withOutput } from '../flags.js';
 import { requireConfirmation } from '../input.js';
 import { operate } from '../operations/operation.js';
 import {
@@ -16,10 +16,11 @@ import {
   reopenMonths,
   requireSealed,
 } from '../operations/retention.js';
+import { printResult } from '../output/result.js';
 import { type ItemColumn, itemRows, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
 
-type StatusFlags = ClickHouseFlags & JsonFlag;
+type StatusFlags = ClickHouseFlags & OutputFlags;
 
 interface ChangeFlags extends StatusFlags {
   readonly yes?: boolean;
@@ -54,7 +55,7 @@ export function addRetention(retention: Command, context: CommandContext): void 
     .summary('which months have events, and which are closed')
     .description('Lists the months that have events, and says which of them are closed.')
     .action((flags: StatusFlags) => showStatus(context, flags));
-  withJson(withClickHouseFlags(status));
+  withOutput(withClickHouseFlags(status));
 
   const close = retention
     .command('close')
@@ -79,7 +80,7 @@ export function addRetention(retention: Command, context: CommandContext): void 
     )
     .requiredOption('--from <month>', 'the first month to open, such as 2024-11', monthStart)
     .action((flags: ReopenFlags) => runReopen(context, flags));
-  withJson(withClickHouseFlags(reopen));
+  withOutput(withClickHouseFlags(reopen));
 
   const drop = retention
     .command('drop')
@@ -97,7 +98,7 @@ function withChange(command: Command): Command {
   const confirmed = command
     .option('--yes', 'do not ask')
     .option('--dry-run', 'change nothing, and say what would be done');
-  return withJson(withClickHouseFlags(confirmed));
+  return withOutput(withClickHouseFlags(confirmed));
 }
 
 const monthStart = (text: string): EpochMs => monthOf(text).startTime;
@@ -117,7 +118,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   });
   const bounds = { closedBefore: formatTimestamp(closedBefore), droppedBefore: formatTimestamp(droppedBefore) };
   const table = months.length > 0 ? `${textTable(COLUMNS, itemRows(COLUMNS, months))}\n\n` : '';
-  printResult(context, flags.json, { ...bounds, months }, `${table}${describe(found)}`);
+  printResult(context, flags, { ...bounds, months }, `${table}${describe(found)}`, months);
 }
 
 function describe({ closedBefore, droppedBefore }: Retention): string {
@@ -132,7 +133,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     const { closedBefore, closedEverywhere } = await readRetention(shards);
     const until = Math.max(before, closedBefore);
     const result = { closedBefore: formatTimestamp(until) };
-    const print = (text: string) => printResult(context, flags.json, result, text);
+    const print = (text: string) => printResult(context, flags, result, text);
     if (until <= closedEverywhere) return print(`Months before ${monthText(until)} are closed already.`);
     await requireSealed(shards, until);
     if (flags.dryRun) return print(`Months before ${monthText(until)} would be closed. Nothing was changed.`);
@@ -140,7 +141,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     if (!flags.yes) await requireConfirmation(context, question, 'yes');
     const closed = await closeMonths(shards, until);
     const text = `Months before ${monthText(closed)} are closed. Every worker knows within seconds.`;
-    printResult(context, flags.json, { closedBefore: formatTimestamp(closed) }, text);
+    printResult(context, flags, { closedBefore: formatTimestamp(closed) }, text);
   });
 }
 
@@ -169,17 +170,17 @@ async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<v
     if (!isOpen) await reopenMonths(shards, flags.from);
     const result = { closedBefore: formatTimestamp(Math.min(flags.from, closedBefore)) };
     const opened = `Months from ${from} on are open again. Every worker knows within seconds.`;
-    printResult(context, flags.json, result, isOpen ? `Months from ${from} on are open already.` : opened);
+    printResult(context, flags, result, isOpen ? `Months from ${from} on are open already.` : opened);
   });
 }
 
 async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<void> {
-  const { dryRun = false, yes = false, json } = flags;
+  const { dryRun = false, yes = false } = flags;
   await withShards(context, flags, async (shards) => {
     const { closedBefore, months } = await readRetention(shards);
     const closed = months.filter(({ endTime }) => endTime <= closedBefore);
     if (closed.length === 0) {
-      printResult(context, json, { dropped: [] }, 'No closed month has events. Nothing was changed.');
+      printResult(context, flags, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
     // Another machine, whose clock is ahead, may have closed the months.

@@ -5,20 +5,21 @@ import { readQueueDepth, secondsSince } from '@meterline/service/queue';
 import { MigrationError, migrate } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult } from '../command.js';
+import { type CommandContext, formatCount } from '../command.js';
 import { clickHouseFailure, reachClickHouse, withRedis } from '../connections/servers.js';
 import { CommandError } from '../failure.js';
-import { type JsonFlag, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import { type OutputFlags, withClickHouseFlags, withOutput, withRedisFlags } from '../flags.js';
+import { printResult } from '../output/result.js';
 import { fieldLines } from '../output/table.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
 
-type MigrateFlags = ClickHouseFlags & JsonFlag;
+type MigrateFlags = ClickHouseFlags & OutputFlags;
 
 export function addMigrate(command: Command, context: CommandContext): void {
   command
     .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')
     .action((flags: MigrateFlags) => runMigrate(context, flags));
-  withJson(withClickHouseFlags(command));
+  withOutput(withClickHouseFlags(command));
 }
 
 async function runMigrate(context: CommandContext, flags: MigrateFlags): Promise<void> {
@@ -31,14 +32,14 @@ async function runMigrate(context: CommandContext, flags: MigrateFlags): Promise
       applied.length === 0
         ? `Database ${database} is up to date.`
         : `Applied to database ${database}:\n${applied.map((name) => `  ${name}`).join('\n')}`;
-    printResult(context, flags.json, { database, applied }, text);
+    printResult(context, flags, { database, applied }, text);
   } catch (error) {
     if (error instanceof MigrationError) throw new CommandError(error.message, undefined, { cause: error });
     throw clickHouseFailure(settings, error);
   }
 }
 
-type StatusFlags = RedisFlags & JsonFlag;
+type StatusFlags = RedisFlags & OutputFlags;
 
 export function addQueue(queue: Command, context: CommandContext): void {
   const status = queue
@@ -49,7 +50,7 @@ export function addQueue(queue: Command, context: CommandContext): void {
         'still kept; how long the next in line has been waiting, and the oldest has been in work; whether the queue is paused; and how many ingest workers are connected. A job holds up to 5,000 events.',
     )
     .action((flags: StatusFlags) => showStatus(context, flags));
-  withJson(withRedisFlags(status));
+  withOutput(withRedisFlags(status));
 }
 
 async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
@@ -65,7 +66,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
     }
   };
   const status = await withRedis(await context.settings.redisUrl(flags), read, context);
-  printResult(context, flags.json, status, describe(status));
+  printResult(context, flags, status, describe(status));
 }
 
 /** How the queue stands at this moment; the numbers are read one after the other. */

@@ -4,7 +4,7 @@ import { connectionHint } from '@meterline/service/connection-hint';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../failure.js';
 import type { ApiAccess, ApiFlags } from '../settings.js';
-import { keyStart, placeText, type Setting } from '../settings.js';
+import { keyStart, loginCommand, placeText, type Setting } from '../settings.js';
 
 export interface ApiSession {
   readonly client: MeterlineClient;
@@ -24,7 +24,7 @@ export async function withApi<T>(
   if (access.warning !== undefined) say(context, `meterline: ${access.warning}`);
   if (!access.key) {
     throw usageError(
-      `there is no API key for ${access.url.value} (from ${access.url.source}); run "meterline login", or set METERLINE_API_KEY`,
+      `there is no API key for ${access.url.value} (from ${access.url.source}); run "${loginCommand(access.profile)}", or set METERLINE_API_KEY`,
     );
   }
   const client = openClient(context, flags, access.url, access.key);
@@ -74,7 +74,7 @@ export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal)
   throw usageError(`name an account with --account: ${named.join(', ')}`);
 }
 
-interface ServerAccess extends Pick<ApiAccess, 'url' | 'key'> {
+interface ServerAccess extends Pick<ApiAccess, 'url' | 'key'>, Partial<Pick<ApiAccess, 'profile'>> {
   /** What answers there; by default the API. */
   readonly server?: 'collector' | undefined;
 }
@@ -90,20 +90,24 @@ export async function withClientErrors<T>(access: ServerAccess, work: () => Prom
   }
 }
 
-function refusal({ key, server }: ServerAccess, error: MeterlineError): CommandError {
+function refusal({ profile, key, server }: ServerAccess, error: MeterlineError): CommandError {
   const { code, message, requestId, status } = error;
   const request = requestId === undefined ? '' : `, request ${requestId}`;
   const target = server ? ` (from the ${server}, key from ${key?.source})` : '';
-  const hint = status === 403 || !server ? hintOn(error, key) : '';
+  const hint = status === 403 || !server ? hintOn(error, key, profile) : '';
   return new CommandError(`${message} (${status} ${code}${request})${target}${hint}`, exitCodeOf(error), {
     cause: error,
   });
 }
 
-function hintOn({ code, details, status }: MeterlineError, key: Setting | undefined): string {
+function hintOn(
+  { code, details, status }: MeterlineError,
+  key: Setting | undefined,
+  profile: Setting | undefined,
+): string {
   const again =
     key?.kind === 'login file'
-      ? ' Log in again with "meterline login".'
+      ? ` Log in again with "${loginCommand(profile)}".`
       : key?.kind === 'environment'
         ? ' It comes before a login: replace it, or unset it.'
         : '';

@@ -1,10 +1,19 @@
 /** What operators' commands have in common: they say what will change, ask, do it, show how far they are, and can be resumed. */
-import { type CommandContext, formatCount, printResult, say, sayProgress } from '../command.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
 import { CommandError } from '../failure.js';
+import type { OutputFlags } from '../flags.js';
 import { requireConfirmation } from '../input.js';
+import { printResult } from '../output/result.js';
 
 /** How far an operation has come. Called with 0 done before the first step. */
 export type OnProgress = (done: number, total: number) => void;
+
+interface Described {
+  readonly json: unknown;
+  readonly text: string;
+  /** The lines of CSV (default: one of `json`). */
+  readonly rows?: readonly unknown[];
+}
 
 export interface Operation<Result> {
   /** What must be typed before; undefined: nothing is asked, because nothing is lost or it was said with a flag. */
@@ -14,7 +23,7 @@ export interface Operation<Result> {
   /** What is done, for so many steps. */
   readonly label: (total: number) => string;
   /** Printed, also of what was done before an interruption. */
-  readonly describe: (result: Result, wasInterrupted: boolean) => { readonly json: unknown; readonly text: string };
+  readonly describe: (result: Result, wasInterrupted: boolean) => Described;
   /** How to go on after an interruption or a failure; undefined: nothing is changed. */
   readonly resume: string | undefined;
 }
@@ -22,7 +31,7 @@ export interface Operation<Result> {
 /** @throws CommandError when it is not confirmed, or interrupted */
 export async function operate<Result>(
   context: CommandContext,
-  { json }: { readonly json?: boolean },
+  flags: OutputFlags,
   { confirm, work, label, describe, resume }: Operation<Result>,
 ): Promise<Result> {
   if (confirm) await requireConfirmation(context, confirm.question, confirm.answer);
@@ -47,7 +56,7 @@ export async function operate<Result>(
     throw error;
   }
   const described = describe(result, signal.aborted);
-  printResult(context, json, described.json, described.text);
+  printResult(context, flags, described.json, described.text, described.rows);
   if (!signal.aborted) return result;
   throw new CommandError(resume === undefined ? 'interrupted; nothing was changed' : `interrupted. ${resume}`);
 }

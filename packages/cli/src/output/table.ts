@@ -1,6 +1,8 @@
 /** Tables of text in aligned columns. On a terminal they fit its width: names are cut short, amounts never. */
 import { eastAsianWidth } from 'get-east-asian-width';
-import { type CommandContext, printResult } from '../command.js';
+import type { CommandContext } from '../command.js';
+import type { OutputFlags } from '../flags.js';
+import { printResult } from './result.js';
 
 export interface Column {
   readonly heading: string;
@@ -57,16 +59,16 @@ export function itemRows<Item>(columns: readonly ItemColumn<Item>[], items: read
 /**
  * A list as the result of a command.
  * @param none what people read when it is empty
- * @param result with --json
+ * @param result with --json and --csv
  */
 export function printList<Item>(
   context: CommandContext,
-  { json }: { readonly json?: boolean },
+  flags: OutputFlags,
   { columns, items, none }: { columns: readonly ItemColumn<Item>[]; items: readonly Item[]; none: string },
   result: unknown = items,
 ): void {
   const text = items.length === 0 ? none : textTable(columns, itemRows(columns, items), layoutFor(context));
-  printResult(context, json, result, text);
+  printResult(context, flags, result, text);
 }
 
 /** Lines of a name and a value each, with nothing in them that a terminal would obey. */

@@ -106,8 +106,7 @@ async function existingFile(path: string): Promise<{ path: string; mode: number 
   // A link whose target is not there yet is replaced itself.
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) throw usageError(`cannot write ${path}: it is a directory; name a file in it`);
-  if (found && !found.isFile())
-    throw usageError(`cannot write ${path}: it is no file; leave out --output and redirect`);
+  if (found && !found.isFile()) throw usageError(`cannot write ${path}: it is no file; leave out --file and redirect`);
   return found && { path: await realpath(path), mode: found.mode & 0o7777 };
 }
 

@@ -71,7 +71,7 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
           </p>
         </form>
         <p className="hint sign-in-help">
-          No key yet? An operator creates one with <code>npx meterline keys create --account … --role member</code>. The
+          No key yet? An operator creates one with <code>meterline keys create --account … --role member</code>. The
           same figures come from <a href="docs">the API</a>.
         </p>
       </main>

@@ -1,0 +1,43 @@
+/** The result of a command as a table, JSON or CSV. */
+import { csvLine } from '@meterline/catalog/plain';
+import type { CommandStreams } from '../command.js';
+import { formOf, type OutputFlags } from '../flags.js';
+
+/**
+ * Prints the result of a command.
+ * @param value one JSON document
+ * @param text for people
+ * @param rows the lines of CSV
+ */
+export function printResult(
+  { stdout }: Pick<CommandStreams, 'stdout'>,
+  flags: OutputFlags,
+  value: unknown,
+  text: string,
+  rows: readonly unknown[] = [value].flat(),
+): void {
+  const form = formOf(flags);
+  if (form === 'table') stdout.write(`${text}\n`);
+  else if (form === 'json') stdout.write(`${JSON.stringify(value)}\n`);
+  else stdout.write(csvText(rows, form === 'excel' ? 'spreadsheet' : 'plain'));
+}
+
+type Fields = Map<string, Parameters<typeof csvLine>[0][number]>;
+
+function csvText(rows: readonly unknown[], form: 'spreadsheet' | 'plain'): string {
+  const lines = rows.map((row) => addFields(new Map(), row));
+  const names = [...new Set(lines.flatMap((fields) => [...fields.keys()]))];
+  if (names.length === 0) return '';
+  const cells = lines.map((fields) => names.map((name) => fields.get(name) ?? ''));
+  return `${form === 'spreadsheet' ? '\uFEFF' : ''}${csvLine(names)}${cells.map((line) => csvLine(line, form)).join('')}`;
+}
+
+/** A column for each field, `price.amount` for a field of an object inside. A list is one JSON text. */
+function addFields(fields: Fields, value: unknown, name = ''): Fields {
+  if (Array.isArray(value)) fields.set(name, JSON.stringify(value));
+  else if (typeof value === 'object' && value !== null) {
+    for (const [key, inner] of Object.entries(value)) addFields(fields, inner, name === '' ? key : `${name}.${key}`);
+  } else if (typeof value === 'string') fields.set(name || 'value', value);
+  else if (value !== null && value !== undefined) fields.set(name, { number: String(value) });
+  return fields;
+}
