@@ -248,6 +248,6 @@ export const neighbours: Bench = {
           ),
         ];
       };
-      return fixture.withQuery(product, work, {});
+      return fixture.withQuery(product, work, process.env['NB'] ? { METERLINE_CONSTANTS: process.env['NB'] } : {});
     }),
 };

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { FairPermits, type PermitLimits, type Release } from './fair-permits.js';
+import { FairPermits, type PermitLimits, type Release, type Usage } from './fair-permits.js';
 import type { Principal } from './principal.js';
 
 const A: Principal = { account: 'a', caller: 'ann' };
@@ -8,8 +8,8 @@ const B: Principal = { account: 'b', caller: 'ben' };
 const MANY: PermitLimits = { process: 100, account: 100, caller: 100 };
 
 /** Slots, and in which order those that wait are served. */
-function harness(limits: Partial<PermitLimits>, isBusy?: (account: string) => boolean) {
-  const permits = new FairPermits({ ...MANY, ...limits }, isBusy);
+function harness(limits: Partial<PermitLimits>, usage?: Usage) {
+  const permits = new FairPermits({ ...MANY, ...limits }, usage);
   const served: string[] = [];
   const releases: Release[] = [];
   const queue = (name: string, principal: Principal, signal = new AbortController().signal) =>
@@ -76,14 +76,26 @@ it('a waiting request of an account that holds no permit is served before those 
   expect(served.slice(4)).toEqual(['b1']);
 });
 
-it('a waiting request of an account that has kept the engine busy leaves the last quarter of the permits to others', async () => {
-  const { queue, served } = harness({ process: 8 }, (account) => account === 'a');
+/** By account. */
+const used = (usage: Readonly<Record<string, number>>): Usage => ({
+  of: (account) => usage[account] ?? 0,
+  busyFrom: 10,
+});
+
+it('a waiting request of an account that has used much lately leaves half of the permits to others', async () => {
+  const { queue, served } = harness({ process: 8 }, used({ a: 10 }));
   for (let n = 0; n < 8; n += 1) void queue(`a${n}`, A);
-  void queue('b1', B);
-  void queue('b2', B);
-  void queue('b3', B);
+  for (let n = 0; n < 5; n += 1) void queue(`b${n}`, B);
   await new Promise(setImmediate);
-  expect(served).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2']);
+  expect(served).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1', 'b2', 'b3']);
+});
+
+it('a waiting request of the account that has used least comes first among those that hold equally many permits', async () => {
+  const { queue, served, releaseOne } = harness({ process: 1 }, used({ a: 3, b: 1, c: 2 }));
+  void queue('a0', A);
+  for (const account of ['a', 'c', 'b', 'c']) void queue(account, { account, caller: 'c' });
+  for (let n = 0; n < 4; n += 1) await releaseOne();
+  expect(served).toEqual(['a0', 'b', 'c', 'c', 'a']);
 });
 
 it('a waiting request that is given up leaves nothing behind', async () => {

@@ -1,9 +1,9 @@
 /**
  * Permits of a process for work that its requests do, and who gets the next one: statements of the query service, bodies that the collector
- * checks. Requests that wait are served in turn: the account with the fewest permits comes first, then the one that was served
- * longest ago, and within an account it is the same among its callers. So a queue of any length in front of one account delays another
- * by one place. The last quarter of the permits is not for accounts that have kept the process busy: who asks now and then
- * finds one that is free.
+ * checks. Requests that wait are served in turn: the account with the fewest permits comes first, then the one that has used least lately,
+ * then the one that was served longest ago; and within an account the caller that was served longest ago. So a queue of any length in front
+ * of one account delays another by one place. Half of the permits are not for accounts that have used much lately: who asks now and
+ * then finds one that is free.
  */
 import { callerKey, type Principal } from './principal.js';
 
@@ -23,11 +23,21 @@ interface Waiter {
 }
 
 /** The share of the process's permits that is kept from busy accounts. */
-const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 4;
+const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 2;
+
+/** What accounts have used lately. */
+export interface Usage {
+  /** In any unit. */
+  of(account: string): number;
+  /** From so much on an account is busy. */
+  readonly busyFrom: number;
+}
+
+const NO_USAGE: Usage = { of: () => 0, busyFrom: Number.POSITIVE_INFINITY };
 
 export class FairPermits {
   readonly #limits: PermitLimits;
-  readonly #isBusy: (account: string) => boolean;
+  readonly #usage: Usage;
   /** Accounts with waiters, each with its callers, those with their waiters, in the order in which they were served or came. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
   /** By account, and by the key of a caller. */
@@ -35,9 +45,9 @@ export class FairPermits {
   readonly #heldByCaller = new Map<string, number>();
   #inUse = 0;
 
-  constructor(limits: PermitLimits, isBusy: (account: string) => boolean = () => false) {
+  constructor(limits: PermitLimits, usage = NO_USAGE) {
     this.#limits = limits;
-    this.#isBusy = isBusy;
+    this.#usage = usage;
   }
 
   get inUse(): number {
@@ -93,9 +103,8 @@ export class FairPermits {
 
   #mayHave(principal: Principal): boolean {
     const { process } = this.#limits;
-    const most = this.#isBusy(principal.account)
-      ? process - Math.floor(process * SHARE_NOT_FOR_BUSY_ACCOUNTS)
-      : process;
+    const isBusy = this.#usage.of(principal.account) >= this.#usage.busyFrom;
+    const most = isBusy ? process - Math.floor(process * SHARE_NOT_FOR_BUSY_ACCOUNTS) : process;
     return this.#inUse < most && !this.hasItsShare(principal);
   }
 
@@ -144,13 +153,14 @@ export class FairPermits {
   #next(): Waiter | undefined {
     if (this.#inUse >= this.#limits.process) return undefined;
     let best: Waiter | undefined;
-    let fewest = Number.POSITIVE_INFINITY;
+    let [fewest, least] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (const [account, callers] of this.#accounts) {
       const held = this.#held.get(account) ?? 0;
-      if (held >= fewest) continue;
+      const used = this.#usage.of(account);
+      if (held > fewest || (held === fewest && used >= least)) continue;
       for (const [first] of callers.values()) {
         if (!first || !this.#mayHave(first.principal)) continue;
-        [best, fewest] = [first, held];
+        [best, fewest, least] = [first, held, used];
         break;
       }
     }

@@ -13,6 +13,7 @@ import {
   type RateLimiter,
   type RefusalObserver,
   type Release,
+  type Usage,
 } from '@meterline/api';
 import { instruments } from '@meterline/service/metrics';
 import { LOW_PRIORITY, type Warehouse } from '@meterline/warehouse';
@@ -50,11 +51,11 @@ export interface Admitted {
 export class Admission {
   readonly permits: FairPermits;
   readonly #options: AdmissionOptions;
-  readonly #busy = new BusyAccounts();
+  readonly #usage = new StatementTimes();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    this.permits = new FairPermits(options.limits, (account) => this.#busy.isBusy(account, performance.now()));
+    this.permits = new FairPermits(options.limits, this.#usage);
   }
 
   /**
@@ -69,12 +70,12 @@ export class Admission {
       acquire: async () => {
         held ??= { release: await this.#acquire(principal, gone), sinceMs: performance.now() };
         gone.throwIfAborted();
-        const settings = this.#busy.isBusy(principal.account, performance.now()) ? LOW_PRIORITY : {};
+        const settings = this.#usage.of(principal.account) >= this.#usage.busyFrom ? LOW_PRIORITY : {};
         return this.#options.warehouse.within({ signal: gone, settings });
       },
       release: () => {
         if (!held) return;
-        this.#busy.used(principal.account, performance.now() - held.sinceMs, performance.now());
+        this.#usage.add(principal.account, performance.now() - held.sinceMs);
         held.release();
         held = undefined;
       },
@@ -114,30 +115,24 @@ export class Admission {
 const MAX_ACCOUNTS = 10_000;
 /** After so long a statement counts for a third (e). */
 const MEMORY_MS = 10_000;
-/** A dashboard of ten queries uses half a second. */
-const BUSY_FROM_MS = 2_000;
 
 /**
- * Which accounts have kept the engine busy lately. Their statements run with less: one thread, behind the threads of others when the
- * processor is short, and not with the last permits. An account that only loads its dashboard never gets there.
+ * How long accounts have kept the engine busy lately. Statements of busy accounts run with less: one thread, behind the threads of others
+ * when the processor is short, and with half of the permits. An account that only loads its dashboard, of ten queries, never gets there.
  */
-class BusyAccounts {
+class StatementTimes implements Usage {
+  readonly busyFrom = 1_000;
   /** Statement time of the last moments, in which an older second counts for less. */
   readonly #times = new LRUCache<string, { readonly ms: number; readonly atMs: number }>({ max: MAX_ACCOUNTS });
 
-  /** @param nowMs a clock that never goes back */
-  isBusy(account: string, nowMs: number): boolean {
-    return this.#usedMs(account, nowMs) > BUSY_FROM_MS;
+  of(account: string): number {
+    const time = this.#times.get(account);
+    return time ? time.ms * Math.exp((time.atMs - performance.now()) / MEMORY_MS) : 0;
   }
 
   /** A statement of the account took so long. */
-  used(account: string, ms: number, nowMs: number): void {
-    this.#times.set(account, { ms: this.#usedMs(account, nowMs) + ms, atMs: nowMs });
-  }
-
-  #usedMs(account: string, nowMs: number): number {
-    const time = this.#times.get(account);
-    return time ? time.ms * Math.exp((time.atMs - nowMs) / MEMORY_MS) : 0;
+  add(account: string, ms: number): void {
+    this.#times.set(account, { ms: this.of(account) + ms, atMs: performance.now() });
   }
 }
 
