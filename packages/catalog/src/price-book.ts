@@ -71,10 +71,7 @@ export class PriceBook {
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;
 
-  /**
-   * @param isComplete whether every dimension must have a price
-   * @throws PriceBookError when the input is no price book, or a price is missing
-   */
+  /** @param isComplete whether every dimension must have a price. @throws PriceBookError when the input is no price book */
   constructor(input: unknown, isComplete = true) {
     const book = priceBookSchema.safeParse(input);
     if (!book.success) throw new PriceBookError(book.error.issues.map(describeIssue).join('; '));

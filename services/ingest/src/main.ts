@@ -21,7 +21,6 @@ import {
   ClusterError,
   createWarehouse,
   openShards,
-  PriceBookConflictError,
   readRetentionBounds,
   registerPriceBook,
   type Warehouse,
@@ -138,14 +137,12 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   };
 }
 
-/** A conflict of price books or an error in the cluster is the operator's to fix. @throws StartError */
+/** An error in the cluster is the operator's to fix. @throws StartError */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    for (const known of [PriceBookConflictError, ClusterError]) {
-      if (error instanceof known) throw new StartError(error.message, { cause: error });
-    }
+    if (error instanceof ClusterError) throw new StartError(error.message, { cause: error });
     throw startError(otherwise, error);
   }
 }

@@ -75,15 +75,12 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
 
 /** The workers register the books that they price with. @throws StartError when one has this version and other prices */
 async function comparePriceBook(warehouse: Warehouse, book: PriceBook, log: Logger): Promise<void> {
-  try {
-    await checkPriceBook(warehouse, book);
-    if (!(await hasNewerPriceBook(warehouse, book.version))) return;
-  } catch (error) {
+  const check = checkPriceBook(warehouse, book).then(() => hasNewerPriceBook(warehouse, book.version));
+  const isOutdated = await check.catch((error: unknown) => {
     throw startError('the price book could not be compared with those in ClickHouse', error);
-  }
-  const message =
-    'a newer price book has been used: if the ingest workers have it, set PRICE_BOOK to theirs and restart';
-  log.warn({ event: 'price_book_outdated', priceBook: book.version }, message);
+  });
+  const message = 'a newer price book was used: if the ingest workers have it, set PRICE_BOOK to theirs and restart';
+  if (isOutdated) log.warn({ event: 'price_book_outdated', priceBook: book.version }, message);
 }
 
 /** Requests of all accounts together that may wait, in requests of one. */
