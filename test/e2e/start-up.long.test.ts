@@ -156,6 +156,8 @@ it('ingest names every wrong variable, each on its own line', async () => {
 it('query warns that a newer price book is in use', async () => {
   await registerPriceBook(oneServer(product.warehouse), new PriceBook(JSON.parse(bookOf((price) => [price], 2))));
   const service = await product.startQuery();
-  expect(await service.entry(({ event }) => event === 'price_book_outdated')).toMatchObject({ priceBook: 0 });
-  expect(await service.entry(({ event }) => event === 'started')).toMatchObject({ priceBook: 0 });
+  const [warned, started] = ['price_book_outdated', 'started'].map((event) =>
+    expect.objectContaining({ event, priceBook: 0 }),
+  );
+  expect(service.entries()).toEqual(expect.arrayContaining([warned, started]));
 });
