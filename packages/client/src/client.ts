@@ -212,7 +212,7 @@ export class MeterlineClient {
     return (await this.#transport.read(path, groupByEnumSchema, options)).values;
   }
 
-  /** What is billed: each billing dimension with its resource type and unit. */
+  /** What is billed: each billing dimension with its resource type, unit, and the price in force now for the account. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionResponse[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
     return (await this.#transport.read(path, billingDimensionsEnumSchema, options)).values;

@@ -9,10 +9,10 @@ import {
   methodNotAllowed,
   readSmallBodies,
 } from '@meterline/api';
-import { MAX_EVENTS_PER_JOB, PriceBookError } from '@meterline/catalog';
-import { collectGarbageLate, runService, type Service, StartError, warnOfReplicas } from '@meterline/service';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
+import { collectGarbageLate, runService, type Service, warnOfReplicas } from '@meterline/service';
 import { REDIS_PREFIX } from '@meterline/service/access';
-import { loadPriceBook } from '@meterline/service/files';
+import { openPriceBook } from '@meterline/service/files';
 import { outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
@@ -36,9 +36,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   const options = { name: 'collector', log, tracing, limitsPrefix: LIMITS_PREFIX, outage } as const;
   return hostService(env, options, async (host) => {
     const { clock, keys, rates, redis, registry } = host;
-    const book = await loadPriceBook(env.PRICE_BOOK).catch((error: unknown) => {
-      throw error instanceof PriceBookError ? new StartError(error.message, { cause: error }) : error;
-    });
+    const book = await openPriceBook(env.PRICE_BOOK);
     await warnOfReplicas(redis, env.REDIS_URL, log);
     outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
     const queue = await UsageQueue.open({
