@@ -79,7 +79,7 @@ async function requestRate({ eventsPerRequest, requests }: Case, target: Target)
     return JSON.stringify(liveEvents(eventsPerRequest).map((event) => ({ ...event, accountId: ACCOUNT })));
   });
   const started = performance.now();
-  const took = await spent.of(requests, () => postAll(`${url}/v0/accounts/${ACCOUNT}/events`, key, bodies, AT_ONCE));
+  const took = await spent.of(requests, () => postAll(`${url}/v0/events`, key, bodies, AT_ONCE));
   const seconds = (performance.now() - started) / 1000;
   latencies.push(...took);
   await emptied(queue);

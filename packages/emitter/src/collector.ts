@@ -92,7 +92,7 @@ export function openCollector(
     const timer = setTimeout(() => attempt.abort(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS);
     attempts.add(attempt);
     try {
-      const response = await send(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
+      const response = await send(`${base}/v0/events`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${await keyOf(account, attempt.signal)}`,

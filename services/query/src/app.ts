@@ -114,7 +114,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   addReadRoute(app, `${ACCOUNT}/metrics/enums/group-by`, enumRoute(routes, GROUP_BY_DIMENSIONS));
   addReadRoute(app, `${ACCOUNT}/metrics/enums/resource-types`, resourceTypesRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, BILLING_DIMENSION_VALUES));
-  const elsewhere = 'Events are sent to the collector, which has an address of its own.';
+  const elsewhere = 'Events are sent to the collector: POST /v0/events at its own address.';
   addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes), elsewhere);
   app
     .route(KEYS)

@@ -1,5 +1,5 @@
 /** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
-import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
+import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, parseUsageEvent } from '@meterline/catalog';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
@@ -173,7 +173,7 @@ function completed(object: object, account: string | undefined): object {
 }
 
 /**
- * Sends the events of each account in a request of its own, or in several if one would be too large.
+ * Sends events in a request, or in several if one would be too large.
  * @param own the account of events that name none
  * @param isTrial events are checked, and none is kept
  * @throws CommandError when the collector does not take them; some may be in the queue then
@@ -187,10 +187,10 @@ function toCollector(
 ): Send {
   const client = new MeterlineClient({ baseUrl: url.value, credential: key.value });
 
-  async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {
-    const events = lines.map(({ object }) => object);
+  return async function send(lines, tally) {
+    const events = lines.map(({ object }) => ({ ...(own !== undefined && { accountId: own }), ...object }));
     const receipt = await withClientErrors({ url, key, server: 'collector' }, () =>
-      client.sendEvents(account, events, { isTrial, signal }).catch(tooLarge),
+      client.sendEvents(events, { isTrial, signal }).catch(tooLarge),
     );
     if (!(receipt instanceof MeterlineError)) {
       for (const { index, reason, message } of receipt.rejected) {
@@ -199,25 +199,11 @@ function toCollector(
       tally.accept(receipt.accepted);
     } else if (lines.length > 1) {
       const half = Math.ceil(lines.length / 2);
-      await sendOfAccount(account, lines.slice(0, half), tally);
-      await sendOfAccount(account, lines.slice(half), tally);
+      await send(lines.slice(0, half), tally);
+      await send(lines.slice(half), tally);
     } else {
       for (const { number } of lines) tally.reject(number, `too large: ${receipt.message}`);
     }
-  }
-
-  return async (lines, tally) => {
-    const accounts = new Map<string, Line[]>();
-    for (const line of lines) {
-      const account = 'accountId' in line.object ? line.object.accountId : own;
-      if (typeof account === 'string' && !NO_ACCOUNT_PATH.test(account)) {
-        accounts.set(account, [...(accounts.get(account) ?? []), line]);
-      } else {
-        const message = 'invalid_account_id: accountId must name an account; --account is for events without one';
-        tally.reject(line.number, message);
-      }
-    }
-    for (const [account, ofAccount] of accounts) await sendOfAccount(account, ofAccount, tally);
   };
 }
 
