@@ -16,9 +16,9 @@ export type Problem =
   | { readonly code: 'rejected'; readonly reason: string; readonly message: string; readonly event: unknown }
   /** There was no room for an event, or the emitter is closed. Told once for events in a row. */
   | { readonly code: 'dropped'; readonly message: string }
-  /** Events could not be sent; they are tried again. Told once until one succeeds. */
+  /** The collector is away; events are sent again. Told once until one is accepted. */
   | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
-  /** The collector does not take the events of an account, such as for its key; they are tried again. Told once until one is taken. */
+  /** The collector does not take events, such as for the key; they are sent again. Told once until one is accepted. */
   | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
   /** The spool could not be written or read. */
   | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
