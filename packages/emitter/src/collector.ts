@@ -46,37 +46,22 @@ export class NotTaken extends Error {
     status: number,
     message: string,
     readonly isOfBatch: boolean,
-    retryAfterMs: number | undefined,
+    retryAfterMs?: number,
   ) {
     super(`${status}, ${message.slice(0, LONGEST_MESSAGE)}`);
     const isAway = isAwayStatus(status) && !isOfBatch;
     this.code = isAway ? 'unreachable' : 'held';
-    this.pauseMs = retryAfterMs ?? (isAway ? 0 : HELD_MS);
+    this.pauseMs = Math.min(retryAfterMs ?? (isAway ? 0 : HELD_MS), LONGEST_RETRY_AFTER_MS);
     this.isTrouble = isAway || this.pauseMs >= HELD_MS;
   }
 }
 
-export interface Collector {
-  /**
-   * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
-   * Rejects when they are not, or when that is not known; they are sent again then, which is harmless.
-   * @param texts events as JSON, 1 to 5,000
-   * @throws NotTaken when a server responds and does not take them, another error when none does
-   */
-  send(texts: readonly string[]): Promise<readonly RejectedEvent[]>;
-
-  /** Closes connections at once. What is being sent rejects. */
-  close(): void;
-}
+export type Collector = ReturnType<typeof openCollector>;
 
 /** @throws EmitterError `invalid_option`, whose message does not repeat the address or the key, because either may hold a secret */
-export function openCollector(
-  url: string,
-  apiKey: ApiKey,
-  send: typeof fetch = (input, init) => fetch(input, init),
-): Collector {
+export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = (input, init) => fetch(input, init)) {
   const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
-  const newKey = typeof apiKey === 'function' ? async () => apiKey() : async () => apiKey;
+  const newKey = async () => (typeof apiKey === 'function' ? apiKey() : apiKey);
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
     throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
   }
@@ -89,7 +74,7 @@ export function openCollector(
     attempts.add(attempt);
     try {
       const key = await abortable(newKey(), attempt.signal);
-      if (!KEY.test(key)) throw new Error('apiKey returns no key');
+      if (!KEY.test(key ?? '')) throw new Error('apiKey returns no key');
       const response = await send(`${base}/v0/events`, {
         method: 'POST',
         headers: {
@@ -113,7 +98,12 @@ export function openCollector(
   }
 
   return {
-    send: async (texts) => {
+    /**
+     * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
+     * @param texts events as JSON, 1 to 5,000
+     * @throws NotTaken when a server responds and does not take them, another error when none does or that is not known
+     */
+    send: async (texts: readonly string[]): Promise<readonly RejectedEvent[]> => {
       const { response, text } = await post(`[${texts.join()}]`);
       const { status, headers } = response;
       const rejectedEvents = status === 202 || status === 400 ? rejectedIn(parseJson(text), texts.length) : undefined;
@@ -124,8 +114,9 @@ export function openCollector(
       // If this clock was set back since, only these events are early; while it is ahead, all are.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
       const message = early?.message ?? (messageOf(text) || `is url the collector's? It says: ${text}`);
-      throw new NotTaken(status, message, isOfBatch, retryAfterMs(headers));
+      throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
+    /** Closes connections at once. What is being sent rejects. */
     close: () => {
       for (const attempt of attempts) attempt.abort();
     },
@@ -142,12 +133,6 @@ function messageOf(text: string): string {
 /** How long the event's time is ahead of the clock here, which may have been set meanwhile. */
 function aheadMs(text?: string): number {
   return Date.parse(String(membersOf(text)['timestamp'])) - Date.now();
-}
-
-/** Milliseconds from now. */
-function retryAfterMs(headers: Headers): number | undefined {
-  const requested = parseRetryAfter(headers.get('retry-after'), new Date());
-  return requested && Math.min(requested, LONGEST_RETRY_AFTER_MS);
 }
 
 /** The members of the object that a text of JSON is; none for any other text. */

@@ -1,19 +1,10 @@
 /** What a runtime reports its usage with. */
 import { type Checked, type EpochMs, rejected, type UsageEventInput } from '@meterline/catalog/plain';
 import { openBacklog } from './backlog.js';
-import { type Collector, openCollector } from './collector.js';
+import { openCollector } from './collector.js';
 import { checkEvent, type EventToRecord } from './event.js';
-import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
-import {
-  type Counters,
-  type ExposeMetrics,
-  errorMessage,
-  loadMetrics,
-  type Report,
-  rejectedProblem,
-  reporter,
-  type Tally,
-} from './problems.js';
+import { checkOptions, type EmitterOptions } from './options.js';
+import { type Counters, errorMessage, exposeMetrics, rejectedProblem, reporter, type Tally } from './problems.js';
 import { startSender } from './sender.js';
 import { Spool } from './spool.js';
 import {
@@ -27,7 +18,6 @@ import {
 } from './sums.js';
 
 const FLUSH_TIMEOUT_MS = 10_000;
-const NO_TIMER: RunningTimer = { stop: () => undefined };
 
 export interface Emitter {
   /**
@@ -79,23 +69,13 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const report = reporter(checked.onProblem);
   const collector = openCollector(checked.url, checked.apiKey, checked.fetch);
   const spool = checked.spool && (await Spool.open(checked.spool, report));
-  return startEmitter(checked, collector, spool, report, await loadMetrics());
-}
-
-function startEmitter(
-  options: CheckedOptions,
-  collector: Collector,
-  spool: Spool | undefined,
-  report: Report,
-  exposeMetrics: ExposeMetrics | undefined,
-): Emitter {
   const tally: Tally = { recorded: 0, sent: 0, retried: 0, rejected: 0, dropped: 0, spooled: 0 };
-  const backlog = openBacklog(options.memoryBytes, spool);
-  const sender = startSender(backlog, collector, options, tally, report);
-  const timers = openTimers(options.reportMs, { now: Date.now, elapsed: () => performance.now() }, offer);
-  const sums = openSums(options.reportMs, offerChecked);
+  const backlog = openBacklog(checked.memoryBytes, spool);
+  const sender = startSender(backlog, collector, checked, tally, report);
+  const timers = openTimers(checked.reportMs, { now: Date.now, elapsed: () => performance.now() }, offer);
+  const sums = openSums(checked.reportMs, offerChecked);
   const counters = () => ({ ...tally, unsent: backlog.unsent });
-  const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
+  const hideMetrics = await exposeMetrics(counters);
   let isDropping = false;
   /** To new calls; sums and timers may still find room until it has ended. */
   let isClosed = false;
@@ -153,10 +133,8 @@ function startEmitter(
 
   function drop(): undefined {
     tally.dropped += 1;
-    if (!isDropping) {
-      const why = isClosed ? 'the emitter is closed' : 'there is no room';
-      report({ code: 'dropped', message: `usage events are dropped: ${why}` });
-    }
+    const why = isClosed ? 'the emitter is closed' : 'there is no room';
+    if (!isDropping) report({ code: 'dropped', message: `usage events are dropped: ${why}` });
     isDropping = true;
   }
 
@@ -179,7 +157,7 @@ function startEmitter(
     sender.stop();
     backlog.close();
     await spool?.close();
-    for (const finish of endings) finish();
+    hideMetrics();
     return isSent && tally.dropped === dropped;
   }
 
@@ -194,7 +172,7 @@ function startEmitter(
     },
     start: (workload) => {
       const checked = taken(workload, checkWorkload);
-      return checked ? timers.start(checked) : NO_TIMER;
+      return checked ? timers.start(checked) : { stop: () => undefined };
     },
     flush: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => sender.flush(timeoutMs),
     close: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => {

@@ -47,19 +47,18 @@ export function startSender(
   // A listener for each batch that waits.
   setMaxListeners(0, stopped.signal);
   let requests = 0;
-  /** The bytes of all batches that are taken and not settled. */
+  /** Of all batches. */
   let bytes = 0;
   /** The number of the first event that is in no batch yet; the backlog counts it as taken a little earlier. */
   let batched = 0;
   /** Events with a lower number are to be sent now, in batches of any size. */
   let due = backlog.added;
   let timer: NodeJS.Timeout | undefined;
-  let waking: NodeJS.Immediate | undefined;
 
   const changed = () => state.emit('change');
 
   function fillsBatch(): boolean {
-    return backlog.added - backlog.taken >= limits.batchEvents || backlog.waitingBytes >= BATCH_BYTES;
+    return backlog.added - backlog.taken >= limits.batchEvents || backlog.usedBytes - bytes >= BATCH_BYTES;
   }
 
   function mayTake(): boolean {
@@ -88,7 +87,7 @@ export function startSender(
 
   /** Takes the next batch. @returns false when there is none */
   async function take(): Promise<boolean> {
-    const batch = await backlog.take({ batchEvents: limits.batchEvents, batchBytes: BATCH_BYTES });
+    const batch = await backlog.take(limits.batchEvents, BATCH_BYTES);
     if (batch) {
       batches.add(batch);
       bytes += batch.bytes;
@@ -121,10 +120,7 @@ export function startSender(
     const requestedMs = pauseMs * (1 + Math.random() / 4);
     if (isOfBatch) {
       refused.add(batch);
-      delay(requestedMs, undefined, { signal: stopped.signal }).then(
-        () => resend(batch),
-        () => undefined,
-      );
+      delay(requestedMs, batch, { signal: stopped.signal }).then(resend, () => undefined);
     } else {
       pauseEverything(requestedMs);
       resend(batch);
@@ -177,27 +173,18 @@ export function startSender(
 
   void run();
   return {
-    /** An event was added. Nothing is sent before the caller is done: `record` has no time for it. */
+    /** An event was added. Nothing is sent before the caller's turn is over: `record` has no time for it. */
     added: () => {
       timer ??= setTimeout(sendAll, limits.batchMs);
-      if (waking || !fillsBatch()) return;
-      waking = setImmediate(() => {
-        waking = undefined;
-        changed();
-      });
+      if (fillsBatch()) changed();
     },
     /** Sends what there is now. @returns whether all of it was sent within the time */
     flush: async (timeoutMs: number) => {
       const target = backlog.added;
-      let isLate = false;
-      const end = () => {
-        isLate = true;
-        changed();
-      };
-      const late = setTimeout(end, Math.min(timeoutMs, LONGEST_MS));
+      const late = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, LONGEST_MS))));
       sendAll();
-      while (sentUpTo() < target && !isLate && !stopped.signal.aborted) await once(state, 'change');
-      clearTimeout(late);
+      const look = () => once(state, 'change', { signal: late }).catch(() => undefined);
+      while (sentUpTo() < target && !late.aborted && !stopped.signal.aborted) await look();
       return sentUpTo() >= target;
     },
     /** Breaks off what is being sent. */
