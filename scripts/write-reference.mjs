@@ -105,7 +105,7 @@ const SERVICES = {
     outageGauge(registry, {});
     requestMetrics(registry);
     refusalCounter(registry);
-    createEventMetrics(registry, {});
+    createEventMetrics(registry, () => 0);
   },
   alerts: (registry) => {
     outageGauge(registry, {});

@@ -121,7 +121,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   addReadRoute(app, `${ACCOUNT}/metrics/enums/resource-types`, resourceTypesRoute(routes));
   const billingDimensions = (accountId: string) => priceBook.billingDimensions(accountId, clock().getTime());
   addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, billingDimensions));
-  const elsewhere = 'Events are sent to the collector, which has an address of its own.';
+  const elsewhere = 'Events are sent to the collector: POST /v0/events at its own address.';
   addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes), elsewhere);
   app
     .route(KEYS)
