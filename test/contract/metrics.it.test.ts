@@ -276,7 +276,7 @@ it('the enum resource-types lists the types of the selected events in the window
 });
 
 it('the enum billing-dimensions has the prices in force now for the account, and those of no other account', async () => {
-  const keys = { acme: await api.key('acme', 'member'), initech: await api.key('platform', 'operator') };
+  const keys = { acme: await api.key('acme', 'member'), initech: await api.key(undefined, 'operator') };
   const pricesOf = async (account: keyof typeof keys) => {
     const { body } = await api.request(
       `/v0/accounts/${account}/metrics/enums/billing-dimensions`,
