@@ -27,7 +27,7 @@ func send(events []event) (string, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	for {
-		request, err := http.NewRequest("POST", os.Getenv("COLLECTOR_URL")+"/v0/accounts/guide/events", bytes.NewReader(body))
+		request, err := http.NewRequest("POST", os.Getenv("COLLECTOR_URL")+"/v0/events", bytes.NewReader(body))
 		if err != nil {
 			return "", err
 		}
@@ -60,6 +60,7 @@ func main() {
 	response, err := send([]event{{
 		"eventId":          "build-4711",
 		"timestamp":        time.Now().UTC().Format(time.RFC3339Nano),
+		"accountId":        "guide",
 		"workspace":        "staging",
 		"resourceType":     "job",
 		"resourceName":     "go",

@@ -26,7 +26,7 @@ def post(request):
 def send(events):
     """Sends until there is a response for every event. Returns those that are rejected."""
     request = urllib.request.Request(
-        os.environ["COLLECTOR_URL"] + "/v0/accounts/guide/events",
+        os.environ["COLLECTOR_URL"] + "/v0/events",
         json.dumps(events).encode(),
         {"Authorization": "Bearer " + os.environ["METERLINE_EMITTER_KEY"], "Content-Type": "application/json"},
     )
@@ -48,6 +48,7 @@ def send(events):
 event = {
     "eventId": str(uuid.uuid4()),
     "timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+    "accountId": "guide",
     "workspace": "staging",
     "resourceType": "sandbox",
     "resourceName": "python",

@@ -75,6 +75,9 @@ Traces are turned on by the variables of OpenTelemetry, such as \`OTEL_EXPORTER_
 \`meterline dimensions --example-book\` prints one to begin with: \`amount\` is USD for \`per\` units, both decimal text; every dimension has a
 price; \`overrides\` have an \`accountId\` too. Raise \`version\` with every change ([re-pricing](operations.md#re-pricing)).
 
+Give every program the same book: \`ingest\` prices events by its own, \`collector\` checks events against its own, and \`query\` returns the
+prices of its own. \`query\` does not start when ClickHouse has another book under the same version, and logs \`price_book_outdated\` when it has a newer one.
+
 ## Constants
 
 | Name | Program | Value | Why |
@@ -102,7 +105,7 @@ const SERVICES = {
     outageGauge(registry, {});
     requestMetrics(registry);
     refusalCounter(registry);
-    createEventMetrics(registry, {});
+    createEventMetrics(registry, () => 0);
   },
   alerts: (registry) => {
     outageGauge(registry, {});

@@ -77,6 +77,17 @@ it.each(['query', 'collector'])('docker-compose.yml passes each variable about c
   expect(Object.keys(single[program]?.environment ?? {})).toEqual(expect.arrayContaining(wanted));
 });
 
+it('docker-compose.yml gives the price book to every program that reads it', async () => {
+  const [, readers = ''] = /^\| `PRICE_BOOK` \|[^|]*\| ([^|]*) \|/m.exec(await text('docs/configuration.md')) ?? [];
+  const programs = readers.split(', ').map((name) => (name === 'meterline' ? 'cli' : name));
+  expect(programs.length).toBeGreaterThan(3);
+  for (const program of programs) {
+    const { environment, volumes } = single[program] ?? {};
+    const folder = './docker/price-books:/etc/meterline/price-books:ro';
+    expect([program, environment?.['PRICE_BOOK'], volumes]).toEqual([program, `\${PRICE_BOOK:-}`, [folder]]);
+  }
+});
+
 it('docker-compose.cluster.yml has the hosts of clickhouse/cluster, each with its own data, and every client knows all', async () => {
   const configuration = await text('clickhouse/cluster/hosts/cluster.xml');
   const shards = [...configuration.matchAll(/<shard>\s*<internal.*?<\/shard>/gs)].map(([shard]) =>

@@ -8,12 +8,11 @@ import { findFreePort } from '@meterline/local-stack';
 import type { Queue } from 'bullmq';
 import { type Figure, figure, measureInTurn, median, ProcessorTimes, percentile, ratio } from './figure.js';
 import type { Bench } from './fixture.js';
-import { jobOf, liveEvents, postAll } from './traffic.js';
+import { emptied, jobOf, liveEvents, postAll, REST_MS } from './traffic.js';
 
 const ACCOUNT = 'acme';
 /** Requests, or jobs, that are under way at once. */
 const AT_ONCE = 64;
-const REST_MS = 500;
 
 interface Case {
   readonly eventsPerRequest: number;
@@ -79,7 +78,7 @@ async function requestRate({ eventsPerRequest, requests }: Case, target: Target)
     return JSON.stringify(liveEvents(eventsPerRequest).map((event) => ({ ...event, accountId: ACCOUNT })));
   });
   const started = performance.now();
-  const took = await spent.of(requests, () => postAll(`${url}/v0/accounts/${ACCOUNT}/events`, key, bodies, AT_ONCE));
+  const took = await spent.of(requests, () => postAll(`${url}/v0/events`, key, bodies, AT_ONCE));
   const seconds = (performance.now() - started) / 1000;
   latencies.push(...took);
   await emptied(queue);
@@ -97,9 +96,4 @@ async function addRate({ eventsPerRequest, requests, bulk }: Case, queue: Queue)
   const seconds = (performance.now() - started) / 1000;
   await emptied(queue);
   return (requests * eventsPerRequest) / seconds;
-}
-
-async function emptied(queue: Queue): Promise<void> {
-  await queue.obliterate({ force: true });
-  await delay(REST_MS);
 }

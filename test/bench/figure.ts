@@ -2,7 +2,7 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { markdownTable, processorMs } from '../harness/programs.js';
 
-export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
+export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'requests' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
 type Quantity = readonly [value: number, unit: Unit];
 
 interface Goal {

@@ -99,7 +99,8 @@ export class Fixture {
 
   /** Runs a collector whose callers have no limits. */
   async withCollector<T>(product: Product, work: (collector: HttpProcess) => Promise<T>): Promise<T> {
-    const constants = JSON.stringify({ maxBytes: 1_000_000_000 });
+    const bytes = { maxBytes: 1_000_000_000, platformMaxBytes: 1_000_000_000 };
+    const constants = JSON.stringify({ ...bytes, platformRate: 1_000_000 });
     const env = { ACCOUNT_RATE: '1000000', METERLINE_CONSTANTS: constants };
     return this.#during('collector', await product.startCollector(env), work);
   }

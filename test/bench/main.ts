@@ -19,10 +19,11 @@ import { type Bench, Fixture } from './fixture.js';
 import { growth } from './growth.js';
 import { freshness, ingestBatches, ingestSingles } from './ingest.js';
 import { late, sealing } from './rollups.js';
+import { tenants } from './tenants.js';
 
 /** The load comes late: it adds unsealed events to the large data set. */
 const BENCHES: readonly Bench[] = [
-  ...[collector, ingestBatches, ingestSingles, freshness, late, sealing, openHour],
+  ...[collector, tenants, ingestBatches, ingestSingles, freshness, late, sealing, openHour],
   ...[allAccounts, alerts, growth, dashboard, load, neighbours],
 ];
 const MIN_EVENTS = 100_000;

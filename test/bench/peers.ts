@@ -33,7 +33,7 @@ const PARTS: Readonly<Record<string, () => Promise<unknown> | unknown>> = {
     const queue = new Queue(QUEUE_NAME, options);
     const app = express();
     app.use(express.json());
-    app.post('/v0/accounts/:account/events', async (request, response) => {
+    app.post('/v0/events', async (request, response) => {
       await queue.add('usage', { events: request.body });
       response.status(202).json({ accepted: 1 });
     });

@@ -56,6 +56,14 @@ export async function drainRate(
   return (1000 * jobs * eventsPerJob) / (performance.now() - started);
 }
 
+/** A pause between measurements. */
+export const REST_MS = 500;
+
+export async function emptied(queue: Queue): Promise<void> {
+  await queue.obliterate({ force: true });
+  await delay(REST_MS);
+}
+
 export interface Response {
   readonly status: number;
   readonly body: Buffer;

@@ -79,6 +79,7 @@ it('a row opens the next finer breakdown, and the breadcrumb leads back', async 
   await page.getByRole('link', { name: 'support' }).click();
   await columnAppears(page, 'Billing dimension');
   expect(viewOf(page)).toMatchObject({ group: 'billing_dimension', type: 'agent', name: 'support' });
+  await page.getByTitle('In force now: $0.0414 per GB-h').waitFor();
   const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('listitem');
   expect(await crumbs.allTextContents()).toEqual(['All usage', 'Agent', 'support']);
   await page.getByRole('link', { name: 'All usage' }).click();

@@ -101,12 +101,12 @@ it('a request whose response is cut off is sent again', async () => {
   expect(run).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 request, up to line 1.\n' });
 });
 
-it('what was sent of one account is said also when the next one is not allowed', async () => {
+it('what was sent is said also when the next request is not allowed', async () => {
   const responses = [receipt('event-2'), result(403, 'forbidden', 'Access denied.')];
-  const run = await emit(responses, [line(1, 'a'), line(2, 'a'), line(3, 'b')]);
+  const run = await emit(responses, [line(1), line(2), line(3)], ['--batch', '2']);
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(
-    /^standard input:2: no_price: there is none\nSent 1 event in 1 request, .* Go on with --from-line 1\. .*\nmeterline: account b, line 3: Access denied/,
+    /^standard input:2: no_price: there is none\nSent 1 event in 1 request, .* Go on with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
   );
 });
 
@@ -164,6 +164,17 @@ it('a terminal shows how far the file is sent', async () => {
     '',
   ]);
   expect((await emit([receipt()], lines, args)).stderr).toBe('');
+});
+
+it('events of any accounts are sent in one request, and --account is for those that name none', async () => {
+  const lines = [line(1, 'a'), line(2, 'b'), '{"eventId":"event-3"}'];
+  const { requests } = await emit([receipt()], lines, ['--account', 'c']);
+  expect(requests.map(({ url }) => url)).toEqual(['/v0/events']);
+  expect(JSON.parse(requests[0]?.body ?? '')).toMatchObject([
+    { accountId: 'a' },
+    { accountId: 'b' },
+    { accountId: 'c' },
+  ]);
 });
 
 it('a body that is too large is halved until it is not, and an event that is too large alone is a rejected line', async () => {

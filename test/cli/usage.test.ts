@@ -1,9 +1,11 @@
 /** Help and wrong usage of every command, and the commands that ask no server. */
 import { PassThrough } from 'node:stream';
-import { expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, PriceBook } from '@meterline/catalog';
 import { printResult } from '../../packages/cli/src/output/result.js';
 import { COMMAND_GROUPS } from '../../packages/cli/src/program.js';
+import { writePriceBook } from '../harness/events.js';
+import { testFolder } from '../harness/test-folder.js';
 import { runCommand } from './run-command.js';
 
 it('every command explains itself and its exit codes', async () => {
@@ -69,6 +71,12 @@ it.each([
   ['metrics --json --csv --api-url http://127.0.0.1:1', "option '--json' cannot be used with option '--csv [form]'"],
   ['estimate', 'name some usage, as <dimension>=<usage>, or a --file'],
   ['estimate agent_async_requests_count=1.5', 'must be a whole number'],
+  ['dimensions --at 2026-01-01', '--at needs --book: the API returns only the prices in force now'],
+  ['estimate --book a.json --api-url http://127.0.0.1:1', "cannot be used with option '--api-url <url>'"],
+  ...['dimensions', 'estimate agent_async_requests_count=1'].map((line) => [
+    `${line} --api-url http://127.0.0.1:1`,
+    'http://127.0.0.1:1 (from --api-url); run "meterline login", set METERLINE_API_KEY, or give --book FILE',
+  ]),
   ['alerts create --period month', "required option '--name <name>' not specified"],
   ['alerts create --period week', 'Allowed choices are day, month'],
   ['alerts create --threshold 0', 'must be a whole number from 1 to 1000'],
@@ -119,18 +127,29 @@ it.each([
   expect(stderr).toContain(reason);
 });
 
-it('dimensions lists units and prices, and prints the example book as a file', async () => {
-  const { code, stdout, stderr } = await runCommand(['dimensions']);
+const folder = testFolder();
+let book: string;
+beforeAll(async () => {
+  book = await writePriceBook(folder('book.json'), 5, '3.50', '2026-03-01T00:00:00Z');
+});
+
+it('dimensions lists the prices of a book at a time', async () => {
+  const { code, stdout, stderr } = await runCommand(['dimensions', '--book', book, '--at', '2026-02-28']);
   expect({ code, lines: stdout.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 13 });
-  expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$0\.12 per GB-month$/m);
-  expect(stderr).toContain('built-in example book');
+  expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$0\.12 per GB-month +1970-01-01T00:00:00Z$/m);
+  expect(stdout).toMatch(/^sandbox_compute_runtime_gbs +sandbox +GB-s +none yet$/m);
+  expect(stderr).toBe(`Prices in force at 2026-02-28T00:00:00Z: ${book}, version 5.\n`);
+});
+
+it('dimensions prints the example book as a file that can be used', async () => {
   const example = await runCommand(['dimensions', '--example-book']);
   expect(new PriceBook(JSON.parse(example.stdout)).canonicalText).toBe(DEFAULT_PRICE_BOOK.canonicalText);
 });
 
 it('a result is a table, JSON or CSV, by --output or its short forms', async () => {
   const usage = ['agent_compute_runtime_gbs=86400', 'agent_async_requests_count=1000000'];
-  const print = async (...flags: readonly string[]) => (await runCommand(['estimate', ...usage, ...flags])).stdout;
+  const print = async (...flags: readonly string[]) =>
+    (await runCommand(['estimate', ...usage, '--book', book, ...flags])).stdout;
   expect(await print('--output', 'table')).toBe(await print());
   expect(await print('--output', 'json')).toBe(await print('--json'));
   const csv = [
@@ -163,9 +182,17 @@ it('CSV has a column for each field of an object inside, and a text that begins 
   expect(String(stdout.read()).split('\r\n')).toEqual(lines);
 });
 
+it.each(['dimensions', 'estimate agent_async_requests_count=1'])(
+  '%s without a login prints no prices, neither those of PRICE_BOOK nor the built-in ones',
+  async (line) => {
+    const run = await runCommand(line.split(' '), { env: { PRICE_BOOK: book } });
+    expect(run).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('or give --book FILE') });
+  },
+);
+
 it('estimate prices a list, and a file of events, as the service would', async () => {
   const usage = ['agent_compute_runtime_gbs=86400', 'agent_async_requests_count=1000000'];
-  expect(JSON.parse((await runCommand(['estimate', ...usage, '--json'])).stdout)).toEqual({
+  expect(JSON.parse((await runCommand(['estimate', ...usage, '--book', book, '--json'])).stdout)).toEqual({
     currency: 'USD',
     lines: [
       { billingDimension: 'agent_compute_runtime_gbs', usage: '86400', cost: '0.9936' },
@@ -179,7 +206,9 @@ it('estimate prices a list, and a file of events, as the service would', async (
     '{"billingDimension":"volume_storage_gbs","usage":2,"void":true}',
   ];
   // 0.12 / 2,628,000, rounded half-even once to 12 decimals.
-  const { stdout } = await runCommand(['estimate', '--file', '-', '--json'], { stdin: file.join('\n') });
+  const { stdout } = await runCommand(['estimate', '--file', '-', '--book', book, '--json'], {
+    stdin: file.join('\n'),
+  });
   expect(stdout).toContain('"totalCost":"0.000000045662"');
 });
 
@@ -190,14 +219,17 @@ it.each([
   ['{"billingDimension":"agent_async_requests_count","usage":1.5}', 'usage must be a whole number'],
   ['[1]', 'not a JSON object'],
 ])('estimate names the line %s, which it cannot price', async (line, reason) => {
-  const run = await runCommand(['estimate', '--file', '-'], { stdin: line });
+  const run = await runCommand(['estimate', '--file', '-', '--book', book], { stdin: line });
   expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`standard input:1: ${reason}`) });
 });
 
+const REPRICE = 'reprice --account a --from 2026-01-01 --to 2026-01-02';
+
 it.each([
-  [['--book', 'none.json'], {}, 'cannot read none.json: no such file or directory'],
-  [[], { PRICE_BOOK: 'package.json' }, 'package.json (from PRICE_BOOK) cannot be used: '],
-])('a price book of %j and %j, which cannot be used, is named', async (args, env, reason) => {
-  const run = await runCommand(['dimensions', ...args], { env });
+  ['dimensions --book none.json', {}, 'cannot read none.json: no such file or directory'],
+  ['estimate job_compute_runtime_gbs=1 --book package.json', {}, 'package.json (from --book) cannot be used: '],
+  [REPRICE, { PRICE_BOOK: 'package.json' }, 'package.json (from PRICE_BOOK) cannot be used: '],
+])('a price book of "%s" with %j, which cannot be used, is named', async (line, env, reason) => {
+  const run = await runCommand(line.split(' '), { env });
   expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(reason) });
 });

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 const MiB = 1024 * 1024;
 
-const send = (content: unknown, options?: SendOptions) => fixture.send(account, key, JSON.stringify(content), options);
+const send = (content: unknown, options?: SendOptions) => fixture.send(key, JSON.stringify(content), options);
 
 it('a request gets a result for each event, and the accepted events are in the queue by then', async () => {
   const [first, bad, last] = [event(), event({ usage: -1 }), event({ accountId: account })];
@@ -88,7 +88,7 @@ it('a request with validate=only is checked, and no event is kept', async () => 
 });
 
 it('a request that reads events gets 405, and the API to use', async () => {
-  const response = await fetch(`${fixture.service.url}/v0/accounts/${account}/events`);
+  const response = await fetch(`${fixture.service.url}/v0/events`);
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   expect(await response.text()).toContain('read from the query API');
 });
@@ -104,7 +104,7 @@ it('a request may be a compressed CloudEvent with its attributes in headers', as
   const attributes = { specversion: '1.0', id: 'run 1', source: '/agents', type: 'usage', time: String(timestamp) };
   const names = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, encodeURIComponent(value)]);
   const headers = { ...Object.fromEntries(names), 'content-encoding': 'gzip' };
-  expect((await fixture.send(account, key, gzipSync(JSON.stringify(data)), { headers })).status).toBe(202);
+  expect((await fixture.send(key, gzipSync(JSON.stringify(data)), { headers })).status).toBe(202);
   expect(await fixture.takeJobs()).toMatchObject([[{ ...data, accountId: account, timestamp }]]);
 });
 
@@ -112,10 +112,10 @@ it('a request of too many bytes gets 413, with and without a Content-Length', as
   const large = ' '.repeat(5 * MiB + 1);
   // The second is more than the account may have in flight, too: that would be worth another attempt.
   for (const body of [large, ' '.repeat(20 * MiB)]) {
-    const result = await fixture.send(account, key, body);
+    const result = await fixture.send(key, body);
     expect(result).toMatchObject({ status: 413, body: { error: 'body_too_large' } });
   }
-  const url = `${fixture.service.url}/v0/accounts/${account}/events`;
+  const url = `${fixture.service.url}/v0/events`;
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const body = new Blob([large]).stream();
   const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' };
@@ -135,14 +135,14 @@ it('bodies of a key that sends many at once are checked in turn with the bodies 
   // The greedy key always has so many requests in flight, however long the others take.
   const sending = Array.from({ length: BODIES }, async () => {
     for (; !isOver; responded += 1) {
-      const { status } = await fixture.send(greedy.account, greedy.key, body, options);
+      const { status } = await fixture.send(greedy.key, body, options);
       expect(status).toBe(200);
     }
   });
   await until('the greedy key is served', () => responded > 0);
   const before = responded;
   for (let n = 0; n < POLITE; n += 1) {
-    expect((await fixture.send(polite.account, polite.key, JSON.stringify(event()))).status).toBe(202);
+    expect((await fixture.send(polite.key, JSON.stringify(event()))).status).toBe(202);
   }
   const meanwhile = responded - before;
   isOver = true;
@@ -161,31 +161,51 @@ it.each([
   ['a member key', '403 forbidden'],
   ['an emitter key', '202'],
   ['an operator key', '403 forbidden'],
-  ['an emitter key of another account', '403 forbidden'],
+  ['a provisioner key', '403 forbidden'],
+  ['an emitter key of all accounts', '202'],
+  ['an emitter key of another account', '400 no_event_accepted'],
   ['an admin token', '202'],
   ['a member token', '403 forbidden'],
   ['an admin token of two accounts', '202'],
-  ['an admin token of another account', '403 forbidden'],
+  ['an admin token of another account', '400 no_event_accepted'],
+  ['an emitter token of all accounts', '202'],
+  ['an operator token', '403 forbidden'],
+  ['a provisioner token', '403 forbidden'],
+  ['a token with roles of the platform in another claim', '403 forbidden'],
   ['a token of no account', '403 forbidden'],
   ['an admin token without scopes', '403 insufficient_scope'],
   ['an admin token with the scope admin', '202'],
   ['a member token with the scope admin', '403 forbidden'],
   ['an admin token with the scope apiKey:write', '403 insufficient_scope'],
 ] as const)('events that are sent with %s get %s', async (kind, outcome) => {
-  const sent = event();
-  const { status, body } = await fixture.sendAs(await callers.all[kind](), account, JSON.stringify([sent]));
+  const sent = event({ accountId: account });
+  const { status, body } = await fixture.sendAs(await callers.all[kind](), JSON.stringify([sent]));
   expect(status === 202 ? '202' : `${status} ${z.object({ error: z.string() }).parse(body).error}`).toBe(outcome);
-  expect(await fixture.takeJobs()).toEqual(outcome === '202' ? [[{ ...sent, accountId: account }]] : []);
+  expect(await fixture.takeJobs()).toEqual(outcome === '202' ? [[sent]] : []);
 });
 
 it('events that are sent with a key that may not send them get the reason, and the key to use', async () => {
-  const bodyOf = async (kind: keyof typeof callers.all) =>
-    (await fixture.sendAs(await callers.all[kind](), account, '[]')).body;
+  const bodyOf = async (kind: keyof typeof callers.all) => (await fixture.sendAs(await callers.all[kind](), '[]')).body;
   for (const kind of ['an admin key', 'a member key'] as const)
     expect(await bodyOf(kind)).toMatchObject({ message: expect.stringContaining('--role emitter') });
-  expect(await bodyOf('an emitter key of another account')).toMatchObject({
-    details: [{ message: expect.stringMatching(/^There is no such account, or/) }],
-  });
+});
+
+const TENANTS = 300;
+
+it('one request with a key of all accounts has an event of each of 300 accounts, whose rejected ones spoil no other', async () => {
+  const platformKey = await fixture.key(undefined, 'emitter');
+  const sent = Array.from({ length: TENANTS }, (_, n) => event({ accountId: `${account}-${n}` }));
+  const bad = [event(), event({ accountId: account, usage: -1 }), event({ accountId: '' })];
+  const { status, body } = await fixture.send(platformKey, JSON.stringify([...bad, ...sent]));
+  expect(status).toBe(202);
+  const { accepted, results } = eventsResponse.parse(body);
+  expect(accepted).toBe(TENANTS);
+  expect(results.flatMap(({ reason }) => reason ?? [])).toEqual([
+    'missing_field',
+    'invalid_usage',
+    'invalid_account_id',
+  ]);
+  expect((await fixture.takeJobs()).flat()).toEqual(sent);
 });
 
 const document = createOpenApiDocument();
@@ -209,7 +229,7 @@ it('an idle connection is kept for KEEP_ALIVE_MS', async () => {
 });
 
 it('the OpenAPI document has every path that is served', async () => {
-  const served = ['/v0/accounts/{accountId}/events', METADATA_PATH, '/healthz', '/readyz'];
+  const served = ['/v0/events', METADATA_PATH, '/healthz', '/readyz'];
   expect(Object.keys(document.paths)).toEqual(served);
   for (const path of served) expect([path, (await get(path)).status]).not.toEqual([path, 404]);
 });
@@ -237,7 +257,7 @@ it('the collector counts the events that it accepts, on the admin port', async (
 it('the collector notes when a key was last used, and its user of Redis cannot write the key', async () => {
   const sender = await fixture.account();
   const [, keyId = ''] = sender.key.split('_');
-  expect((await fixture.send(sender.account, sender.key, JSON.stringify([event()]))).status).toBe(202);
+  expect((await fixture.send(sender.key, JSON.stringify([event()]))).status).toBe(202);
   await until('the use is noted', async () => (await fixture.keys.find(keyId))?.lastUsedAt !== undefined);
   const { REDIS_URL: url } = asRedisUser(fixture.env, 'collector');
   const redis = new Redis(`${url}`);
@@ -266,7 +286,7 @@ it('a collector that is stopped loses no event that it has accepted, and ends wi
   const client = async () => {
     for (;;) {
       const body = JSON.stringify(Array.from({ length: EVENTS }, () => event()));
-      const request = fetch(`${collector.url}/v0/accounts/${account}/events`, { method: 'POST', headers, body });
+      const request = fetch(`${collector.url}/v0/events`, { method: 'POST', headers, body });
       const response = await request.catch(() => undefined);
       // The process has ended.
       if (!response) return;

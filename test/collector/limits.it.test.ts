@@ -16,7 +16,12 @@ beforeAll(async () => {
   fixture = await startCollectorFixture({
     ADMIN_PORT: '0',
     ACCOUNT_RATE: '1',
-    METERLINE_CONSTANTS: JSON.stringify({ burstSeconds: 2 * CALLER_BURST, maxBytes: 24 * MiB }),
+    METERLINE_CONSTANTS: JSON.stringify({
+      burstSeconds: 2 * CALLER_BURST,
+      maxBytes: 24 * MiB,
+      platformMaxBytes: 12 * MiB,
+      platformRate: 1,
+    }),
   });
 });
 afterEach(async () => {
@@ -28,8 +33,8 @@ afterEach(async () => {
 afterAll(() => fixture.close());
 
 /** Announces a body of 5 MiB, and sends these bytes of it. */
-async function announce(account: string, key: string, body: string | Buffer): Promise<Socket> {
-  const socket = await begin(fixture.service, { account, key }, 5 * MiB, body);
+async function announce(key: string, body: string | Buffer): Promise<Socket> {
+  const socket = await begin(fixture.service, key, 5 * MiB, body);
   sockets.push(socket);
   return socket;
 }
@@ -37,13 +42,18 @@ async function announce(account: string, key: string, body: string | Buffer): Pr
 const errorResponse = z.object({ error: z.string(), message: z.string() });
 
 async function isTaken(): Promise<boolean> {
-  const { account, key } = await fixture.account();
-  return (await fixture.send(account, key, JSON.stringify([event()]))).status === 202;
+  const { key } = await fixture.account();
+  return (await fixture.send(key, JSON.stringify([event()]))).status === 202;
 }
+
+const platformKey = (clientId: string) => fixture.key(undefined, 'emitter', clientId);
+const isTakenOfPlatform = async () =>
+  (await fixture.send(await platformKey('a quiet platform'), JSON.stringify([event({ accountId: 'any' })]))).status ===
+  202;
 
 it('requests of a key are limited to half of what its account may send, and cost other accounts nothing', async () => {
   const { account, key } = await fixture.account();
-  const ask = (credential: string) => fixture.send(account, credential, '[7]', { query: '?validate=only' });
+  const ask = (credential: string) => fixture.send(credential, '[7]', { query: '?validate=only' });
   for (let n = 0; n < CALLER_BURST; n += 1) expect((await ask(key)).status).toBe(200);
   const { status, headers, body } = await ask(key);
   expect([status, errorResponse.parse(body).error]).toEqual([429, 'too_many_requests']);
@@ -58,10 +68,39 @@ it('requests of a key are limited to half of what its account may send, and cost
   expect(await isTaken()).toBe(true);
 });
 
+it('requests of a key of all accounts have a limit of their own, and cost accounts nothing', async () => {
+  const key = await platformKey('a busy platform');
+  const ask = () => fixture.send(key, JSON.stringify([event({ accountId: 'tenant' })]), { query: '?validate=only' });
+  for (let n = 0; n < 2 * CALLER_BURST; n += 1) expect((await ask()).status).toBe(200);
+  const { status, headers } = await ask();
+  expect([status, headers.get('ratelimit-policy')]).toEqual([429, '"caller";q=120;w=120']);
+  const tenant = await fixture.key('tenant', 'emitter');
+  const { headers: ofTenant } = await fixture.send(tenant, JSON.stringify([event()]));
+  expect(ofTenant.get('ratelimit')).toMatch(/^"account";r=119;t=\d+, "caller";r=59;/);
+  expect(await isTakenOfPlatform()).toBe(true);
+});
+
 describe('bytes in flight', () => {
+  it('bytes in flight of a key of all accounts are half of a budget of its own, and take nothing from accounts', async () => {
+    const key = await platformKey('a platform with slow bodies');
+    await announce(key, Buffer.alloc(4 * MiB, ' '));
+    await until('it has been read', async () => (await inFlight(fixture.service)) >= 4 * MiB);
+    const { status, body } = await fixture.send(key, Buffer.alloc(4 * MiB, ' '));
+    expect([status, errorResponse.parse(body).error]).toEqual([429, 'too_many_bytes_in_flight']);
+    expect([await isTaken(), await isTakenOfPlatform()]).toEqual([true, true]);
+  });
+
+  it('bytes in flight of accounts that fill the room leave that of the platform free', async () => {
+    for (let n = 0; n < 5; n += 1) await announce((await fixture.account()).key, Buffer.alloc(4.75 * MiB, ' '));
+    await until('they fill the room', async () => (await inFlight(fixture.service)) >= 23.75 * MiB);
+    const batch = Buffer.from(JSON.stringify([event({ accountId: 'any' })]).padEnd(3 * MiB));
+    expect((await fixture.send(await platformKey('another platform'), batch)).status).toBe(202);
+    expect(await inFlight(fixture.service)).toBeGreaterThanOrEqual(23.75 * MiB);
+  });
+
   it('bytes in flight are those that have arrived, not those that clients announce, and other clients get responses meanwhile', async () => {
-    const { account, key } = await fixture.account();
-    for (let n = 0; n < 50; n += 1) await announce(account, key, '[');
+    const { key } = await fixture.account();
+    for (let n = 0; n < 50; n += 1) await announce(key, '[');
     await until('all have been read', async () => (await inFlight(fixture.service)) >= 50);
     expect(await inFlight(fixture.service)).toBeLessThanOrEqual(50 * 8 * 1024);
     expect(await isTaken()).toBe(true);
@@ -70,10 +109,10 @@ describe('bytes in flight', () => {
   });
 
   it('bytes in flight of an account are limited to a quarter of all; beyond it gets 429, and other accounts get responses', async () => {
-    const { account, key } = await fixture.account();
-    await announce(account, key, Buffer.alloc(4 * MiB, ' '));
+    const { key } = await fixture.account();
+    await announce(key, Buffer.alloc(4 * MiB, ' '));
     await until('it has been read', async () => (await inFlight(fixture.service)) >= 4 * MiB);
-    const { status, headers, body } = await fixture.send(account, key, Buffer.alloc(4 * MiB, ' '));
+    const { status, headers, body } = await fixture.send(key, Buffer.alloc(4 * MiB, ' '));
     expect([status, headers.get('retry-after'), errorResponse.parse(body).error]).toEqual([
       429,
       '5',
@@ -86,15 +125,15 @@ describe('bytes in flight', () => {
   it('bytes in flight of the account with most are given up for other accounts when there is no room left', async () => {
     const slow = await Promise.all(
       [0, 1, 2, 3, 4].map(async () => {
-        const { account, key } = await fixture.account();
-        const socket = await announce(account, key, Buffer.alloc(4.75 * MiB, ' '));
+        const { key } = await fixture.account();
+        const socket = await announce(key, Buffer.alloc(4.75 * MiB, ' '));
         return { socket, response: once(socket.setEncoding('utf8'), 'data').then(([text]) => String(text)) };
       }),
     );
     await until('they fill the room', async () => (await inFlight(fixture.service)) >= 23.75 * MiB);
-    const { account, key } = await fixture.account();
+    const { key } = await fixture.account();
     const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
-    for (let n = 0; n < 5; n += 1) expect((await fixture.send(account, key, batch)).status).toBe(202);
+    for (let n = 0; n < 5; n += 1) expect((await fixture.send(key, batch)).status).toBe(202);
     // One of the slow bodies was given up, which has made the room.
     const first = await Promise.race(slow.map(({ response }) => response));
     expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*given up/s);
@@ -102,18 +141,18 @@ describe('bytes in flight', () => {
   });
 
   it('bytes in flight do not grow with what a body becomes: compressed bombs and deep JSON are rejected', async () => {
-    const { account, key } = await fixture.account();
+    const { key } = await fixture.account();
     const bomb = gzipSync(Buffer.alloc(16 * MiB, ' '));
     const encoding = { headers: { 'content-encoding': 'gzip' } };
     const deep = (depth: number) => `[{"workspace":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
     const empty = `[${'{},'.repeat(4_999)}{}]`;
     const longName = JSON.stringify({ ['x'.repeat(4 * MiB)]: 1 });
     const [bombs, brackets, nested, none, longNamed] = await Promise.all([
-      Promise.all(Array.from({ length: 4 }, () => fixture.send(account, key, bomb, encoding))),
-      fixture.send(account, key, '['.repeat(1 * MiB)),
-      fixture.send(account, key, deep(100_000)),
-      fixture.send(account, key, empty),
-      fixture.send(account, key, longName),
+      Promise.all(Array.from({ length: 4 }, () => fixture.send(key, bomb, encoding))),
+      fixture.send(key, '['.repeat(1 * MiB)),
+      fixture.send(key, deep(100_000)),
+      fixture.send(key, empty),
+      fixture.send(key, longName),
       isTaken(),
     ]);
     expect(bombs.map(({ status }) => status)).toEqual(Array(4).fill(413));

@@ -30,7 +30,7 @@ afterAll(async () => {
   await servers.stop();
 });
 
-const send = (events: readonly unknown[]) => fixture.send(account, key, JSON.stringify(events));
+const send = (events: readonly unknown[]) => fixture.send(key, JSON.stringify(events));
 const isTaken = async () => (await send([event()])).status === 202;
 const readiness = () => fetch(`${fixture.service.url}/readyz`);
 const isReady = async () => (await readiness()).status === 200;
@@ -91,13 +91,13 @@ it('a Redis that is slow holds what a client has sent until it is written, also 
   const admin = await adminUrl(slow);
   const writes = async () => (await scrape(admin)).value('meterline_collector_job_events_count');
   const body = JSON.stringify([event({ resourceName: 'x'.repeat(200) }), event()]);
-  const socket = await begin(slow, { account, key }, body.length, body.slice(0, 1));
+  const socket = await begin(slow, key, body.length, body.slice(0, 1));
   await until('the caller is known', async () => (await inFlight(slow)) > 0);
   await whileFrozen(server.pid, async () => {
     socket.write(body.slice(1));
     await until('it is being written', async () => (await writes()) === 1);
     socket.resetAndDestroy();
-    await slow.entry(({ path, durationMs }) => path === `/v0/accounts/${account}/events` && durationMs !== undefined);
+    await slow.entry(({ path, durationMs }) => path === '/v0/events' && durationMs !== undefined);
     expect(await inFlight(slow)).toBe(body.length);
   });
   await until('nothing is under way', async () => (await inFlight(slow)) === 0);
@@ -116,7 +116,7 @@ it('a Redis that is slow does not let bodies grow over what an account may hold,
   const headers = ['Connection: close', 'Content-Encoding: gzip'];
   const [sockets, statuses]: [Socket[], string[]] = [[], []];
   for (let n = 0; n < 4; n += 1) {
-    const socket = await begin(slow, { account, key }, body.length, body.subarray(0, -1), headers);
+    const socket = await begin(slow, key, body.length, body.subarray(0, -1), headers);
     socket.on('data', (response) => statuses.push(/^HTTP\/1.1 (\d+)/.exec(String(response))?.[1] ?? ''));
     sockets.push(socket);
   }

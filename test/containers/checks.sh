@@ -109,7 +109,7 @@ new_key() {
 
 # An event of usage 1 whose id is given; it is answered with 202.
 post() {
-  says ' 202$' curl -s -m 10 -w ' %{http_code}\n' "$COLLECTOR/v0/accounts/$ACCOUNT/events" -H "Authorization: Bearer $SENDER" \
+  says ' 202$' curl -s -m 10 -w ' %{http_code}\n' "$COLLECTOR/v0/events" -H "Authorization: Bearer $SENDER" \
     -H 'Content-Type: application/json' -d "{\"eventId\":\"$1\",\"workspace\":\"production\",\"resourceType\":\"agent\",\"resourceName\":\"support\",
       \"billingDimension\":\"agent_compute_runtime_gbs\",\"usage\":\"1\",\"timestamp\":\"$NOW\"}"
 }

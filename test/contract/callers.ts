@@ -14,7 +14,9 @@ export interface TokenIssuer {
   /** Where its public key is. */
   readonly jwksUrl: string;
   /** With them a service takes its tokens. */
-  readonly env: Readonly<Record<'AUTH_JWKS_URL' | 'AUTH_ISSUER' | 'AUTH_AUDIENCE', string>>;
+  readonly env: Readonly<
+    Record<'AUTH_JWKS_URL' | 'AUTH_ISSUER' | 'AUTH_AUDIENCE' | 'AUTH_PLATFORM_ROLES_CLAIM', string>
+  >;
   /** At the issuer's time. */
   readonly verifier: TokenVerifier;
   /** A token that user-1 may use everywhere for an hour, but for what the claims say. */
@@ -41,7 +43,10 @@ export async function startTokenIssuer(now = new Date()): Promise<TokenIssuer> {
     new SignJWT({ ...usual, ...claims }).setProtectedHeader({ alg, kid: 'one' }).sign(key);
   return {
     jwksUrl,
-    env: { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE },
+    env: {
+      ...{ AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE },
+      AUTH_PLATFORM_ROLES_CLAIM: PLATFORM_ROLES_CLAIM,
+    },
     verifier: createTokenVerifier({
       ...{ jwksUrl, issuer: ISSUER, audience: AUDIENCE, clock: () => now, log },
       accountClaims: { ...DEFAULT_ACCOUNT_CLAIMS, platformRoles: [PLATFORM_ROLES_CLAIM] },

@@ -240,6 +240,7 @@ describe('the TypeScript client', () => {
       billingDimension: 'sandbox_compute_runtime_gbs',
       resourceType: 'sandbox',
       unit: 'gbs',
+      price: { amount: '0.0000115', per: '1', currency: 'USD', effectiveFrom: '1970-01-01T00:00:00Z' },
     });
   });
 

@@ -88,7 +88,7 @@ const BODIES: readonly Row[] = [
   ...['x'.repeat(257), 'a\u0000b'].map((clientId) =>
     bad(`POST ${KEYS.replace('robot', encodeURIComponent(clientId))}`, 'clientId', 'clientId', 'admin', NEW_KEY),
   ),
-  ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'sent to the collector', 'nobody', '{}'],
+  ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'POST /v0/events', 'nobody', '{}'],
   alert({ amount: '0' }, 'amount', 'amount must be a decimal above 0 in a string'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
     alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value where measure is usage'),

@@ -3,7 +3,9 @@
  * draws all other combinations, and which parameters are rejected is a unit test of services/query/src/metrics/request.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import { onEachShard } from '@meterline/warehouse';
+import { z } from 'zod';
 import {
   allPages,
   bearer,
@@ -25,14 +27,31 @@ const BY_DIMENSION = { ...DAY, groupBy: 'billing_dimension' };
 const JOB = { resourceType: 'job', billingDimension: 'job_compute_runtime_gbs' } as const;
 const VOLUME = { resourceType: 'volume', billingDimension: 'volume_storage_gbs' } as const;
 const AGENT = { resourceType: 'agent', billingDimension: 'agent_async_requests_count' } as const;
+/** Every job has a price of its own for some accounts, volumes get cheaper, and domains have no price yet. */
+const BOOK = new PriceBook({
+  ...DEFAULT_PRICE_BOOK_FILE,
+  prices: [
+    ...DEFAULT_PRICE_BOOK_FILE.prices.filter(({ billingDimension }) => !billingDimension.startsWith('custom_domain')),
+    price('custom_domain_active_time_hours', '20.00', '2026-01-01T00:00:00Z', '730'),
+    price(VOLUME.billingDimension, '0.10', '2025-12-01T00:00:00Z', '2628000'),
+  ],
+  overrides: [
+    { accountId: 'acme', ...price(JOB.billingDimension, '3.50', '2025-06-01T00:00:00Z', '1000') },
+    { accountId: 'globex', ...price(JOB.billingDimension, '9', '2025-07-01T00:00:00Z') },
+  ],
+});
 const ODD_NAME = "it's a \\ \u{1f600} job";
+
+function price(billingDimension: string, amount: string, effectiveFrom: string, per = '1') {
+  return { billingDimension, amount, per, effectiveFrom };
+}
 
 const database = testDatabase();
 let api: TestApi;
 let key: string;
 let number = 0;
 beforeAll(async () => {
-  api = await startApi({ warehouse: database.warehouse });
+  api = await startApi({ warehouse: database.warehouse, priceBook: BOOK });
   key = await api.key('acme');
   await api.seed([
     event({ workspace: 'main', cost: '1' }),
@@ -254,6 +273,31 @@ it('the enum resource-types lists the types of the selected events in the window
     return [window, filters, await enumOf('resource-types', `?startTime=${startTime}&endTime=${endTime}${filters}`)];
   });
   expect(await Promise.all(found)).toEqual(rows.map(([window, filters, values]) => [window, filters, { values }]));
+});
+
+it('the enum billing-dimensions has the prices in force now for the account, and those of no other account', async () => {
+  const keys = { acme: await api.key('acme', 'member'), initech: await api.key(undefined, 'operator') };
+  const pricesOf = async (account: keyof typeof keys) => {
+    const { body } = await api.request(
+      `/v0/accounts/${account}/metrics/enums/billing-dimensions`,
+      bearer(keys[account]),
+    );
+    const { values } = z.object({ values: z.array(z.looseObject({ billingDimension: z.string() })) }).parse(body);
+    const priced = [JOB.billingDimension, VOLUME.billingDimension, 'custom_domain_active_time_hours'];
+    return priced.map((name) => values.find(({ billingDimension }) => billingDimension === name)?.['price']);
+  };
+  const usd = (amount: string, per: string, effectiveFrom: string) => ({ amount, per, currency: 'USD', effectiveFrom });
+  const [own, general] = [usd('3.5', '1000', '2025-06-01T00:00:00Z'), usd('0.000006', '1', '1970-01-01T00:00:00Z')];
+  const before = usd('0.12', '2628000', '1970-01-01T00:00:00Z');
+  expect(await pricesOf('acme')).toEqual([own, before, undefined]);
+  expect(await pricesOf('initech')).toEqual([general, before, undefined]);
+  try {
+    api.clock.now = new Date('2026-01-01T00:00:00Z');
+    const later = [usd('0.1', '2628000', '2025-12-01T00:00:00Z'), usd('20', '730', '2026-01-01T00:00:00Z')];
+    expect(await pricesOf('acme')).toEqual([own, ...later]);
+  } finally {
+    api.clock.now = NOW;
+  }
 });
 
 describe('pages', () => {

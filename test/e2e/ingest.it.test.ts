@@ -1,9 +1,11 @@
 /** From the queue to stored events, with a worker as a real process. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { MeterlineClient } from '@meterline/client';
 import { readMetrics } from '@meterline/warehouse';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueueData, stored } from '../harness/queue.js';
+import { select } from '../harness/stack.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
 let product: Product;
@@ -48,4 +50,28 @@ it('a worker stores many small jobs in few inserts, is healthy and silent, and e
   expect(await worker.stop()).toBe(0);
   expect(worker.errorLines()).toEqual([]);
   expect(worker.entries().map(({ event }) => event)).toEqual(['started', 'stopping', 'stopped']);
+});
+
+const TENANTS = 300;
+
+it('one request of a platform is stored for each of its accounts, whatever is late, invalid or without an account in it', async () => {
+  const [collector, worker] = await Promise.all([product.startCollector(), product.startIngest()]);
+  const { timestamp: late, ...anonymous } = usageEvent(1, { accountId: 'late' });
+  const timestamp = new Date().toISOString();
+  const sent = Array.from({ length: TENANTS }, (_, n) => usageEvent(n, { accountId: `tenant-${n}`, timestamp }));
+  const client = new MeterlineClient({
+    baseUrl: collector.url,
+    credential: await product.key(undefined, 'emitter'),
+  });
+  const bad = [{ ...anonymous, accountId: undefined, timestamp }, usageEvent(2, { accountId: 'bad', usage: -1 })];
+  const { accepted, rejected } = await client.sendEvents([{ ...anonymous, timestamp: late }, ...bad, ...sent]);
+  expect([accepted, rejected.map(({ reason }) => reason)]).toEqual([TENANTS + 1, ['missing_field', 'invalid_usage']]);
+  await drained(product.queue);
+  const accounts = await select<{ accounts: number }>(
+    product.warehouse,
+    `SELECT toUInt32(uniqExact(account_id)) AS accounts FROM usage_events WHERE account_id LIKE 'tenant-%'`,
+  );
+  expect(accounts).toEqual([{ accounts: TENANTS }]);
+  expect(await stored(product.warehouse, 'late')).toEqual({ events: 1, usage: 1 });
+  expect([await collector.stop(), await worker.stop()]).toEqual([0, 0]);
 });

@@ -258,7 +258,7 @@ describe('with a replica', () => {
     const { key } = JSON.parse((await runCommand(create, { env: own })).stdout);
     const collector = await product.startCollector({ ...own, METERLINE_CONSTANTS: JSON.stringify({ writeMs: 1_000 }) });
     const post = async (n: number) => {
-      const { status } = await fetch(`${collector.url}/v0/accounts/acme/events`, {
+      const { status } = await fetch(`${collector.url}/v0/events`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
         body: JSON.stringify([usageEvent(n)]),

@@ -111,18 +111,14 @@ export class Traffic {
   }
 
   /** Half of the jobs go to the queue; the events of the others are posted until there is a receipt, which must reject exactly the bad ones. */
-  async #deliver(
-    { data, events, rejections }: StreamJob,
-    { id, emitterKey }: Account,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #deliver({ data, events, rejections }: StreamJob, { emitterKey }: Account, signal: AbortSignal): Promise<void> {
     const { random, complain } = this.run;
     if (!events || random.chance(0.5)) {
       const attempts = await this.#producer.add(data, signal);
       for (const rejection of rejections.values()) this.rejected.push({ ...rejection, attempts });
       return;
     }
-    const post = () => this.#client('collector', emitterKey).sendEvents(id, events, { signal });
+    const post = () => this.#client('collector', emitterKey).sendEvents(events, { signal });
     let receipt = await this.#attempt(signal, post);
     for (; !receipt; receipt = await this.#attempt(signal, post)) await pause(RETRY_MS, signal);
     const found = receipt.rejected.map(({ index, reason }) => `${index} ${reason}`).join(', ');

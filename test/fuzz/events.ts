@@ -61,7 +61,7 @@ export async function fuzzEvents({ queue, key, startCollector }: Product, events
     const { format, bytes, isPacked } = body;
     const response = await client.send({
       method: 'POST',
-      target: `/v0/accounts/${ACCOUNT}/events`,
+      target: '/v0/events',
       headers: { authorization, 'content-type': format, ...(isPacked && { 'content-encoding': 'gzip' }) },
       body: isPacked ? gzipSync(bytes) : bytes,
     });
@@ -82,7 +82,7 @@ function judged({ format, bytes }: Body, { status, headers, text }: RawResponse)
   const wrong = (what: string) => new Error(`${what}: ${format} ${bytes.toString()} → ${status} ${text}`);
   if (status >= 500) throw wrong(`status ${status}`);
   const body: unknown = JSON.parse(text);
-  checkResponse({ method: 'POST', path: `/v0/accounts/${ACCOUNT}/events`, status, headers, text, body });
+  checkResponse({ method: 'POST', path: '/v0/events', status, headers, text, body });
   const sent = utf8(bytes);
   const expected = sent === undefined ? undefined : expectedOf(sent, format, ACCOUNT, Date.now());
   const results = responseSchema.safeParse(body).data?.results;

@@ -78,7 +78,7 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
       });
     }
     const targets = new Set(requests.map(({ method, url }) => `${method} ${url}`));
-    expect([...targets]).toEqual(['POST /v0/accounts/guide/events']);
+    expect([...targets]).toEqual(['POST /v0/events']);
   });
 
   inIt.each([302, 308, 403, 404])('the example fails at a %d, which sending again does not change', async (status) => {

@@ -20,9 +20,9 @@ export interface CollectorFixture extends Intake {
   readonly service: HttpProcess;
   /** An account that no other test uses, and the key of an emitter of it. */
   account(): Promise<{ readonly account: string; readonly key: string }>;
-  send(account: string, key: string, body: BodyInit, options?: SendOptions): Promise<TestResponse>;
+  send(key: string, body: BodyInit, options?: SendOptions): Promise<TestResponse>;
   /** JSON, with these credentials. */
-  sendAs(credentials: Readonly<Record<string, string>>, account: string, body: string): Promise<TestResponse>;
+  sendAs(credentials: Readonly<Record<string, string>>, body: string): Promise<TestResponse>;
   /** The events of each job in the queue, the oldest first, and takes them out. */
   takeJobs(): Promise<readonly (readonly Record<string, unknown>[])[]>;
 }
@@ -50,14 +50,14 @@ export async function startCollectorFixture(
       const account = `account-${randomUUID()}`;
       return { account, key: await key(account, 'emitter') };
     },
-    send: (account, credential, body, { type = 'application/json', query = '', headers = {} } = {}) =>
-      post(`${service.url}/v0/accounts/${encodeURIComponent(account)}/events${query}`, body, {
+    send: (credential, body, { type = 'application/json', query = '', headers = {} } = {}) =>
+      post(`${service.url}/v0/events${query}`, body, {
         authorization: `Bearer ${credential}`,
         ...(type !== '' && { 'content-type': type }),
         ...headers,
       }),
-    sendAs: (credentials, account, body) =>
-      post(`${service.url}/v0/accounts/${account}/events`, body, {
+    sendAs: (credentials, body) =>
+      post(`${service.url}/v0/events`, body, {
         'content-type': 'application/json',
         ...credentials,
       }),
@@ -88,7 +88,7 @@ const checkResponse = responseCheck(createOpenApiDocument());
 /** Sends the head of a request to a collector, and these bytes of its body. */
 export async function begin(
   { url }: HttpProcess,
-  { account, key }: { readonly account: string; readonly key: string },
+  key: string,
   length: number,
   body: string | Buffer,
   headers: readonly string[] = [],
@@ -97,7 +97,7 @@ export async function begin(
   const socket = connect(Number(port), hostname).on('error', () => undefined);
   await once(socket, 'connect');
   const credential = [`Authorization: Bearer ${key}`, 'Content-Type: application/json', `Content-Length: ${length}`];
-  const head = [`POST /v0/accounts/${account}/events HTTP/1.1`, 'Host: collector', ...credential, ...headers];
+  const head = ['POST /v0/events HTTP/1.1', 'Host: collector', ...credential, ...headers];
   socket.write([...head, '\r\n'].join('\r\n'));
   socket.write(body);
   return socket;

@@ -45,7 +45,7 @@ export interface Intake {
   /** The environment of a service. */
   readonly env: ServiceEnvironment;
   /** The text of a new key. */
-  key(account: string, role?: KeyRole, clientId?: string): Promise<string>;
+  key(account: string | undefined, role?: KeyRole, clientId?: string): Promise<string>;
   /** @param env added to the product's, as for the other services */
   startCollector(env?: ServiceEnvironment): Promise<HttpProcess>;
   /** Ends all services that take from its queue or add to it. */

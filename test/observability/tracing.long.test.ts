@@ -47,7 +47,7 @@ async function ask({ url }: HttpProcess, path: string, traceparent = '') {
 it('the trace of a job leads from a request to the collector, below its caller, to the insert', async () => {
   const { traceId, parentSpanId, traceparent } = callersSpan();
   const { accountId: _, ...event } = usageEvent(1);
-  const response = await fetch(`${collector.url}/v0/accounts/traced-acme/events`, {
+  const response = await fetch(`${collector.url}/v0/events`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${await product.key('traced-acme', 'emitter')}`,
@@ -60,7 +60,7 @@ it('the trace of a job leads from a request to the collector, below its caller, 
 
   const request = await receiver.span((span) => span.traceId === traceId && span.kind === kind(SpanKind.SERVER));
   expect(request).toMatchObject({
-    ...{ name: 'POST /v0/accounts/:accountId/events', service: 'meterline-collector', parentSpanId },
+    ...{ name: 'POST /v0/events', service: 'meterline-collector', parentSpanId },
   });
   const sent = await receiver.span((span) => span.parentSpanId === request.spanId);
   expect(sent).toMatchObject({ name: 'add usage-events.usage', service: 'meterline-collector', traceId });

@@ -135,7 +135,7 @@ describe('the emitter, packed and installed alone', () => {
     collector.stop();
     expect(output).toMatch(ALL_SENT);
     expect(new Set(collector.received.map(({ path, key }) => `${path} ${key}`))).toEqual(
-      new Set(['/v0/accounts/acme/events Bearer mlk_1']),
+      new Set(['/v0/events Bearer mlk_1']),
     );
     expect(collector.events).toEqual(expect.arrayContaining(SHOWN));
   });

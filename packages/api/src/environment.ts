@@ -1,7 +1,7 @@
 /** The variables of a service that answers HTTP, besides those of every service. */
 import { constant, wholeNumberVariable } from '@meterline/service/environment';
 import { z } from 'zod';
-import type { RateLimits } from './admission/rate-limits.js';
+import type { RateLimit, RateLimits } from './admission/rate-limits.js';
 import { claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 import type { TokenVerifierOptions } from './auth/tokens.js';
 import { KEEP_ALIVE_MS } from './server.js';
@@ -73,9 +73,13 @@ export function rateLimits({
   readonly ACCOUNT_RATE: number;
   readonly METERLINE_CONSTANTS: { readonly burstSeconds: number };
 }): RateLimits {
-  const seconds = Math.max(1, constants.burstSeconds);
-  const requests = ACCOUNT_RATE * seconds;
-  return { accountRate: { requests, seconds }, callerRate: { requests: Math.ceil(requests * CALLER_SHARE), seconds } };
+  const accountRate = rateLimit(ACCOUNT_RATE, constants.burstSeconds);
+  return { accountRate, callerRate: { ...accountRate, requests: Math.ceil(accountRate.requests * CALLER_SHARE) } };
+}
+
+export function rateLimit(perSecond: number, burstSeconds: number): RateLimit {
+  const seconds = Math.max(1, burstSeconds);
+  return { requests: perSecond * seconds, seconds };
 }
 
 export const httpVariables = {

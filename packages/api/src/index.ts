@@ -10,14 +10,15 @@ export {
   mayWrite,
   principalOf,
   requireAdmin,
-  requireEmitter,
   requireKeyManager,
   requireLister,
   requireMembership,
   requireProvisioner,
   requireReader,
   requireScope,
+  requireSender,
   requireWriter,
+  senderRequired,
 } from './auth/permissions.js';
 export { METADATA_PATH, noTokens } from './auth/protected-resource.js';
 export { createTokenVerifier, type TokenVerifier } from './auth/tokens.js';

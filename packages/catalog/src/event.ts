@@ -278,7 +278,7 @@ const MAX_NAMED_FIELDS = 10;
 const FIELD_RULES = Object.entries(EVENT_FIELDS);
 
 /** Whether an event may have a field of this name. */
-export function isEventField(name: string): name is UsageEventField {
+function isEventField(name: string): name is UsageEventField {
   return Object.hasOwn(EVENT_FIELDS, name);
 }
 

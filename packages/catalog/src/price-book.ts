@@ -3,13 +3,15 @@
  */
 import * as z from 'zod';
 import { instantText, nameText } from './api/parameters.js';
+import type { BillingDimensionResponse } from './api/responses.js';
 import { type EpochMs, formatTimestamp } from './calendar.js';
-import { COST_SCALE, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
-import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
+import { COST_SCALE, type DecimalText, decimalText, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
+import { BILLING_DIMENSIONS, type BillingDimension, DIMENSIONS } from './dimensions.js';
 import { parseUsageEvent, type UsageEvent } from './event.js';
 import { type Checked, rejected } from './rejection.js';
 
 const MAX_PRICE_BOOK_VERSION = 65_535;
+const CURRENCY = 'USD';
 
 /** Amounts and per have up to 12 integer and 18 fraction digits. */
 const PRICE_SCALE = 18;
@@ -24,7 +26,7 @@ const decimal = z
   })
   .transform((text) => {
     const [integer = '', fraction = ''] = text.split('.');
-    return { text, scaled: BigInt(integer + fraction.padEnd(PRICE_SCALE, '0')) };
+    return BigInt(integer + fraction.padEnd(PRICE_SCALE, '0'));
   });
 
 const priceSchema = z.strictObject({
@@ -40,7 +42,7 @@ const overrideSchema = priceSchema.extend({ accountId: z.string('must be an acco
 const priceBookSchema = z.strictObject({
   /** Raised with every change: of two prices for the same event, the one of the older version stays. */
   version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
-  currency: z.literal('USD', 'must be "USD"'),
+  currency: z.literal(CURRENCY, 'must be "USD"'),
   prices: z.array(priceSchema),
   overrides: z.array(overrideSchema).default([]),
 });
@@ -49,9 +51,9 @@ export type PriceBookFile = z.input<typeof priceBookSchema>;
 
 export interface Price {
   readonly effectiveFrom: EpochMs;
-  /** USD, as written in the book. */
-  readonly amount: string;
-  readonly per: string;
+  /** USD for `per` units. */
+  readonly amount: DecimalText;
+  readonly per: DecimalText;
   /** cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator, in lowest terms. */
   readonly numerator: bigint;
   readonly denominator: bigint;
@@ -69,8 +71,8 @@ export class PriceBook {
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;
 
-  /** @throws PriceBookError when the input is no price book or leaves a dimension without a price */
-  constructor(input: unknown) {
+  /** @param isComplete whether every dimension must have a price. @throws PriceBookError when the input is no price book */
+  constructor(input: unknown, isComplete = true) {
     const book = priceBookSchema.safeParse(input);
     if (!book.success) throw new PriceBookError(book.error.issues.map(describeIssue).join('; '));
     const { version, currency, prices, overrides } = book.data;
@@ -83,7 +85,7 @@ export class PriceBook {
       ]),
     );
     const missing = BILLING_DIMENSIONS.filter((dimension) => !this.#prices.has(dimension));
-    if (missing.length > 0) throw new PriceBookError(`no price for ${missing.join(', ')}`);
+    if (isComplete && missing.length > 0) throw new PriceBookError(`no price for ${missing.join(', ')}`);
     this.canonicalText = JSON.stringify([
       currency,
       prices.map(canonicalRow).sort(),
@@ -99,6 +101,24 @@ export class PriceBook {
       currency,
       prices: prices.map(priceOfCanonicalRow),
       overrides: overrides.map(priceOfCanonicalRow),
+    });
+  }
+
+  /** The prices in force that {@link billingDimensions} returned for an account; earlier prices are unknown. @throws PriceBookError */
+  static ofBillingDimensions(dimensions: readonly BillingDimensionResponse[]): PriceBook {
+    const prices = dimensions.flatMap(({ billingDimension, price }) => {
+      if (!price) return [];
+      const { amount, per, effectiveFrom } = price;
+      return [{ billingDimension, amount, per, effectiveFrom }];
+    });
+    return new PriceBook({ version: 0, currency: CURRENCY, prices }, false);
+  }
+
+  /** Every dimension, with the price in force for the account at the instant. */
+  billingDimensions(accountId: string, instant: EpochMs): BillingDimensionResponse[] {
+    return BILLING_DIMENSIONS.map((billingDimension) => {
+      const price = this.priceAt(accountId, billingDimension, instant);
+      return { billingDimension, ...DIMENSIONS[billingDimension], ...(price && { price: priceJson(price) }) };
     });
   }
 
@@ -162,14 +182,22 @@ function datedPrices(place: string, rows: readonly PriceRow[]): readonly Price[]
 }
 
 function toPrice(place: string, { amount, per, effectiveFrom }: PriceRow): Price {
-  if (per.scaled === 0n) throw new PriceBookError(`${place}: per must be above 0`);
-  if (amount.scaled > per.scaled * MAX_UNIT_PRICE) {
+  if (per === 0n) throw new PriceBookError(`${place}: per must be above 0`);
+  if (amount > per * MAX_UNIT_PRICE) {
     throw new PriceBookError(`${place}: a unit may cost at most ${MAX_UNIT_PRICE} USD`);
   }
-  const scaled = amount.scaled * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
-  const divisor = greatestCommonDivisor(scaled, per.scaled);
-  const [numerator, denominator] = [scaled / divisor, per.scaled / divisor];
-  return { effectiveFrom, amount: amount.text, per: per.text, numerator, denominator };
+  const scaled = amount * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
+  const divisor = greatestCommonDivisor(scaled, per);
+  const [numerator, denominator] = [scaled / divisor, per / divisor];
+  return { effectiveFrom, amount: priceDecimal(amount), per: priceDecimal(per), numerator, denominator };
+}
+
+function priceDecimal(scaled: bigint): DecimalText {
+  return decimalText(formatScaled(scaled, PRICE_SCALE));
+}
+
+function priceJson({ amount, per, effectiveFrom }: Price): BillingDimensionResponse['price'] {
+  return { amount, per, currency: CURRENCY, effectiveFrom: formatTimestamp(effectiveFrom) };
 }
 
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {
@@ -177,7 +205,7 @@ function greatestCommonDivisor(a: bigint, b: bigint): bigint {
 }
 
 function canonicalRow({ accountId = '', billingDimension, effectiveFrom, amount, per }: PriceRow): string {
-  return [accountId, billingDimension, effectiveFrom, amount.scaled, per.scaled].join('|');
+  return [accountId, billingDimension, effectiveFrom, amount, per].join('|');
 }
 
 const canonicalBook = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
@@ -191,8 +219,8 @@ function priceOfCanonicalRow(row: string) {
     ...(accountId !== '' && { accountId }),
     billingDimension,
     effectiveFrom: formatTimestamp(Number(effectiveFrom)),
-    amount: formatScaled(BigInt(amount), PRICE_SCALE),
-    per: formatScaled(BigInt(per), PRICE_SCALE),
+    amount: priceDecimal(BigInt(amount)),
+    per: priceDecimal(BigInt(per)),
   };
 }
 

@@ -185,16 +185,16 @@ export class MeterlineClient {
   }
 
   /**
-   * Sends usage events, 1 to 5,000 of one account: for a client whose `baseUrl` is a collector's and whose key is of the role emitter.
+   * Sends usage events, 1 to 5,000: for a client whose `baseUrl` is a collector's and whose key is of the role emitter. A key of one account
+   * fills in `accountId`; one of all accounts requires it.
    * Sending an event again is harmless, so a request without a response is. A program that must lose none uses `@meterline/emitter`.
    * @param options `isTrial`: the events are checked, and none is kept
    */
   async sendEvents(
-    account: string,
     events: readonly object[],
     { isTrial = false, signal }: RequestOptions & { readonly isTrial?: boolean } = {},
   ): Promise<EventsReceipt> {
-    const path = `${accountPath(account)}/events${isTrial ? '?validate=only' : ''}`;
+    const path = `/v0/events${isTrial ? '?validate=only' : ''}`;
     const call = {
       method: 'POST',
       path,
@@ -212,7 +212,7 @@ export class MeterlineClient {
     return (await this.#transport.read(path, groupByEnumSchema, options)).values;
   }
 
-  /** What is billed: each billing dimension with its resource type and unit. */
+  /** What is billed: each billing dimension with its resource type, unit, and the price in force now for the account. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionResponse[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
     return (await this.#transport.read(path, billingDimensionsEnumSchema, options)).values;

@@ -7,7 +7,7 @@ import type { Problem } from './problems.js';
 import { Spool, SpoolFile } from './spool.js';
 
 const MIB = 1024 * 1024;
-const ALL = { batchEvents: 5_000, batchBytes: 16 * MIB };
+const ALL = [5_000, 16 * MIB] as const;
 
 let problems: Problem[];
 const opened: Spool[] = [];
@@ -27,7 +27,7 @@ async function openSpool({ maxBytes = 100 * MIB } = {}): Promise<Spool> {
   return spool;
 }
 
-const DAMAGED = /^000000000001\.jsonl\.\d+\.damaged$/;
+const DAMAGED = /^000000000001\.jsonl\.[\w-]+\.damaged$/;
 
 /** A start after `kill -9`: the lock is gone, and nothing was closed in order. */
 async function afterKill(spool: Spool, memoryBytes = 64 * MIB): Promise<Backlog> {
@@ -46,7 +46,7 @@ function add(backlog: Backlog, count: number, bytes = 20, first = 0): string[] {
 
 async function takeAll(backlog: Backlog): Promise<Batch[]> {
   const batches: Batch[] = [];
-  for (let batch = await backlog.take(ALL); batch; batch = await backlog.take(ALL)) batches.push(batch);
+  for (let batch = await backlog.take(...ALL); batch; batch = await backlog.take(...ALL)) batches.push(batch);
   return batches;
 }
 
@@ -58,17 +58,17 @@ describe('in memory', () => {
   it('a backlog in memory gives events in the order of adding, in batches of so many events or bytes', async () => {
     const backlog = openBacklog(MIB, undefined);
     add(backlog, 7);
-    expect((await backlog.take({ batchEvents: 3, batchBytes: MIB }))?.texts).toEqual(numbers(3));
-    expect((await backlog.take({ batchEvents: 5_000, batchBytes: 40 }))?.texts).toEqual([text(3), text(4)]);
-    expect((await backlog.take({ batchEvents: 5_000, batchBytes: 1 }))?.texts).toEqual([text(5)]);
-    expect((await backlog.take(ALL))?.first).toBe(6);
-    expect(await backlog.take(ALL)).toBeUndefined();
+    expect((await backlog.take(3, MIB))?.texts).toEqual(numbers(3));
+    expect((await backlog.take(5_000, 40))?.texts).toEqual([text(3), text(4)]);
+    expect((await backlog.take(5_000, 1))?.texts).toEqual([text(5)]);
+    expect((await backlog.take(...ALL))?.first).toBe(6);
+    expect(await backlog.take(...ALL)).toBeUndefined();
   });
 
   it('a backlog in memory is full at its bytes, until events are sent', async () => {
     const backlog = openBacklog(100, undefined);
     expect(add(backlog, 6)).toEqual([...Array(5).fill('memory'), 'full']);
-    const batch = await backlog.take({ batchEvents: 2, batchBytes: MIB });
+    const batch = await backlog.take(2, MIB);
     expect(add(backlog, 1)).toEqual(['full']);
     if (batch) backlog.settle(batch);
     expect(add(backlog, 3)).toEqual(['memory', 'memory', 'full']);
@@ -100,7 +100,7 @@ describe('with a spool', () => {
     const spool = await openSpool();
     const backlog = openBacklog(64 * MIB, spool);
     add(backlog, 10);
-    await backlog.take({ batchEvents: 4, batchBytes: MIB });
+    await backlog.take(4, MIB);
     const later = await afterKill(spool);
     expect(later.unsent).toBe(10);
     expect(add(later, 1, 20, 10)).toEqual(['spool']);
@@ -162,7 +162,7 @@ describe('with a spool', () => {
     const backlog = openBacklog(2.5 * MIB, spool);
     const count = 80;
     expect(new Set(add(backlog, count, MIB / 10))).toEqual(new Set(['spool']));
-    expect(backlog.waitingBytes).toBeLessThan(2.5 * MIB);
+    expect(backlog.usedBytes).toBeLessThan(2.5 * MIB);
     const batches = await takeAll(backlog);
     expect(textsOf(batches)).toEqual(numbers(count, MIB / 10));
     for (const batch of batches) backlog.settle(batch);
@@ -173,11 +173,11 @@ describe('with a spool', () => {
   it('an event that comes while the newest file is read is not lost', async () => {
     const backlog = openBacklog(1, await openSpool());
     add(backlog, 3);
-    const taking = backlog.take(ALL);
+    const taking = backlog.take(...ALL);
     expect(add(backlog, 1, 20, 3)).toEqual(['spool']);
     const first = await taking;
     expect(first?.texts).toEqual(numbers(3));
-    expect((await backlog.take(ALL))?.texts).toEqual([text(3)]);
+    expect((await backlog.take(...ALL))?.texts).toEqual([text(3)]);
   });
 
   it('a spool is bounded: when it is full events are in memory alone, and when that is full they are not taken', async () => {

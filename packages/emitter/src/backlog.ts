@@ -31,45 +31,22 @@ export interface Batch {
   readonly segment: Segment;
 }
 
-/** The most that a batch holds. A single event may have more bytes. */
-interface BatchLimits {
-  readonly batchEvents: number;
-  readonly batchBytes: number;
-}
-
-export interface Backlog {
-  /** How many events were added so far; the number of the next one. */
-  readonly added: number;
-  /** The number of the first event that is not taken. */
-  readonly taken: number;
-  readonly unsent: number;
-  /** The bytes of the events in memory that are not taken. */
-  readonly waitingBytes: number;
-  /** @returns where the event is kept now; `full`: it has found no room */
-  add(text: string): 'memory' | 'spool' | 'full';
-  /** The next events; undefined when there are none, or a file cannot be read, which is reported. One call at a time. */
-  take(limits: BatchLimits): Promise<Batch | undefined>;
-  /** The events of the batch are sent. */
-  settle(batch: Batch): void;
-  /** Nothing more is added. Files whose events are all sent are removed, the others stay for the next start. */
-  close(): void;
-}
+export type Backlog = ReturnType<typeof openBacklog>;
 
 /** Begins with what the spool has of earlier processes. */
-export function openBacklog(memoryBytes: number, spool: Spool | undefined): Backlog {
+export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
   /** Segments that are not taken as a whole, oldest first, and the tail. */
   const segments: Segment[] = [];
   /** The segment that is appended to. */
   let tail: Segment | undefined;
   let usedBytes = 0;
-  let waitingBytes = 0;
   let added = 0;
   let taken = 0;
   let sent = 0;
   for (const { file, events } of spool?.recovered ?? []) {
     added += events;
     if (events > 0) segments.push({ ...emptySegment(file, undefined), size: events });
-    else file.remove();
+    else file.finish(false);
   }
 
   /** The segment to whose file the event is written; undefined when it cannot be. */
@@ -78,8 +55,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     if (!tail?.file || tail.bytes + bytes > SEGMENT_BYTES) {
       const file = spool.create();
       if (!file) return undefined;
-      const fits = usedBytes + SEGMENT_BYTES <= memoryBytes;
-      begin(emptySegment(file, fits ? [] : undefined));
+      begin(emptySegment(file, usedBytes + SEGMENT_BYTES <= memoryBytes ? [] : undefined));
     }
     if (tail?.file?.append(text, bytes)) return tail;
     seal();
@@ -93,16 +69,9 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
       if (!copy) return undefined;
       copy.texts = undefined;
       usedBytes -= copy.bytes;
-      waitingBytes -= copy.bytes;
     }
     const fits = tail && !tail.file && tail.bytes + bytes <= SEGMENT_BYTES;
     return fits ? tail : begin(emptySegment(undefined, []));
-  }
-
-  function remember(texts: string[], text: string, bytes: number): void {
-    texts.push(text);
-    usedBytes += bytes;
-    waitingBytes += bytes;
   }
 
   function begin(segment: Segment): Segment {
@@ -116,7 +85,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     const sealed = tail;
     tail = undefined;
     if (!sealed) return;
-    if (sealed.file) spool?.seal(sealed.file);
+    sealed.file?.seal();
     if (sealed.sent === sealed.size) finish(sealed);
   }
 
@@ -129,17 +98,16 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
   function finish(segment: Segment): void {
     const at = segments.indexOf(segment);
     if (at !== -1) segments.splice(at, 1);
-    if (segment.isDamaged) segment.file?.setAside();
-    else segment.file?.remove();
+    segment.file?.finish(segment.isDamaged);
   }
 
-  function cut(segment: Segment, all: string[], limits: BatchLimits): Batch {
+  function cut(segment: Segment, all: string[], mostEvents: number, mostBytes: number): Batch {
     const from = segment.taken;
     let end = from;
     let bytes = 0;
-    for (let text = all[end]; text !== undefined && end - from < limits.batchEvents; text = all[end]) {
+    for (let text = all[end]; text !== undefined && end - from < mostEvents; text = all[end]) {
       const more = Buffer.byteLength(text);
-      if (end > from && bytes + more > limits.batchBytes) break;
+      if (end > from && bytes + more > mostBytes) break;
       bytes += more;
       end += 1;
     }
@@ -147,17 +115,15 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     all.fill('', from, end);
     segment.taken = end;
     taken += end - from;
-    waitingBytes -= bytes;
     return batch;
   }
 
   /** Reads the events of a segment that is in the spool alone. A file of which some cannot be read is left aside. */
   async function load(segment: Segment): Promise<string[]> {
     if (segment === tail) seal();
-    const lines = (await spool?.load(segment.file, segment.size)) ?? [];
-    const texts: string[] = [];
+    const texts = (await spool?.load(segment.file, segment.size)) ?? [];
     segment.texts = texts;
-    for (const line of lines) remember(texts, line, Buffer.byteLength(line));
+    for (const line of texts) usedBytes += Buffer.byteLength(line);
     const unreadable = segment.size - texts.length;
     segment.isDamaged = unreadable > 0;
     taken += unreadable;
@@ -168,42 +134,51 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
   }
 
   return {
+    /** Events added so far; the number of the next one. */
     get added() {
       return added;
     },
+    /** The number of the first event that is not taken. */
     get taken() {
       return taken;
     },
     get unsent() {
       return added - sent;
     },
-    get waitingBytes() {
-      return waitingBytes;
+    /** The bytes of the events in memory, of those that are taken too. */
+    get usedBytes() {
+      return usedBytes;
     },
-    add: (text) => {
+    /** @returns where the event is kept now; `full`: it has found no room */
+    add: (text: string): 'memory' | 'spool' | 'full' => {
       const bytes = Buffer.byteLength(text);
       const segment = spooled(text, bytes) ?? remembered(bytes);
       if (!segment) return 'full';
       segment.size += 1;
       segment.bytes += bytes;
       added += 1;
-      if (segment.texts) remember(segment.texts, text, bytes);
+      if (segment.texts?.push(text)) usedBytes += bytes;
       return segment.file ? 'spool' : 'memory';
     },
-    take: async (limits) => {
+    /**
+     * The next events; undefined when there are none, or a file cannot be read, which is reported. One call at a time.
+     * @param mostBytes a single event may have more
+     */
+    take: async (mostEvents: number, mostBytes: number): Promise<Batch | undefined> => {
       for (;;) {
         const [head] = segments;
         if (!head) return undefined;
         if (head.taken < head.size) {
           const texts = head.texts ?? (await load(head));
-          if (texts.length > 0) return cut(head, texts, limits);
+          if (texts.length > 0) return cut(head, texts, mostEvents, mostBytes);
         } else {
           if (head === tail) return undefined;
           segments.shift();
         }
       }
     },
-    settle: ({ segment, texts, bytes }) => {
+    /** The events of the batch are sent. */
+    settle: ({ segment, texts, bytes }: Batch) => {
       usedBytes -= bytes;
       sent += texts.length;
       segment.sent += texts.length;
@@ -211,6 +186,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
       if (segment === tail) clear(segment);
       else finish(segment);
     },
+    /** Nothing more is added. Files whose events are all sent are removed, the others stay for the next start. */
     close: seal,
   };
 }

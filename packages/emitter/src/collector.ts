@@ -1,27 +1,28 @@
-/** Sends events to Meterline's collector over HTTP, with Node's own client: one request for each account in a batch. */
+/** Sends events to Meterline's collector over HTTP, with Node's own client. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import {
   abortable,
   isAwayStatus,
-  NO_ACCOUNT_PATH,
   parseJson,
   parseRetryAfter,
   type RejectedEvent,
   rejectedIn,
   serviceAddress,
 } from '@meterline/catalog/plain';
-import { EmitterError, errorMessage } from './problems.js';
+import { EmitterError } from './problems.js';
 
 /** For an attempt, from the connection to the end of the response. */
 const TIMEOUT_MS = 10_000;
-/** When the collector does not take the events of an account, nor says when to come again. */
+/** When the collector does not take events, nor says when to come again. */
 const HELD_MS = 5_000;
 const LONGEST_RETRY_AFTER_MS = 600_000;
 /** The catalog's code for an event that comes too early. */
 const EARLY = 'timestamp_in_future';
 /** More than a clock is ahead that takes the time of its zone for UTC. An event that is further ahead is rejected for good. */
 const LONGEST_EARLY_MS = 86_400_000;
+/** Responses that may be about what is in a request: an event that a proxy does not let through, or that the collector has a defect with. */
+const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
 /** From here on a body is compressed: 500 events to a fifth, in less than a millisecond of another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
 const FASTEST = { level: 1 };
@@ -29,73 +30,55 @@ const LONGEST_MESSAGE = 300;
 /** What a header can carry. The client would repeat any other key in its error message. */
 const KEY = /^[!-~]+$/;
 
-/** A key, or what gives that of an account; it is asked before every attempt, so that keys can be renewed. */
-export type ApiKey = string | ((accountId: string) => string | Promise<string>);
+/** A key, or what gives it: called before every attempt, so that the key can be renewed. */
+export type ApiKey = string | (() => string | Promise<string>);
 
-/** Somebody has answered, and has not taken the events; they are kept. */
+/** A server has responded, and has not taken the events; they are kept. */
 export class NotTaken extends Error {
-  /**
-   * @param pauseMs the events are not sent again before so many milliseconds
-   * @param whose events are not taken at the moment
-   * @param isTrouble whether the program should know. That a busy collector asks for a short pause is nothing to report
-   */
+  readonly code: 'unreachable' | 'held';
+  /** The events are not sent again before so many milliseconds. */
+  readonly pauseMs: number;
+  /** Whether the program should know. That a busy collector asks for a short pause is nothing to report. */
+  readonly isTrouble: boolean;
+
+  /** @param isOfBatch whether other events may be taken */
   constructor(
+    status: number,
     message: string,
-    readonly pauseMs = HELD_MS,
-    readonly whose: 'everybody' | 'account' | 'batch' = 'account',
-    readonly isTrouble = true,
+    readonly isOfBatch: boolean,
+    retryAfterMs?: number,
   ) {
-    super(message);
+    super(`${status}, ${message.slice(0, LONGEST_MESSAGE)}`);
+    const isAway = isAwayStatus(status) && !isOfBatch;
+    this.code = isAway ? 'unreachable' : 'held';
+    this.pauseMs = Math.min(retryAfterMs ?? (isAway ? 0 : HELD_MS), LONGEST_RETRY_AFTER_MS);
+    this.isTrouble = isAway || this.pauseMs >= HELD_MS;
   }
 }
 
-export interface Collector {
-  /**
-   * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
-   * Rejects when they are not, or when that is not known; they are sent again then, which is harmless.
-   * @param texts events as JSON, 1 to 5,000, of one account
-   * @throws NotTaken when somebody answers and says no, another error when nobody does
-   */
-  send(texts: readonly string[], account: string): Promise<readonly RejectedEvent[]>;
-
-  /** Closes connections at once. What is being sent rejects. */
-  close(): void;
-}
+export type Collector = ReturnType<typeof openCollector>;
 
 /** @throws EmitterError `invalid_option`, whose message does not repeat the address or the key, because either may hold a secret */
-export function openCollector(
-  url: string,
-  apiKey: ApiKey,
-  send: typeof fetch = (input, init) => fetch(input, init),
-): Collector {
+export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = (input, init) => fetch(input, init)) {
   const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
+  const newKey = async () => (typeof apiKey === 'function' ? apiKey() : apiKey);
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
     throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
   }
   const attempts = new Set<AbortController>();
 
-  /** @throws NotTaken */
-  async function keyOf(account: string, signal: AbortSignal): Promise<string> {
-    let key: unknown = apiKey;
-    try {
-      if (typeof apiKey === 'function') key = await abortable(Promise.resolve(apiKey(account)), signal);
-    } catch (cause) {
-      throw new NotTaken(`apiKey has failed: ${errorMessage(cause)}`);
-    }
-    if (typeof key === 'string' && KEY.test(key)) return key;
-    throw new NotTaken('apiKey gives no key');
-  }
-
-  async function post(account: string, json: string) {
+  async function post(json: string) {
     const isLarge = json.length >= COMPRESSED_FROM_BYTES;
     const attempt = new AbortController();
     const timer = setTimeout(() => attempt.abort(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS);
     attempts.add(attempt);
     try {
-      const response = await send(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
+      const key = await abortable(newKey(), attempt.signal);
+      if (!KEY.test(key ?? '')) throw new Error('apiKey returns no key');
+      const response = await send(`${base}/v0/events`, {
         method: 'POST',
         headers: {
-          authorization: `Bearer ${await keyOf(account, attempt.signal)}`,
+          authorization: `Bearer ${key}`,
           'content-type': 'application/json',
           ...(isLarge && { 'content-encoding': 'gzip' }),
         },
@@ -115,43 +98,34 @@ export function openCollector(
   }
 
   return {
-    send: async (texts, account) => {
-      if (NO_ACCOUNT_PATH.test(account)) {
-        const message = `no HTTP address has the account "${account}"; its events can only be added to the queue, with BullMQ`;
-        return texts.map((_, index) => ({ index, reason: 'invalid_account_id', message }));
-      }
-      const { response, text } = await post(account, `[${texts.join()}]`);
+    /**
+     * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
+     * @param texts events as JSON, 1 to 5,000
+     * @throws NotTaken when a server responds and does not take them, another error when none does or that is not known
+     */
+    send: async (texts: readonly string[]): Promise<readonly RejectedEvent[]> => {
+      const { response, text } = await post(`[${texts.join()}]`);
       const { status, headers } = response;
       const rejectedEvents = status === 202 || status === 400 ? rejectedIn(parseJson(text), texts.length) : undefined;
       const early = rejectedEvents?.find(
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
-      const result = early ?? membersOf(text);
-      const said = saidIn(result) || `is url the collector's? It says: ${text}`;
-      // A defect (500) may concern the events of one account: those of others are sent.
-      const isAway = isAwayStatus(status) && status !== 500;
-      const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
-      const isTrouble = isAway || pauseMs >= HELD_MS;
       // If this clock was set back since, only these events are early; while it is ahead, all are.
-      const isOfBatch = status === 413 || (early !== undefined && aheadMs(texts[early.index]) > 0);
-      const whose = isAway ? 'everybody' : isOfBatch ? 'batch' : 'account';
-      throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, whose, isTrouble);
+      const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
+      const message = early?.message ?? (messageOf(text) || `is url the collector's? It says: ${text}`);
+      throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
+    /** Closes connections at once. What is being sent rejects. */
     close: () => {
       for (const attempt of attempts) attempt.abort();
     },
   };
 }
 
-/** @returns the account of an event; empty for a text that is no event, which only a spool that was edited can hold */
-export function accountOf(text: string): string {
-  const { accountId } = membersOf(text);
-  return typeof accountId === 'string' ? accountId : '';
-}
-
-/** What a response says, and why: an error has details with a message each. */
-function saidIn({ message, details }: { readonly message?: unknown; readonly details?: unknown }): string {
+/** What an error response says, and why: its details have a message each. */
+function messageOf(text: string): string {
+  const { message, details } = membersOf(text);
   const reasons = Array.isArray(details) ? details.map((detail) => Object(detail).message) : [];
   return [message, ...reasons].filter((each) => typeof each === 'string').join(' ');
 }
@@ -159,12 +133,6 @@ function saidIn({ message, details }: { readonly message?: unknown; readonly det
 /** How long the event's time is ahead of the clock here, which may have been set meanwhile. */
 function aheadMs(text?: string): number {
   return Date.parse(String(membersOf(text)['timestamp'])) - Date.now();
-}
-
-/** Milliseconds from now. */
-function retryAfterMs(headers: Headers): number | undefined {
-  const requested = parseRetryAfter(headers.get('retry-after'), new Date());
-  return requested && Math.min(requested, LONGEST_RETRY_AFTER_MS);
 }
 
 /** The members of the object that a text of JSON is; none for any other text. */

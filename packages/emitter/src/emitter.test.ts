@@ -130,23 +130,6 @@ describe('while the collector is away', () => {
     await emitter.flush();
     expect(emitter.counters).toMatchObject({ sent: taken.length + 1 });
   });
-
-  it('while there is no room, recordWhenRoom waits, and keeps the time of its call', async () => {
-    const { emitter, link } = await openBreakable({ memoryBytes: 2_000 });
-    link.treat({ kind: 'refuse' });
-    while (emitter.record(USAGE) !== undefined);
-    const before = Date.now();
-    const waiting = emitter.recordWhenRoom({ ...USAGE, resourceName: 'late' });
-    await sleep(100);
-    const between = Date.now();
-    link.treat({ kind: 'pass' });
-    const id = await waiting;
-    await emitter.flush();
-    const late = fixture.collector.events.find(({ eventId }) => eventId === id);
-    expect(late?.resourceName).toBe('late');
-    expect(Date.parse(late?.timestamp ?? '')).toBeGreaterThanOrEqual(before);
-    expect(Date.parse(late?.timestamp ?? '')).toBeLessThan(between);
-  });
 });
 
 /** There is room for two events. */
@@ -204,10 +187,10 @@ describe('close', () => {
     expect(usageOf('agent')).toEqual([5]);
     expect(usageOf('sandbox')).toEqual([expect.any(Number)]);
     expect(usageOf('sandbox')[0]).toBeGreaterThan(0.04);
-    expect([emitter.record(USAGE), await emitter.recordWhenRoom(USAGE)]).toEqual([undefined, undefined]);
+    expect(emitter.record(USAGE)).toBeUndefined();
     emitter.add(USAGE);
     emitter.start(SANDBOX).stop();
-    expect(emitter.counters).toMatchObject({ dropped: 4, unsent: 0 });
+    expect(emitter.counters).toMatchObject({ dropped: 3, unsent: 0 });
   });
 
   it('close sends sums and timers that found no room after what there was, as soon as that has made room', async () => {
@@ -238,10 +221,8 @@ describe('close', () => {
   it('close drops at once what can never have room', async () => {
     const emitter = await open({ memoryBytes: 1 });
     emitter.add(USAGE);
-    const waiting = emitter.recordWhenRoom(USAGE);
     expect(await emitter.close({ timeoutMs: 60_000 })).toBe(false);
-    expect(await waiting).toBeUndefined();
-    expect(emitter.counters).toMatchObject({ recorded: 0, dropped: 2 });
+    expect(emitter.counters).toMatchObject({ recorded: 0, dropped: 1 });
     expect(fixture.problems).toMatchObject([
       { code: 'dropped', message: 'usage events are dropped: the emitter is closed' },
     ]);
@@ -273,18 +254,6 @@ describe('close', () => {
     expect(await closing).toBe(true);
     expect(fixture.collector.events).toHaveLength(recorded + 1);
     expect(emitter.counters).toMatchObject({ recorded: recorded + 1, sent: recorded + 1, unsent: 0 });
-  });
-
-  it('close sends events that wait for room; new ones are not taken', async () => {
-    const emitter = await open({ ...MEMORY, batchMs: 60_000 });
-    const recorded = fillMemory(emitter);
-    const { dropped } = emitter.counters;
-    const waiting = [1, 2, 3].map(() => emitter.recordWhenRoom(USAGE));
-    const closing = emitter.close();
-    expect(await emitter.recordWhenRoom(USAGE)).toBeUndefined();
-    expect(await closing).toBe(true);
-    expect(fixture.collector.ids.slice(recorded)).toEqual(await Promise.all(waiting));
-    expect(emitter.counters).toMatchObject({ sent: recorded + 3, dropped: dropped + 1, unsent: 0 });
   });
 
   it('close breaks off what gets no response in time', async () => {

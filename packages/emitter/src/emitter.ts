@@ -1,19 +1,10 @@
 /** What a runtime reports its usage with. */
 import { type Checked, type EpochMs, rejected, type UsageEventInput } from '@meterline/catalog/plain';
 import { openBacklog } from './backlog.js';
-import { type Collector, openCollector } from './collector.js';
+import { openCollector } from './collector.js';
 import { checkEvent, type EventToRecord } from './event.js';
-import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
-import {
-  type Counters,
-  type ExposeMetrics,
-  errorMessage,
-  loadMetrics,
-  type Report,
-  rejectedProblem,
-  reporter,
-  type Tally,
-} from './problems.js';
+import { checkOptions, type EmitterOptions } from './options.js';
+import { type Counters, errorMessage, exposeMetrics, rejectedProblem, reporter, type Tally } from './problems.js';
 import { startSender } from './sender.js';
 import { Spool } from './spool.js';
 import {
@@ -27,7 +18,6 @@ import {
 } from './sums.js';
 
 const FLUSH_TIMEOUT_MS = 10_000;
-const NO_TIMER: RunningTimer = { stop: () => undefined };
 
 export interface Emitter {
   /**
@@ -37,16 +27,7 @@ export interface Emitter {
    */
   record(event: EventToRecord): string | undefined;
 
-  /**
-   * Like `record`, but waits for room instead of dropping the event, and goes on waiting during a close until that has ended. The id
-   * and the time of the event are those of the call. Never rejects.
-   */
-  recordWhenRoom(event: EventToRecord): Promise<string | undefined>;
-
-  /**
-   * Adds usage to a sum, which becomes one event at the end of its window: a busy resource costs one event in 30 seconds and
-   * not one per request. Sums are in memory: a crash loses those of the window. Never throws.
-   */
+  /** Adds usage to a sum, which becomes one event at the end of its window. A crash loses the sums of the window. Never throws. */
   add(usage: UsageToSum): void;
 
   /**
@@ -68,10 +49,7 @@ export interface Emitter {
    */
   close(within?: Within): Promise<boolean>;
 
-  /**
-   * Closes at a signal of the process, and then lets it end as it would without this. Where the program listens for the signal,
-   * too, it has to end the process itself. Of several emitters the last to close lets it end.
-   */
+  /** Closes at a signal of the process, and then lets it end the process, unless the program listens for the signal too. */
   closeOn(signal: NodeJS.Signals, within?: Within): void;
 
   readonly counters: Counters;
@@ -91,29 +69,17 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const report = reporter(checked.onProblem);
   const collector = openCollector(checked.url, checked.apiKey, checked.fetch);
   const spool = checked.spool && (await Spool.open(checked.spool, report));
-  return startEmitter(checked, collector, spool, report, await loadMetrics());
-}
-
-function startEmitter(
-  options: CheckedOptions,
-  collector: Collector,
-  spool: Spool | undefined,
-  report: Report,
-  exposeMetrics: ExposeMetrics | undefined,
-): Emitter {
   const tally: Tally = { recorded: 0, sent: 0, retried: 0, rejected: 0, dropped: 0, spooled: 0 };
-  const backlog = openBacklog(options.memoryBytes, spool);
-  const sender = startSender(backlog, collector, options, tally, report);
-  const timers = openTimers(options.reportMs, { now: Date.now, elapsed: () => performance.now() }, offer);
-  const sums = openSums(options.reportMs, offerChecked);
+  const backlog = openBacklog(checked.memoryBytes, spool);
+  const sender = startSender(backlog, collector, checked, tally, report);
+  const timers = openTimers(checked.reportMs, { now: Date.now, elapsed: () => performance.now() }, offer);
+  const sums = openSums(checked.reportMs, offerChecked);
   const counters = () => ({ ...tally, unsent: backlog.unsent });
-  const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
+  const hideMetrics = await exposeMetrics(counters);
   let isDropping = false;
-  /** To new calls; sums, timers and events that wait may still find room until it has ended. */
+  /** To new calls; sums and timers may still find room until it has ended. */
   let isClosed = false;
   let hasEnded = false;
-  /** Whether some of the sums, timers and events that waited have found no room. */
-  let isLost = false;
   let closing: Promise<boolean> | undefined;
 
   /** @returns undefined for what is rejected, which is counted and reported */
@@ -156,7 +122,7 @@ function startEmitter(
   /** Like `offer`, without a check: a sum was checked when its usage was added, and the clock may have been set back since. */
   function offerChecked(event: UsageEventInput): boolean {
     if (keep(event)) return true;
-    if (hasEnded) lose();
+    if (hasEnded) drop();
     return hasEnded;
   }
 
@@ -167,16 +133,9 @@ function startEmitter(
 
   function drop(): undefined {
     tally.dropped += 1;
-    if (!isDropping) {
-      const why = isClosed ? 'the emitter is closed' : 'there is no room';
-      report({ code: 'dropped', message: `usage events are dropped: ${why}` });
-    }
+    const why = isClosed ? 'the emitter is closed' : 'there is no room';
+    if (!isDropping) report({ code: 'dropped', message: `usage events are dropped: ${why}` });
     isDropping = true;
-  }
-
-  function lose(): undefined {
-    isLost = true;
-    return drop();
   }
 
   async function end(timeoutMs: number): Promise<boolean> {
@@ -193,13 +152,13 @@ function startEmitter(
       offerRest();
     } while (isSent && tally.recorded > recorded);
     hasEnded = true;
+    const { dropped } = tally;
     offerRest();
-    // Wakes the events that wait for room. They are lost before this goes on.
     sender.stop();
     backlog.close();
     await spool?.close();
-    for (const finish of endings) finish();
-    return isSent && !isLost;
+    hideMetrics();
+    return isSent && tally.dropped === dropped;
   }
 
   const emitter: Emitter = {
@@ -207,18 +166,13 @@ function startEmitter(
       const sent = taken(event, checkEvent)?.sent;
       return sent && (keep(sent) ? sent.eventId : drop());
     },
-    recordWhenRoom: async (event) => {
-      const sent = taken(event, checkEvent)?.sent;
-      while (sent && !hasEnded && !keep(sent)) await sender.changed();
-      return sent && (hasEnded ? lose() : sent.eventId);
-    },
     add: (usage) => {
       const checked = taken(usage, checkUsage);
       if (checked && !sums.add(checked)) drop();
     },
     start: (workload) => {
       const checked = taken(workload, checkWorkload);
-      return checked ? timers.start(checked) : NO_TIMER;
+      return checked ? timers.start(checked) : { stop: () => undefined };
     },
     flush: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => sender.flush(timeoutMs),
     close: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => {
@@ -226,32 +180,19 @@ function startEmitter(
       return closing;
     },
     closeOn: (signal, within) => {
-      if (!hasEnded) endings.push(onSignal(signal, () => emitter.close(within)));
+      let isAlone: boolean | undefined;
+      const listener = async () => {
+        // The first time, and before all others: one that listens once is gone when it has been called.
+        isAlone ??= process.listenerCount(signal) === 1;
+        await emitter.close(within);
+        process.off(signal, listener);
+        if (isAlone) process.kill(process.pid, signal);
+      };
+      process.prependListener(signal, listener);
     },
     get counters() {
       return counters();
     },
   };
   return emitter;
-}
-
-/** Is on the listeners that are made here, also by another copy of this package. */
-const OWN = 'meterline';
-
-/**
- * Does the work at the signal, and then lets that end the process, unless the program listens for it as well: then that is for
- * the program to do. Where several are at work the last one lets it.
- * @returns stops listening; to be called when the work is over
- */
-function onSignal(signal: NodeJS.Signals, work: () => Promise<unknown>): () => void {
-  let isAlone: boolean | undefined;
-  const onIt = async () => {
-    // The first time, and before all others: one that listens once is gone when it has been called.
-    isAlone ??= process.listeners(signal).every((listener) => OWN in listener);
-    await work();
-    if (isAlone && process.listenerCount(signal) === 0) process.kill(process.pid, signal);
-  };
-  const listener = Object.assign(onIt, { [OWN]: true });
-  process.prependListener(signal, listener);
-  return () => process.off(signal, listener);
 }

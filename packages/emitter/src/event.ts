@@ -2,7 +2,6 @@
 import {
   type Checked,
   type EpochMs,
-  isEventField,
   parseUsageEvent,
   type UsageEvent,
   type UsageEventInput,
@@ -22,26 +21,8 @@ export interface CheckedEvent {
 
 /** Checks by the rules of the catalog, which are the worker's. @throws whatever a getter of the event throws */
 export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedEvent> {
-  const sent = completeEvent(input, now);
-  // The copy has no unknown field; its original may have.
-  const hasOthers = !Object.keys(input).every(isEventField);
-  const read = parseUsageEvent(hasOthers ? { ...input, ...sent } : sent, now);
+  const eventId = input.eventId ?? uuidV7();
+  const sent: UsageEventInput = { ...input, eventId, timestamp: input.timestamp ?? new Date(now).toISOString() };
+  const read = parseUsageEvent(sent, now);
   return read.ok ? { ok: true, value: { sent, read: read.value } } : read;
-}
-
-/** JSON leaves out the fields that are undefined. */
-function completeEvent(input: EventToRecord, now: EpochMs): UsageEventInput {
-  return {
-    eventId: input.eventId ?? uuidV7(),
-    accountId: input.accountId,
-    workspace: input.workspace,
-    resourceType: input.resourceType,
-    resourceName: input.resourceName,
-    resourceUuid: input.resourceUuid,
-    billingDimension: input.billingDimension,
-    usage: input.usage,
-    timestamp: input.timestamp ?? new Date(now).toISOString(),
-    revision: input.revision,
-    void: input.void,
-  };
 }

@@ -6,7 +6,7 @@ import { EmitterError, type Report } from './problems.js';
 export interface EmitterOptions {
   /** The address of a collector, `https://…` or `http://…`. */
   readonly url: string;
-  /** A key with the role emitter, or a function that gives the one of an account before each attempt. */
+  /** A key with the role emitter, or a function that returns it, called before each attempt. */
   readonly apiKey: ApiKey;
   /** Keeps events on disk until they are sent. */
   readonly spool?: SpoolOptions;

@@ -3,11 +3,13 @@
 /** An emitter cannot be opened; the message says what to do. */
 export class EmitterError extends Error {
   override readonly name = 'EmitterError';
-  readonly code: 'invalid_option' | 'spool_in_use' | 'spool_unusable';
 
-  constructor(code: EmitterError['code'], message: string, options?: ErrorOptions) {
+  constructor(
+    readonly code: 'invalid_option' | 'spool_in_use' | 'spool_unusable',
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
-    this.code = code;
   }
 }
 
@@ -16,9 +18,9 @@ export type Problem =
   | { readonly code: 'rejected'; readonly reason: string; readonly message: string; readonly event: unknown }
   /** There was no room for an event, or the emitter is closed. Told once for events in a row. */
   | { readonly code: 'dropped'; readonly message: string }
-  /** Events could not be sent; they are tried again. Told once until one succeeds. */
+  /** The collector is away; events are sent again. Told once until one is accepted. */
   | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
-  /** The collector does not take the events of an account, such as for its key; they are tried again. Told once until one is taken. */
+  /** The collector does not take events, such as for the key; they are sent again. Told once until one is accepted. */
   | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
   /** The spool could not be written or read. */
   | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
@@ -80,23 +82,21 @@ export interface Counters {
 /** The counters while they are counted. */
 export type Tally = { -readonly [name in keyof Omit<Counters, 'unsent'>]: number };
 
-/** Exposes counters as OpenTelemetry metrics. @returns what ends them */
-export type ExposeMetrics = (counters: () => Counters) => () => void;
-
-/** @returns undefined in programs without `@opentelemetry/api`. The meter provider must have been set before */
-export async function loadMetrics(): Promise<ExposeMetrics | undefined> {
+/**
+ * Exposes counters as OpenTelemetry metrics in programs with `@opentelemetry/api`, whose meter provider must have been set before.
+ * @returns what ends that
+ */
+export async function exposeMetrics(counters: () => Counters): Promise<() => void> {
   const api = await import('@opentelemetry/api').catch(() => undefined);
-  if (!api) return undefined;
+  if (!api) return () => undefined;
   const meter = api.metrics.getMeter('@meterline/emitter');
   const events = meter.createObservableCounter('meterline.emitter.events', { unit: '{event}' });
   const unsent = meter.createObservableUpDownCounter('meterline.emitter.unsent', { unit: '{event}' });
-  return (counters) => {
-    const observe: Parameters<typeof meter.addBatchObservableCallback>[0] = (observer) => {
-      const { unsent: waiting, ...outcomes } = counters();
-      observer.observe(unsent, waiting);
-      for (const [outcome, count] of Object.entries(outcomes)) observer.observe(events, count, { outcome });
-    };
-    meter.addBatchObservableCallback(observe, [events, unsent]);
-    return () => meter.removeBatchObservableCallback(observe, [events, unsent]);
+  const observe: Parameters<typeof meter.addBatchObservableCallback>[0] = (observer) => {
+    const { unsent: waiting, ...outcomes } = counters();
+    observer.observe(unsent, waiting);
+    for (const [outcome, count] of Object.entries(outcomes)) observer.observe(events, count, { outcome });
   };
+  meter.addBatchObservableCallback(observe, [events, unsent]);
+  return () => meter.removeBatchObservableCallback(observe, [events, unsent]);
 }

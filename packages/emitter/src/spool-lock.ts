@@ -10,55 +10,36 @@ import { once } from 'node:events';
 import { readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { EmitterError, errorMessage } from './problems.js';
+import { EmitterError } from './problems.js';
 
 const SUFFIX = '.lock';
 /** The longest path of a socket on the system that allows least. Node does not refuse a longer one, but cuts it off. */
 const LONGEST_PATH = 103;
 
-export interface SpoolLock {
-  release(): Promise<void>;
-}
-
-/** @throws EmitterError `spool_in_use`; `spool_unusable` when the folder takes no sockets, or its path is too long for one */
-export async function lockSpool(directory: string): Promise<SpoolLock> {
+/**
+ * @returns the lock, which closing releases
+ * @throws EmitterError `spool_in_use`, `spool_unusable` when the path is too long; the system's error when the folder takes no sockets
+ */
+export async function lockSpool(directory: string): Promise<Server> {
   const own = `${randomBytes(4).toString('hex')}${SUFFIX}`;
   const path = join(directory, own);
   if (Buffer.byteLength(path) > LONGEST_PATH) {
-    throw new EmitterError(
-      'spool_unusable',
-      `the path of the spool is too long: ${path} must have at most ${LONGEST_PATH} bytes`,
-    );
+    const message = `the path of the spool is too long: ${path} must have at most ${LONGEST_PATH} bytes`;
+    throw new EmitterError('spool_unusable', message);
   }
-  const server = await listen(path);
-  try {
-    for (const entry of await readdir(directory, { withFileTypes: true })) {
-      const { name } = entry;
-      // A lock is a socket: others may keep files of such names here.
-      if (!entry.isSocket() || !name.endsWith(SUFFIX) || name === own) continue;
-      const other = join(directory, name);
-      if (await isAlive(other)) {
-        const message = `another process uses the spool ${directory}; give each process its own`;
-        throw new EmitterError('spool_in_use', message);
-      }
-      await unlink(other).catch(() => undefined);
+  const server = createServer((socket) => socket.destroy()).unref();
+  await once(server.listen(path), 'listening');
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    // A lock is a socket: others may keep files of such names here.
+    if (!entry.isSocket() || !entry.name.endsWith(SUFFIX) || entry.name === own) continue;
+    const other = join(directory, entry.name);
+    if (await isAlive(other)) {
+      server.close();
+      throw new EmitterError('spool_in_use', `another process uses the spool ${directory}; give each process its own`);
     }
-  } catch (error) {
-    await close(server);
-    throw error;
+    await unlink(other).catch(() => undefined);
   }
-  return { release: () => close(server) };
-}
-
-async function listen(path: string): Promise<Server> {
-  const server = createServer((socket) => socket.destroy());
-  server.unref();
-  try {
-    await once(server.listen(path), 'listening');
-    return server;
-  } catch (error) {
-    throw new EmitterError('spool_unusable', `the spool cannot be locked: ${errorMessage(error)}`, { cause: error });
-  }
+  return server;
 }
 
 function isAlive(path: string): Promise<boolean> {
@@ -70,9 +51,4 @@ function isAlive(path: string): Promise<boolean> {
     // Refused: nobody listens any more. Gone: another process has just removed it.
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
   });
-}
-
-/** Removes its file as well. */
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
 }

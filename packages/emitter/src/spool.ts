@@ -7,14 +7,18 @@
  * 2. the event is sent: the same, so it is sent twice
  * 3. the file is removed or emptied: nothing
  */
+
+import { once } from 'node:events';
 import { closeSync, fdatasync, ftruncateSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
+import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseJson } from '@meterline/catalog/plain';
+import { v7 as uuidV7 } from 'uuid';
 import type { CheckedOptions } from './options.js';
 import { EmitterError, errorMessage, type Report } from './problems.js';
-import { lockSpool, type SpoolLock } from './spool-lock.js';
+import { lockSpool } from './spool-lock.js';
 
 const FILE_NAME = /^(\d{12})\.jsonl$/;
 /** After a failure nothing is written for so long, so that a full disk costs one attempt in a second and not one per event. */
@@ -27,53 +31,54 @@ const NOT_FORCED = 'cannot be forced to the disk';
 
 type SpoolSettings = NonNullable<CheckedOptions['spool']>;
 
-interface FoundFile {
-  readonly path: string;
-  readonly number: number;
-  readonly bytes: number;
-  /** How many whole lines it has. */
-  readonly events: number;
-}
-
 export class Spool {
-  /** The files that earlier processes have left, oldest first. */
-  readonly recovered: readonly { readonly file: SpoolFile; readonly events: number }[];
+  /** The files that earlier processes have left, oldest first, and how many whole lines each has. */
+  readonly recovered: { readonly file: SpoolFile; readonly events: number }[] = [];
   readonly #settings: SpoolSettings;
-  readonly #lock: SpoolLock;
+  readonly #lock: Server;
   readonly #report: Report;
   readonly #forcing: NodeJS.Timeout | undefined;
-  #bytes: number;
-  #nextNumber: number;
+  #bytes = 0;
+  #nextNumber = 1;
   #newest: SpoolFile | undefined;
   #hasGrown = false;
   #isClosed = false;
   #failedAt: number | undefined;
 
-  private constructor(settings: SpoolSettings, lock: SpoolLock, report: Report, found: readonly FoundFile[]) {
+  private constructor(settings: SpoolSettings, lock: Server, report: Report) {
     this.#settings = settings;
     this.#lock = lock;
     this.#report = report;
-    this.recovered = found.map(({ path, bytes, events }) => ({
-      file: new SpoolFile(path, this, bytes, undefined),
-      events,
-    }));
-    this.#bytes = found.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.#nextNumber = 1 + Math.max(0, ...found.map(({ number }) => number));
     if (settings.fsyncMs !== undefined) this.#forcing = setInterval(() => this.#force(), settings.fsyncMs).unref();
   }
 
   /** Takes the folder for this process, and finds what earlier ones have left. @throws EmitterError */
   static async open(settings: SpoolSettings, report: Report): Promise<Spool> {
     const { directory } = settings;
-    let lock: SpoolLock | undefined;
+    let lock: Server | undefined;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       lock = await lockSpool(directory);
-      return new Spool(settings, lock, report, await findFiles(directory));
+      const spool = new Spool(settings, lock, report);
+      await spool.#recover();
+      return spool;
     } catch (error) {
-      await lock?.release();
+      lock?.close();
       if (error instanceof EmitterError) throw error;
       throw new EmitterError('spool_unusable', `the spool cannot be used: ${errorMessage(error)}`, { cause: error });
+    }
+  }
+
+  async #recover(): Promise<void> {
+    for (const name of (await readdir(this.#settings.directory)).sort()) {
+      const [, number] = FILE_NAME.exec(name) ?? [];
+      if (number === undefined) continue;
+      const path = join(this.#settings.directory, name);
+      const content = await readFile(path);
+      const file = new SpoolFile(path, this, content.length, undefined);
+      this.recovered.push({ file, events: content.toString('latin1').split('\n').length - 1 });
+      this.#bytes += content.length;
+      this.#nextNumber = Number(number) + 1;
     }
   }
 
@@ -104,11 +109,8 @@ export class Spool {
     try {
       const lines = file ? await this.#read(file) : [];
       const texts = lines.filter((line) => parseJson(line) !== undefined);
-      if (texts.length < events) {
-        this.failed(
-          `has ${events - texts.length} events that cannot be read; their file is kept, with the end .damaged`,
-        );
-      }
+      const lost = events - texts.length;
+      if (lost > 0) this.failed(`has ${lost} events that cannot be read; their file is kept, with the end .damaged`);
       return texts;
     } catch (error) {
       this.failed('cannot be read; its file is kept, with the end .damaged', error);
@@ -116,8 +118,9 @@ export class Spool {
     }
   }
 
-  seal(file: SpoolFile): void {
-    file.seal(this.#forcing !== undefined);
+  /** Whether what is written is forced to the disk. */
+  get isForcing(): boolean {
+    return this.#forcing !== undefined;
   }
 
   /** A file has grown by so many bytes, fewer than none when it is smaller. */
@@ -139,7 +142,7 @@ export class Spool {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#forcing);
-    await this.#lock.release();
+    await once(this.#lock.close(), 'close');
   }
 
   /** The lines of a file, as soon as the system can open files again. */
@@ -205,23 +208,22 @@ export class SpoolFile {
   }
 
   /** Forces what was written to the disk. */
-  force(): void {
+  force(then = () => {}): void {
     if (this.#descriptor === undefined) return;
-    fdatasync(this.#descriptor, (error) => this.#forced(error));
+    fdatasync(this.#descriptor, (error) => {
+      if (error) this.#spool.failed(NOT_FORCED, error);
+      then();
+    });
   }
 
-  /** Nothing more is appended. @param forced whether what was written is forced to the disk first */
-  seal(forced: boolean): void {
+  /** Nothing more is appended. */
+  seal(): void {
     const descriptor = this.#descriptor;
-    this.#descriptor = undefined;
     if (descriptor === undefined) return;
     const close = () => this.#attempt('cannot be closed', () => closeSync(descriptor));
-    if (forced) {
-      fdatasync(descriptor, (error) => {
-        this.#forced(error);
-        close();
-      });
-    } else close();
+    if (this.#spool.isForcing) this.force(close);
+    else close();
+    this.#descriptor = undefined;
   }
 
   /** All its events are sent, and more will be appended. */
@@ -234,19 +236,12 @@ export class SpoolFile {
     });
   }
 
-  /** All its events are sent, and it is sealed. */
-  remove(): void {
+  /** All its events are sent, and it is sealed. A damaged file is renamed: no later start looks at it, and nothing is lost. */
+  finish(isDamaged: boolean): void {
     this.#attempt(NOT_EMPTIED, () => {
-      unlinkSync(this.#path);
-      this.#grow(-this.#bytes);
-    });
-  }
-
-  /** Renames it, because some of it cannot be read: no later start looks at it, and nothing is lost. */
-  setAside(): void {
-    this.#attempt('has a damaged file that cannot be renamed', () => {
       // Numbers begin again when no file is left, and one that was set aside before must stay.
-      renameSync(this.#path, `${this.#path}.${Date.now()}.damaged`);
+      if (isDamaged) renameSync(this.#path, `${this.#path}.${uuidV7()}.damaged`);
+      else unlinkSync(this.#path);
       this.#grow(-this.#bytes);
     });
   }
@@ -259,31 +254,10 @@ export class SpoolFile {
     }
   }
 
-  #forced(error: Error | null): void {
-    if (error) this.#spool.failed(NOT_FORCED, error);
-  }
-
   #grow(bytes: number): void {
     this.#bytes += bytes;
     this.#spool.grown(bytes);
   }
-}
-
-async function findFiles(directory: string): Promise<FoundFile[]> {
-  const found: FoundFile[] = [];
-  for (const name of (await readdir(directory)).sort()) {
-    const [, number] = FILE_NAME.exec(name) ?? [];
-    if (number === undefined) continue;
-    const path = join(directory, name);
-    const content = await readFile(path);
-    found.push({
-      path,
-      number: Number(number),
-      bytes: content.length,
-      events: content.toString('latin1').split('\n').length - 1,
-    });
-  }
-  return found;
 }
 
 async function forceFolder(directory: string): Promise<void> {

@@ -19,45 +19,35 @@ export type UsageToSum = Omit<EventToRecord, (typeof ONE_EVENTS)[number]>;
 /** What only a single event can have. A sum would lose it. */
 const ONE_EVENTS = ['eventId', 'timestamp', 'revision', 'void'] as const;
 
-/** More sums than this are reported before their window ends. */
-const MOST_SUMS = 10_000;
+/** More sums than this are reported before their window ends. A platform has several for each of its tenants. */
+const MOST_SUMS = 100_000;
 /** The usage of an event is below 10^15. */
 const LARGEST_USAGE = 10n ** BigInt(15 + USAGE_SCALE);
-/** No name contains it. */
-const SEPARATOR = '\0';
 
 /** @throws whatever a getter of the usage throws */
 export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEvent> {
   const field = ONE_EVENTS.find((name) => Object.hasOwn(input, name));
-  if (field !== undefined) {
-    return rejected('unknown_field', `${field} is for an event of its own; record it`);
-  }
+  if (field) return rejected('unknown_field', `${field} is for an event of its own; record it`);
   return checkEvent(input, now);
 }
 
 /** @returns false when there is no room for the event; it is offered again, with what has been added by then */
 export type Offer<Event = EventToRecord> = (event: Event) => boolean;
 
-export interface Sums {
-  /** @returns false when there is no room for another sum */
-  add(usage: CheckedEvent): boolean;
-  /** Sums that find no room stay for the next window. */
-  reportAll(): void;
-}
-
 /**
  * Sums usage of the same resource and dimension within a window and a UTC hour into one event. Its id and its time are those
  * of the first usage in it, and it is sent as any other event; so it counts once however often it is sent.
  */
-export function openSums(windowMs: number, offer: Offer<UsageEventInput>): Sums {
+export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   const sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
   let window: NodeJS.Timeout | undefined;
 
   function openWindow(): void {
-    // The timeout keeps the process alive: a program that ends by itself has reported its sums.
+    // Not unref'd on purpose: the process stays alive until its sums are reported.
     window ??= setTimeout(reportAll, windowMs);
   }
 
+  /** Sums that find no room stay for the next window. */
   function reportAll(): void {
     clearTimeout(window);
     window = undefined;
@@ -69,7 +59,8 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>): Sums 
   }
 
   return {
-    add: ({ sent, read }) => {
+    /** @returns false when there is no room for another sum */
+    add: ({ sent, read }: CheckedEvent): boolean => {
       const key = keyOf(read);
       const sum = sums.get(key);
       if (sum && sum.total + read.usage < LARGEST_USAGE) {
@@ -86,10 +77,10 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>): Sums 
   };
 }
 
-function keyOf(read: UsageEvent): string {
-  const hour = Math.floor(read.timestamp / MS_PER_HOUR);
-  const names = [read.accountId, read.workspace, read.resourceName, read.resourceUuid, read.billingDimension];
-  return [...names, hour].join(SEPARATOR);
+/** No name contains the separator. */
+function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {
+  const hour = Math.floor(timestamp / MS_PER_HOUR);
+  return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join('\0');
 }
 
 export type GbSecondsDimension = {
@@ -125,13 +116,8 @@ export interface RunningTimer {
   stop(): void;
 }
 
-/** Part of a span of time that lies in one UTC hour. */
-interface HourSlice {
-  readonly from: EpochMs;
-  readonly ms: number;
-}
-
-export function* hourSlices(from: EpochMs, to: EpochMs): Generator<HourSlice> {
+/** The parts of a span of time, each in one UTC hour. */
+export function* hourSlices(from: EpochMs, to: EpochMs): Generator<{ readonly from: EpochMs; readonly ms: number }> {
   for (let start = from; start < to; ) {
     const end = Math.min(to, start - (start % MS_PER_HOUR) + MS_PER_HOUR);
     yield { from: start, ms: end - start };
@@ -145,23 +131,15 @@ export interface Clock {
   elapsed(): number;
 }
 
-/** The workloads that run, and the interval at which they report. */
-export interface Timers {
-  start(workload: CheckedWorkload): RunningTimer;
-  reportAll(): void;
-  /** Timers that run measure no more, and report once again. */
-  stopAll(): void;
-}
-
 /**
  * GB-seconds of workloads that run for long, reported while they run: a crash loses what has passed since the last report. Time is
  * measured by a clock that nobody sets; the wall clock only says in which hours it lies.
  */
-export function openTimers(intervalMs: number, clock: Clock, offer: Offer): Timers {
-  const timers = new Set<Timer>();
+export function openTimers(intervalMs: number, clock: Clock, offer: Offer) {
+  const timers = new Set<ReturnType<typeof startTimer>>();
   let interval: NodeJS.Timeout | undefined;
 
-  function report(timer: Timer): void {
+  function report(timer: ReturnType<typeof startTimer>): void {
     if (timer.report()) timers.delete(timer);
     if (timers.size > 0) return;
     clearInterval(interval);
@@ -173,7 +151,7 @@ export function openTimers(intervalMs: number, clock: Clock, offer: Offer): Time
   }
 
   return {
-    start: (workload) => {
+    start: (workload: CheckedWorkload): RunningTimer => {
       const timer = startTimer(workload, clock, offer);
       timers.add(timer);
       interval ??= setInterval(reportAll, intervalMs).unref();
@@ -185,6 +163,7 @@ export function openTimers(intervalMs: number, clock: Clock, offer: Offer): Time
       };
     },
     reportAll,
+    /** Timers that run measure no more, and report once again. */
     stopAll: () => {
       for (const timer of timers) timer.stop();
     },
@@ -193,13 +172,7 @@ export function openTimers(intervalMs: number, clock: Clock, offer: Offer): Time
 
 const MS_PER_SECOND = 1_000n;
 
-interface Timer {
-  stop(): void;
-  /** An event for each hour since the last report. @returns whether it is stopped, and there was room for all of them */
-  report(): boolean;
-}
-
-function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer): Timer {
+function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer) {
   const startedAt = clock.elapsed();
   let stoppedAt: number | undefined;
   let reportedMs = 0;
@@ -211,7 +184,8 @@ function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer):
     stop: () => {
       stoppedAt ??= clock.elapsed();
     },
-    report: () => {
+    /** An event for each hour since the last report. @returns whether it is stopped, and there was room for all of them */
+    report: (): boolean => {
       const elapsed = clock.elapsed();
       const until = stoppedAt ?? elapsed;
       const to = clock.now() - Math.round(elapsed - until);

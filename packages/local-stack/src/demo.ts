@@ -106,11 +106,11 @@ export class Demo {
     if (isHistory) {
       say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
     }
-    for (const event of events) await this.meter.recordWhenRoom(event);
+    const areRecorded = events.every((event) => this.meter.record(event) !== undefined);
     const last = spans.at(-1);
+    const areSent = await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS });
     // After a stop the emitter is empty, whether or not it has sent the events.
-    if (!last || !(await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS })) || this.options.stop.aborted)
-      return isHistory;
+    if (!last || !areRecorded || !areSent || this.options.stop.aborted) return isHistory;
     this.state = { ...this.state, next: last.to };
     await writePrivateFile(file, this.state);
     return isHistory;

@@ -3,7 +3,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { testFolder } from '../../../test/harness/test-folder.js';
-import { loadPriceBook, writePrivateText } from './files.js';
+import { loadPriceBook, openPriceBook, writePrivateText } from './files.js';
 
 const folder = testFolder('each test');
 let path: string;
@@ -29,6 +29,7 @@ it.each([
   const message = (label: string) => expect.stringMatching(new RegExp(`^${label} cannot be used: .*${reason}`, 's'));
   const named = { name: 'PriceBookError', message: message(`PRICE_BOOK ${path}`), cause: expect.anything() };
   await expect(loadPriceBook(path)).rejects.toMatchObject(named);
+  await expect(openPriceBook(path)).rejects.toMatchObject({ name: 'StartError', message: named.message });
   await expect(loadPriceBook(path, '--book')).rejects.toMatchObject({ message: message('--book') });
 });
 

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { DEFAULT_PRICE_BOOK, PriceBook, PriceBookError } from '@meterline/catalog';
 import writeFileAtomic from 'write-file-atomic';
+import { StartError } from './start-error.js';
 
 const OWNER_ONLY = 0o600;
 
@@ -20,6 +21,15 @@ export async function loadPriceBook(path: string | undefined, label = `PRICE_BOO
       `${label} cannot be used: ${reason}; "meterline dimensions --example-book" prints one that can`,
       { cause },
     );
+  }
+}
+
+/** The price book of a service. @throws StartError when it cannot be used */
+export async function openPriceBook(path: string | undefined): Promise<PriceBook> {
+  try {
+    return await loadPriceBook(path);
+  } catch (error) {
+    throw error instanceof PriceBookError ? new StartError(error.message, { cause: error }) : error;
   }
 }
 

@@ -6,9 +6,6 @@
  */
 import { type ApiError, tooMany, unavailable } from '@meterline/api/http/errors';
 
-/** The share of the bound in all that one account may take. */
-const ACCOUNT_SHARE = 1 / 4;
-
 interface Account {
   bytes: number;
   /** The oldest first. */
@@ -21,9 +18,10 @@ export class ByteBudget {
   readonly #accounts = new Map<string, Account>();
   #total = 0;
 
-  constructor(most: number) {
+  /** @param accountShare the share of the bound in all that one account may take */
+  constructor(most: number, accountShare: number) {
     this.#most = most;
-    this.#ofOneAccount = most * ACCOUNT_SHARE;
+    this.#ofOneAccount = most * accountShare;
   }
 
   get total(): number {

@@ -1,5 +1,5 @@
 /** The service's environment, read once. */
-import { burstConstant, httpVariables, rateVariable, withTokens } from '@meterline/api';
+import { burstConstant, httpVariables, type RateLimits, rateLimit, rateVariable, withTokens } from '@meterline/api';
 import {
   constant,
   constantsVariable,
@@ -15,8 +15,13 @@ export const constants = {
   ...burstConstant(2),
   maxBytes: constant(
     64 * 1024 * 1024,
-    'Bytes of bodies and responses in flight in a process; one account may have a quarter.',
+    'Bytes of bodies and responses of accounts in flight in a process; one account may have a quarter.',
   ),
+  platformMaxBytes: constant(
+    32 * 1024 * 1024,
+    'The same of keys and tokens that send for all accounts, besides; one of them may have half.',
+  ),
+  platformRate: constant(2_000, 'Requests per second of a key or token that sends for all accounts.'),
   holdMs: constant(
     5,
     'How long a request waits for others, to be written together in one job. 0: each is written alone.',
@@ -35,6 +40,11 @@ export const environment = z.object({
 });
 
 export type Env = ReturnType<typeof readEnv>;
+
+/** A caller of all accounts is counted alone: it has no account to share a limit with. */
+export function platformRates({ METERLINE_CONSTANTS: { burstSeconds, platformRate } }: Env): RateLimits {
+  return { callerRate: rateLimit(platformRate, burstSeconds) };
+}
 
 /** @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv) {

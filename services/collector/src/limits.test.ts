@@ -14,7 +14,7 @@ function busy(budget: ByteBudget, account: string, bytes: number) {
 }
 
 it('the in-flight byte budget gives one account a quarter, and all together no more than there is', () => {
-  const budget = new ByteBudget(1_000);
+  const budget = new ByteBudget(1_000, 1 / 4);
   const first = busy(budget, 'a', 200);
   expect(() => budget.open('a').resize(51)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
   for (const account of ['b', 'c', 'd']) busy(budget, account, 250);
@@ -27,7 +27,7 @@ it('the in-flight byte budget gives one account a quarter, and all together no m
 });
 
 it('the in-flight byte budget counts a response however much there is: its events are durable already', () => {
-  const budget = new ByteBudget(100);
+  const budget = new ByteBudget(100, 1 / 4);
   const reservation = busy(budget, 'a', 0);
   reservation.become(1_000);
   expect(budget.total).toBe(1_000);
@@ -37,7 +37,7 @@ it('the in-flight byte budget counts a response however much there is: its event
 });
 
 it('the in-flight byte budget does not count what is taken after the release: nobody would give it back', () => {
-  const budget = new ByteBudget(1_000);
+  const budget = new ByteBudget(1_000, 1 / 4);
   const reservation = budget.open('a');
   reservation.resize(100);
   reservation.release();
@@ -47,7 +47,7 @@ it('the in-flight byte budget does not count what is taken after the release: no
 });
 
 it('the in-flight byte budget gives up the oldest waiting request of the account with the most, for an account that has less', () => {
-  const budget = new ByteBudget(1_000);
+  const budget = new ByteBudget(1_000, 1 / 4);
   const held = ['a', 'b', 'c', 'd'].map((account) => busy(budget, account, 150));
   const waiting = ['a', 'b', 'b', 'c'].map((account) => {
     const reservation = budget.open(account);
@@ -66,7 +66,7 @@ it('the in-flight byte budget gives up the oldest waiting request of the account
 });
 
 it('the in-flight byte budget gives up what waits of an account for what is worked on of it, the newest first, so that some of it always ends', () => {
-  const budget = new ByteBudget(1_000);
+  const budget = new ByteBudget(1_000, 1 / 4);
   const [first, ...others] = [0, 1, 2, 3].map(() => {
     const reservation = budget.open('a');
     reservation.resize(60);
@@ -84,14 +84,14 @@ it('the in-flight byte budget gives up what waits of an account for what is work
 });
 
 it('the in-flight byte budget refuses what announces more than there is room for in the share of its account', () => {
-  const budget = new ByteBudget(1_000);
+  const budget = new ByteBudget(1_000, 1 / 4);
   busy(budget, 'a', 200);
   expect(() => budget.open('a', 51)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
   expect(budget.open('a', 50).bytes).toBe(0);
 });
 
 it('the in-flight byte budget gives up nothing for an account that would then have the most itself', () => {
-  const budget = new ByteBudget(1_000);
+  const budget = new ByteBudget(1_000, 1 / 4);
   const waiting = ['a', 'b', 'c', 'd', 'e'].map((account) => {
     const reservation = budget.open(account);
     reservation.resize(200);

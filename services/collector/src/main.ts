@@ -7,17 +7,18 @@ import {
   createAuthenticate,
   hostService,
   methodNotAllowed,
+  RateLimiter,
   readSmallBodies,
 } from '@meterline/api';
-import { MAX_EVENTS_PER_JOB, PriceBookError } from '@meterline/catalog';
-import { collectGarbageLate, runService, type Service, StartError, warnOfReplicas } from '@meterline/service';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
+import { collectGarbageLate, runService, type Service, warnOfReplicas } from '@meterline/service';
 import { REDIS_PREFIX } from '@meterline/service/access';
-import { loadPriceBook } from '@meterline/service/files';
+import { openPriceBook } from '@meterline/service/files';
 import { outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
 import { ByteBudget } from './byte-budget.js';
-import { type Env, readEnv } from './env.js';
+import { type Env, platformRates, readEnv } from './env.js';
 import { MAX_BODY_BYTES } from './events/formats.js';
 import { eventsRoute } from './events/route.js';
 import { createEventMetrics } from './metrics.js';
@@ -27,7 +28,9 @@ import { UsageQueue } from './queue/usage-queue.js';
 
 /** Limits are counted apart from those of the query service. */
 const LIMITS_PREFIX = `${REDIS_PREFIX}:collector`;
-const EVENTS = '/v0/accounts/:accountId/events';
+const EVENTS = '/v0/events';
+/** The share of the bytes in flight that one account may take; of those of the platform, one of its callers. */
+const BYTE_SHARES = { tenants: 1 / 4, platform: 1 / 2 };
 
 /** @throws StartError */
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -35,10 +38,8 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   const outage = 'requests get 503 until it does';
   const options = { name: 'collector', log, tracing, limitsPrefix: LIMITS_PREFIX, outage } as const;
   return hostService(env, options, async (host) => {
-    const { clock, keys, rates, redis, registry } = host;
-    const book = await loadPriceBook(env.PRICE_BOOK).catch((error: unknown) => {
-      throw error instanceof PriceBookError ? new StartError(error.message, { cause: error }) : error;
-    });
+    const { clock, keys, observeRefusal, rates, redis, registry } = host;
+    const book = await openPriceBook(env.PRICE_BOOK);
     await warnOfReplicas(redis, env.REDIS_URL, log);
     outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
     const queue = await UsageQueue.open({
@@ -49,8 +50,14 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     });
     host.onClose(() => queue.disconnect());
 
-    const budget = new ByteBudget(constants.maxBytes);
-    const metrics = createEventMetrics(registry, budget);
+    const limits = {
+      tenants: { rates, budget: new ByteBudget(constants.maxBytes, BYTE_SHARES.tenants) },
+      platform: {
+        rates: new RateLimiter({ redis, prefix: LIMITS_PREFIX, limits: platformRates(env), observeRefusal }),
+        budget: new ByteBudget(constants.platformMaxBytes, BYTE_SHARES.platform),
+      },
+    };
+    const metrics = createEventMetrics(registry, () => limits.tenants.budget.total + limits.platform.budget.total);
     const batcher = new MicroBatcher({
       write: (events) => metrics.write(events.length, queue.add(events)),
       holdMs: constants.holdMs,
@@ -60,8 +67,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const app = createApplication(host);
     const events = eventsRoute({
       authenticate: createAuthenticate(host),
-      rates,
-      budget,
+      limits,
       book,
       clock,
       store: (events, size) => batcher.add(events, size),

@@ -2,7 +2,6 @@
 import { REJECTION_REASONS } from '@meterline/catalog';
 import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
-import type { ByteBudget } from './byte-budget.js';
 import type { CheckedEvents } from './events/check.js';
 import { CLOUD_EVENT_REASON } from './events/check.js';
 
@@ -16,7 +15,7 @@ export interface EventMetrics {
   write(events: number, written: Promise<void>): Promise<void>;
 }
 
-export function createEventMetrics(registry: Registry, budget: Pick<ByteBudget, 'total'>): EventMetrics {
+export function createEventMetrics(registry: Registry, bytesInFlight: () => number): EventMetrics {
   const { counter, histogram, readAtScrape } = instruments(registry);
   const accepted = counter(
     'meterline_collected_events_total',
@@ -43,7 +42,7 @@ export function createEventMetrics(registry: Registry, budget: Pick<ByteBudget, 
   readAtScrape(
     'meterline_collector_in_flight_bytes',
     'Bytes in flight: of requests without a response yet, and of responses that are not read.',
-    () => budget.total,
+    bytesInFlight,
   );
   return {
     checked: ({ accepted: events, results }) => {

@@ -1,6 +1,6 @@
 /** The ingest service as a process: it connects to everything that it needs, then takes jobs. */
 
-import { abortable, type EpochMs, formatTimestamp, PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import { abortable, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
 import {
   checkRedis,
   collectGarbageLate,
@@ -13,7 +13,7 @@ import {
   warnOfReplicas,
 } from '@meterline/service';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
-import { loadPriceBook } from '@meterline/service/files';
+import { openPriceBook } from '@meterline/service/files';
 import { createRegistry, observeStatements } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
 import type { Tracing } from '@meterline/service/tracing';
@@ -21,7 +21,6 @@ import {
   ClusterError,
   createWarehouse,
   openShards,
-  PriceBookConflictError,
   readBounds,
   registerPriceBook,
   type Warehouse,
@@ -57,7 +56,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const { METERLINE_CONSTANTS: constants } = env;
   const maxMemoryBytes = env.STATEMENT_MB * 2 ** 20;
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
-  const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK), 'the price book could not be read');
+  const priceBook = await openPriceBook(env.PRICE_BOOK);
   await checkRedis(env.REDIS_URL, (redis) => warnOfReplicas(redis, env.REDIS_URL, log));
   await prepareClickHouse(storage, log);
   const within = (requestTimeoutMs: number) => ({
@@ -138,14 +137,12 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   };
 }
 
-/** An error in a price book or in the cluster is the operator's to fix. @throws StartError */
+/** An error in the cluster is the operator's to fix. @throws StartError */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    for (const known of [PriceBookError, PriceBookConflictError, ClusterError]) {
-      if (error instanceof known) throw new StartError(error.message, { cause: error });
-    }
+    if (error instanceof ClusterError) throw new StartError(error.message, { cause: error });
     throw startError(otherwise, error);
   }
 }

@@ -37,6 +37,7 @@ afterEach(async () => {
 afterAll(() => redis.disconnect());
 
 const LATE = { timestamp: '2020-01-01T00:00:00Z' };
+const LATE_MS = Date.parse(LATE.timestamp);
 const event = (changes: object = {}) => ({
   ...SANDBOX_EVENT,
   eventId: randomUUID(),
@@ -138,12 +139,23 @@ it('the usage worker takes no further job while their data is more than may be i
 it('the usage worker leaves late jobs in the queue for others while half of its places have some', async () => {
   for (let n = 0; n < 8; n += 1) await queue.add('usage', event(LATE));
   for (let n = 0; n < 4; n += 1) await queue.add('usage', event());
-  const isLate = ({ accepted: { earliest } }: Intake) => earliest === Date.parse(LATE.timestamp);
+  const isLate = ({ accepted: { earliest } }: Intake) => earliest === LATE_MS;
   const { store, open } = gated((batch) => batch.some(isLate));
   start({ concurrency: 4, store });
   await holds(() => accepted() === 4);
   open();
   await allDone(12);
+});
+
+it('the usage worker stores the current events of a job while late ones of another account must wait', async () => {
+  for (let n = 0; n < 4; n += 1) await queue.add('usage', event(LATE));
+  await queue.add('usage', { events: [event({ ...LATE, accountId: 'late' }), event({ accountId: 'current' })] });
+  const { store, open } = gated((batch) => batch.some(({ accepted: { earliest } }) => earliest === LATE_MS));
+  start({ concurrency: 4, store });
+  await holds(() => accepted() === 1);
+  open();
+  // The current event is stored again with the late one of its job.
+  await allDone(7);
 });
 
 it('the usage worker puts jobs that cannot be stored before a shutdown back into the queue', async () => {

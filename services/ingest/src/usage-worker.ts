@@ -248,7 +248,11 @@ export class UsageWorker {
     else if (this.#lateJobs < concurrency / 2 && this.#lateData <= maxDataInWork) await this.#storeLate(split, held);
     // While the clock is off, the job cannot be put back. What it holds stays counted, so that no more is taken than there is memory for.
     else if (await this.#isClockOff()) await lanes.add(split);
-    else return false;
+    else {
+      // Late events, perhaps of one account, must not delay the current ones of others. What is stored now and again later counts once.
+      if (job.attemptsStarted === 1) await lanes.add({ current: split.current, late: [] });
+      return false;
+    }
     return true;
   }
 

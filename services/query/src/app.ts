@@ -17,7 +17,7 @@ import {
   readSmallBodies,
   requireFit,
 } from '@meterline/api';
-import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
+import { GROUP_BY_DIMENSIONS, type PriceBook } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
 import { ClickHouseError, checkConnection, UnfitServer, type Warehouse } from '@meterline/warehouse';
@@ -44,7 +44,7 @@ import {
 import { eventsRoute } from './events/route.js';
 import type { RouteDependencies } from './http/member.js';
 import { CursorCodec } from './http/paging.js';
-import { BILLING_DIMENSION_VALUES, enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
+import { enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
 /** Everything the API needs from outside. */
@@ -54,6 +54,8 @@ export interface QueryDependencies
     PageSettings,
     Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors'> {
   readonly warehouse: Warehouse;
+  /** The book of the ingest workers. */
+  readonly priceBook: PriceBook;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
   /** Rejects when Redis does not answer, or refuses. */
@@ -80,7 +82,7 @@ function requireUsable(error: unknown): never {
 }
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { clock, cursorSecret, frameAncestors, log, maxInFlightBytes, pageFolder, warehouse } = dependencies;
+  const { clock, cursorSecret, frameAncestors, log, maxInFlightBytes, pageFolder, priceBook, warehouse } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
@@ -111,10 +113,15 @@ export function createApp(dependencies: QueryDependencies): Express {
   addReadRoute(app, `${ACCOUNT}/api_keys`, accountKeyListRoute(routes));
   addReadRoute(app, '/v0/metrics', metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics`, metricsRoute(routes));
-  addReadRoute(app, `${ACCOUNT}/metrics/enums/group-by`, enumRoute(routes, GROUP_BY_DIMENSIONS));
+  addReadRoute(
+    app,
+    `${ACCOUNT}/metrics/enums/group-by`,
+    enumRoute(routes, () => GROUP_BY_DIMENSIONS),
+  );
   addReadRoute(app, `${ACCOUNT}/metrics/enums/resource-types`, resourceTypesRoute(routes));
-  addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, BILLING_DIMENSION_VALUES));
-  const elsewhere = 'Events are sent to the collector, which has an address of its own.';
+  const billingDimensions = (accountId: string) => priceBook.billingDimensions(accountId, clock().getTime());
+  addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, billingDimensions));
+  const elsewhere = 'Events are sent to the collector: POST /v0/events at its own address.';
   addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes), elsewhere);
   app
     .route(KEYS)

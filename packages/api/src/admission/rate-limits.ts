@@ -11,12 +11,16 @@ import { tooManyRequests } from '../http/errors.js';
 import { callerKey, type Principal } from './principal.js';
 
 /** The requests that are allowed in a window of time. */
-interface RateLimit {
+export interface RateLimit {
   readonly requests: number;
   readonly seconds: number;
 }
 
-export type RateLimits = Readonly<Record<'accountRate' | 'callerRate', RateLimit>>;
+/** Without `accountRate` callers are counted alone. */
+export interface RateLimits {
+  readonly callerRate: RateLimit;
+  readonly accountRate?: RateLimit;
+}
 
 const REASONS = ['rate', 'statements', 'overload'] as const;
 
@@ -72,13 +76,13 @@ export class RateLimiter {
       return { name, limiter, rule, policy: `"${name}";q=${requests};w=${seconds}` };
     };
     // The windows are checked one after the other: what a caller is refused does not count for its account.
-    this.#windows = [
-      { ...window('caller', limits.callerRate, 'You'), keyOf: callerKey },
-      {
-        ...window('account', limits.accountRate, 'All callers of this account together'),
-        keyOf: ({ account }) => account,
-      },
-    ];
+    const { accountRate, callerRate } = limits;
+    const ofCaller = { ...window('caller', callerRate, 'You'), keyOf: callerKey };
+    const ofAccount = accountRate && {
+      ...window('account', accountRate, 'All callers of this account together'),
+      keyOf: ({ account }: Principal) => account,
+    };
+    this.#windows = ofAccount ? [ofCaller, ofAccount] : [ofCaller];
     const policies = this.#windows.map(({ policy }) => policy);
     this.#policy = policies.reverse().join(', ');
     this.#observeRefusal = observeRefusal;

@@ -1,7 +1,7 @@
 /** Who is asking, and what that caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
 import type { PlatformRole, Role } from '@meterline/service/access';
 import type { Principal } from '../admission/principal.js';
-import { ApiError, adminsOnly, insufficientScope, notAMember, notItsEmitter } from '../http/errors.js';
+import { ApiError, adminsOnly, insufficientScope, notAMember } from '../http/errors.js';
 
 /** Who is asking, and what they may see. */
 export interface Caller {
@@ -21,9 +21,15 @@ export interface Caller {
   readonly accountNames?: ReadonlyMap<string, string>;
 }
 
-/** The account to charge a request to when the request names none: the caller's only account, or one of the caller's own. */
-export function principalOf({ id, roles, emitsFor }: Caller): Principal {
-  const [account = emitsFor, ...others] = roles.keys();
+/**
+ * The account to charge a request to when the request names none: the caller's only account, or one of the caller's own.
+ * @param accounts the accounts that the request may be about
+ */
+export function principalOf(
+  { id, roles, emitsFor }: Caller,
+  accounts: Iterable<string> = emitsFor === undefined ? roles.keys() : [emitsFor],
+): Principal {
+  const [account, ...others] = accounts;
   // No account is called so: a name has no control characters.
   return { account: account === undefined || others.length > 0 ? `\0${id}` : account, caller: id };
 }
@@ -104,9 +110,13 @@ function operatorsChangeNothing(): ApiError {
 export function requireKeyManager(caller: Caller): readonly string[] | 'all' {
   if (isProvisioner(caller)) return 'all';
   requireReader(caller);
-  const accounts = [...caller.roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
+  const accounts = administered(caller);
   if (accounts.length > 0) return accounts;
   throw isOperator(caller) ? operatorsChangeNothing() : adminsOnly();
+}
+
+function administered({ roles }: Caller): readonly string[] {
+  return [...roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
 }
 
 /** @throws ApiError `forbidden` */
@@ -115,22 +125,22 @@ export function requireAdmin(role: Role): void {
 }
 
 /**
- * May the caller send events of the account? An API key needs the role `emitter`; a token the scope `admin` and that role or the role of an
- * admin. Source: docs/decisions/0016.
- * @throws ApiError `insufficient_scope`; `forbidden`, the same for every account that is not the caller's
+ * The accounts whose events the caller may send, at least one. An API key needs the role `emitter`; a token the scope `admin` and that role,
+ * or the role of an admin of an account. Source: docs/decisions/0016.
+ * @throws ApiError `insufficient_scope`; `forbidden` where there are none
  */
-export function requireEmitter(caller: Caller, account: string): void {
+export function requireSender(caller: Caller): readonly string[] | 'all' {
   requireScope(caller, 'admin');
-  const { emitsFor, keyId, platformRoles, roles } = caller;
-  if (emitsFor === account || platformRoles.has('emitter')) return;
-  if (emitsFor !== undefined) throw notItsEmitter();
-  const role = roles.get(account);
-  if (role === undefined) throw notAMember();
-  if (keyId !== undefined) throw new ApiError(403, 'forbidden', KEY_READS_ONLY);
-  if (role !== 'admin') throw new ApiError(403, 'forbidden', MEMBER_READS_ONLY);
+  const { emitsFor, keyId, platformRoles } = caller;
+  if (platformRoles.has('emitter')) return 'all';
+  if (emitsFor !== undefined) return [emitsFor];
+  const accounts = keyId === undefined ? administered(caller) : [];
+  if (accounts.length === 0) throw senderRequired();
+  return accounts;
 }
 
-const KEY_READS_ONLY =
-  'This API key may read and not send events; send them with a key of the role emitter, such as meterline keys create --role emitter makes.';
-const MEMBER_READS_ONLY =
-  'A member of the account may read and not send events; send them with the token of an admin, or an API key of the role emitter.';
+export function senderRequired(): ApiError {
+  const message =
+    'This API key or token may not send events; use a key of the role emitter, such as meterline keys create --role emitter makes, or the token of an admin of the account.';
+  return new ApiError(403, 'forbidden', message);
+}

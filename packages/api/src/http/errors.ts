@@ -113,13 +113,6 @@ export function notAMember(): ApiError {
   );
 }
 
-/** For a key that sends the events of another account. */
-export function notItsEmitter(): ApiError {
-  return accessDenied(
-    'There is no such account, or your key is not one of it: it sends events of one account. Make one for this account with meterline keys create --role emitter.',
-  );
-}
-
 export function adminsOnly(): ApiError {
   return accessDenied(
     'Only an admin of the account may do this, and a member may not group or filter by workspace. Use the key or token of an admin.',

@@ -1,9 +1,8 @@
 /** The API's alerts and their deliveries as `readExactJson` reads them, and the webhook itself. As in responses.ts. */
 import * as z from 'zod/mini';
 import { ALERT_MEASURES, ALERT_PERIODS, DELIVERY_STATES, WEBHOOK_TYPES } from '../alert.js';
-import { isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
-import { amount, described, instant, listPage, wholeNumber } from './responses.js';
+import { amount, decimalString, described, instant, listPage, wholeNumber } from './responses.js';
 
 const percent = () => wholeNumber({ minimum: 1, description: 'Percent of the amount.' });
 const value = () => amount('What the period had when the threshold was found crossed, exact.');
@@ -15,10 +14,7 @@ export const alertSchema = z.object({
   name: z.string(),
   period: described(z.enum(ALERT_PERIODS), 'A calendar day or month in UTC.'),
   measure: described(z.enum(ALERT_MEASURES), '`usage` is that of the one billing dimension among the filters.'),
-  amount: described(
-    z.string().check(z.refine(isDecimalText, 'must be a decimal')),
-    'A decimal: USD, or units of the billing dimension.',
-  ),
+  amount: decimalString('A decimal: USD, or units of the billing dimension.'),
   thresholds: described(z.array(percent()), 'Percents of the amount, ascending.'),
   filters: described(
     z.object({

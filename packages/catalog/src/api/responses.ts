@@ -12,10 +12,16 @@ import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOURCE_TYPES, UNITS } from '
 import { ACCOUNT_KEY_ROLES, LISTED_ROLES } from './request.js';
 
 export function amount(description: string) {
-  return described(
-    z.custom<DecimalText>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal'),
-    { type: 'number', minimum: 0, description },
-  );
+  return described(decimal<DecimalText>(), { type: 'number', minimum: 0, description });
+}
+
+/** A decimal that is a string in JSON. */
+export function decimalString(description: string) {
+  return described(decimal<string>(), { type: 'string', description });
+}
+
+function decimal<Text extends string>() {
+  return z.custom<Text>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal');
 }
 
 /** @param meta a description, or more of JSON Schema */
@@ -105,9 +111,8 @@ export const metricsResponseSchema = z.object({
       totalCost: cost(),
       totalUsage: z.optional(
         amount(
-          'The sum of `usage` over all groups. It adds GB-seconds, events and hours if the response has dimensions of several ' +
-            'units, and then means nothing: filter by `billingDimension`, or by dimensions of one unit. Only when grouped ' +
-            'by billing_dimension.',
+          'The sum of `usage` over all groups. Meaningless for several units: filter by dimensions of one unit. Only when ' +
+            'grouped by billing_dimension.',
         ),
       ),
     }),
@@ -128,10 +133,21 @@ export const billingDimensionsEnumSchema = z.object({
       billingDimension: z.enum(BILLING_DIMENSIONS),
       resourceType: described(z.enum(RESOURCE_TYPES), 'The only one that it belongs to.'),
       unit: described(z.enum(UNITS), 'Of `usage`: GB-seconds, events or hours.'),
+      price: described(
+        z.optional(
+          z.object({
+            amount: decimalString('USD for `per` units.'),
+            per: decimalString('Units of the billing dimension.'),
+            currency: z.enum(['USD']),
+            effectiveFrom: instant(),
+          }),
+        ),
+        'In force now for this account; left out before the first price.',
+      ),
     }),
   ),
 });
-/** A billing dimension, what it belongs to, and the unit of its usage. */
+/** A billing dimension: its resource type, unit, and price in force. */
 export type BillingDimensionResponse = z.output<typeof billingDimensionsEnumSchema>['values'][number];
 
 export const eventRevisionSchema = z.object({

@@ -1,7 +1,7 @@
 /** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
+import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, parseUsageEvent } from '@meterline/catalog';
 import { type Fetch, MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
@@ -226,7 +226,7 @@ function completed(object: object, account: string | undefined): object {
 }
 
 /**
- * Sends the events of each account in a request of its own, or in several if one would be too large.
+ * Sends events in a request, or in several if one would be too large.
  * @param own the account of events that name none
  * @param isTrial events are checked, and none is kept
  * @throws CommandError when the collector does not take them; some may be in the queue then
@@ -240,10 +240,10 @@ function toCollector(
 ): Send {
   const client = new MeterlineClient({ baseUrl: url.value, credential: key.value, fetch: gzippedFetch });
 
-  async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {
-    const events = lines.map(({ object }) => object);
+  return async function send(lines, tally) {
+    const events = lines.map(({ object }) => ({ ...(own !== undefined && { accountId: own }), ...object }));
     const receipt = await withClientErrors({ url, key, server: 'collector' }, () =>
-      client.sendEvents(account, events, { isTrial, signal }).catch(tooLarge),
+      client.sendEvents(events, { isTrial, signal }).catch(tooLarge),
     ).catch((error) => {
       throw located(error, lines, own);
     });
@@ -254,25 +254,11 @@ function toCollector(
       tally.accept(receipt.accepted);
     } else if (lines.length > 1) {
       const half = Math.ceil(lines.length / 2);
-      await sendOfAccount(account, lines.slice(0, half), tally);
-      await sendOfAccount(account, lines.slice(half), tally);
+      await send(lines.slice(0, half), tally);
+      await send(lines.slice(half), tally);
     } else {
       for (const { number } of lines) tally.reject(number, `too large: ${receipt.message}`);
     }
-  }
-
-  return async (lines, tally) => {
-    const accounts = new Map<string, Line[]>();
-    for (const line of lines) {
-      const account = 'accountId' in line.object ? line.object.accountId : own;
-      if (typeof account === 'string' && !NO_ACCOUNT_PATH.test(account)) {
-        accounts.set(account, [...(accounts.get(account) ?? []), line]);
-      } else {
-        const message = 'invalid_account_id: accountId must name an account; --account is for events without one';
-        tally.reject(line.number, message);
-      }
-    }
-    for (const [account, ofAccount] of accounts) await sendOfAccount(account, ofAccount, tally);
   };
 }
 
@@ -289,11 +275,19 @@ const gzippedFetch: Fetch = async (url, init) => {
 /** The failure of a request, with its lines and the accounts of their events. @param own the account of events that name none */
 function located(error: unknown, lines: readonly Line[], own: string | undefined): unknown {
   if (!(error instanceof CommandError)) return error;
-  const accounts = new Set(lines.map(({ object }) => String('accountId' in object ? object.accountId : own)));
+  const accounts = new Set(
+    lines.flatMap(({ object }) => ('accountId' in object ? String(object.accountId) : (own ?? []))),
+  );
   const [first, last] = [lines[0]?.number ?? 0, lines.at(-1)?.number ?? 0];
   const named = first === last ? `line ${first}` : `lines ${first} to ${last}`;
-  const whose = accounts.size === 1 ? `account ${printable(String([...accounts]))}` : counted(accounts.size, 'account');
-  return new CommandError(`${whose}, ${named}: ${error.message}`, error.exitCode, { cause: error });
+  const [only] = accounts;
+  const whose =
+    accounts.size > 1
+      ? `${counted(accounts.size, 'account')}, `
+      : only === undefined
+        ? ''
+        : `account ${printable(only)}, `;
+  return new CommandError(`${whose}${named}: ${error.message}`, error.exitCode, { cause: error });
 }
 
 function tooLarge(error: unknown): MeterlineError {

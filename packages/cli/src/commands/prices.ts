@@ -1,21 +1,23 @@
-/** Prices without a server: the book that a command prices with, what is billed, and what a list of usage would cost. */
+/** Prices, of the API or of a file: what is billed, and what a list of usage would cost. */
 
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
+  type BillingDimensionResponse,
   COST_SCALE,
   costOf,
   DEFAULT_PRICE_BOOK_FILE,
   type DecimalText,
   DIMENSIONS,
   decimalText,
+  END_OF_TIME,
   type EpochMs,
   formatScaled,
   formatTimestamp,
   formatUsage,
   formatUsdExact,
   instantText,
-  type PriceBook,
+  PriceBook,
   PriceBookError,
   parseUsage,
   priceText,
@@ -24,28 +26,31 @@ import {
   USAGE_SCALE,
 } from '@meterline/catalog';
 import { loadPriceBook } from '@meterline/service/files';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { type CommandContext, say } from '../command.js';
+import { withAccount } from '../connections/api.js';
 import { CommandError, EXIT_CODES, type ExitCode, readFailure, systemErrorCode, usageError } from '../failure.js';
-import { nameOf, type OutputFlags, timeOf, withOutput } from '../flags.js';
+import { type OutputFlags, timeOf, withApiFlags, withOutput } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
 import { printResult } from '../output/result.js';
 import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../output/table.js';
-import type { Setting } from '../settings.js';
+import { API_SETTINGS_HELP, type ApiFlags, placeText, type Setting } from '../settings.js';
 
-interface BookFlags {
+interface BookFlags extends ApiFlags {
   readonly book?: string;
-  readonly account?: string;
   readonly at?: number;
 }
 
-interface OpenedBook {
-  readonly book: PriceBook;
-  /** For which the prices hold. */
+interface Prices {
+  /** The book with the prices of an account. */
+  readonly bookOf: (account: string) => Promise<PriceBook>;
+  /** The account that is priced where an item names none. */
   readonly account: string;
-  readonly at: number;
-  /** Which book it is and when, in a sentence. */
+  readonly at: EpochMs;
+  /** `now`, or `at` a time. */
+  readonly moment: string;
+  /** Where the prices come from. */
   readonly origin: string;
 }
 
@@ -53,22 +58,39 @@ interface OpenedBook {
 const NO_ACCOUNT = '';
 
 function withBook(command: Command): Command {
-  return command
-    .option('--book <file>', 'the price book, a JSON file (else PRICE_BOOK, the built-in example book)')
-    .option('--account <account>', 'with the prices of this account', nameOf)
-    .option('--at <time>', 'with the prices in force at this time (default: now)', timeOf);
+  return withApiFlags(command)
+    .addOption(new Option('--book <file>', 'Price book, a JSON file, instead of the API').conflicts('apiUrl'))
+    .option('--at <time>', 'With --book: use the prices in force at this time (default: now)', timeOf)
+    .addHelpText('after', API_SETTINGS_HELP);
 }
 
-/** @throws CommandError when the book cannot be used */
-async function openBook({ settings, now }: CommandContext, flags: BookFlags): Promise<OpenedBook> {
-  const file = settings.priceBookFile(flags.book);
-  const book = await readPriceBook(file);
-  const at = flags.at ?? now().getTime();
-  const name = file
-    ? `the book ${file.value} (from ${file.source}), version ${book.version}`
-    : 'the built-in example book; if your Meterline prices with another, name it with --book';
-  const moment = flags.at === undefined ? 'now' : `at ${formatTimestamp(at)}`;
-  return { book, account: flags.account ?? NO_ACCOUNT, at, origin: `Prices in force ${moment} by ${name}.` };
+/** Runs `work` with the prices of --book, or else those of the API. @throws CommandError when there are none */
+async function withPrices(context: CommandContext, flags: BookFlags, work: (prices: Prices) => Promise<void>) {
+  const { settings, now } = context;
+  if (flags.book !== undefined) {
+    const book = await readPriceBook(settings.priceBookFile(flags.book));
+    const { account = NO_ACCOUNT, at = now().getTime() } = flags;
+    const moment = flags.at === undefined ? 'now' : `at ${formatTimestamp(at)}`;
+    return work({ bookOf: async () => book, account, at, moment, origin: `${flags.book}, version ${book.version}` });
+  }
+  if (flags.at !== undefined) throw usageError('--at needs --book: the API returns only the prices in force now');
+  const { key, url } = await settings.api(flags);
+  if (!key) {
+    throw usageError(
+      `there is no API key to read prices from ${url.value} (from ${url.source}); run "meterline login", set METERLINE_API_KEY, or give --book FILE`,
+    );
+  }
+  await withAccount(context, flags, ({ client, account }) => {
+    const books = new Map<string, Promise<PriceBook>>();
+    const read = async (name: string) => PriceBook.ofBillingDimensions(await client.billingDimensions(name));
+    const bookOf = (name: string) => {
+      const book = books.get(name) ?? read(name);
+      books.set(name, book);
+      return book;
+    };
+    // Not the time of this machine: its clock may be behind the service's, which chose the prices.
+    return work({ bookOf, account, at: END_OF_TIME, moment: 'now', origin: `${account} at ${placeText(url)}` });
+  });
 }
 
 /**
@@ -93,32 +115,33 @@ export function addDimensions(command: Command, context: CommandContext): void {
   command
     .description(
       'Lists the billing dimensions: what each belongs to, its unit, and its price. GB-s are gigabyte-seconds; a month is ' +
-        '730 hours.\nAsks no server.',
+        '730 hours.',
     )
-    .option('--example-book', 'print the example price book instead, as a file to begin your own with')
-    .action((flags: DimensionsFlags) => listDimensions(context, flags));
+    .option('--example-book', 'Print the example price book instead, as a file to begin your own with')
+    .action((flags: DimensionsFlags) => {
+      if (flags.exampleBook) return void context.stdout.write(`${JSON.stringify(DEFAULT_PRICE_BOOK_FILE, null, 2)}\n`);
+      return withPrices(context, flags, (prices) => listDimensions(context, flags, prices));
+    });
   withOutput(withBook(command));
 }
 
-async function listDimensions(context: CommandContext, flags: DimensionsFlags): Promise<void> {
-  if (flags.exampleBook) return void context.stdout.write(`${JSON.stringify(DEFAULT_PRICE_BOOK_FILE, null, 2)}\n`);
-  const { book, account, at, origin } = await openBook(context, flags);
-  const items = BILLING_DIMENSIONS.map((billingDimension) => {
-    const price = book.priceAt(account, billingDimension, at);
-    return { billingDimension, ...DIMENSIONS[billingDimension], price };
-  });
-  const result = items.map(({ price, ...dimension }) => ({
-    ...dimension,
-    price: price ? { currency: 'USD', amount: price.amount, per: price.per } : null,
-  }));
-  const columns: ItemColumn<(typeof items)[number]>[] = [
-    { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
-    { heading: 'TYPE', cell: ({ resourceType }) => resourceType },
-    { heading: 'UNIT', cell: ({ unit }) => UNIT_NAME[unit] },
-    { heading: 'PRICE', cell: ({ unit, price }) => (price ? priceText(price, unit) : 'none yet') },
-  ];
-  printList(context, flags, { columns, items, none: '' }, result);
-  say(context, origin);
+const DIMENSION_COLUMNS: readonly ItemColumn<BillingDimensionResponse>[] = [
+  { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
+  { heading: 'TYPE', cell: ({ resourceType }) => resourceType },
+  { heading: 'UNIT', cell: ({ unit }) => UNIT_NAME[unit] },
+  { heading: 'PRICE', cell: ({ unit, price }) => (price ? priceText(price, unit) : 'none yet') },
+  { heading: 'SINCE', cell: ({ price }) => price?.effectiveFrom ?? '' },
+];
+
+async function listDimensions(context: CommandContext, flags: OutputFlags, prices: Prices): Promise<void> {
+  const { bookOf, account, at } = prices;
+  const items = (await bookOf(account)).billingDimensions(account, at);
+  printList(context, flags, { columns: DIMENSION_COLUMNS, items, none: '' });
+  sayOrigin(context, prices);
+}
+
+function sayOrigin(context: CommandContext, { moment, origin }: Prices): void {
+  say(context, `Prices in force ${moment}: ${origin}.`);
 }
 
 interface EstimateFlags extends BookFlags, OutputFlags {
@@ -168,30 +191,37 @@ export function addEstimate(command: Command, context: CommandContext): void {
       'Prices a list of usage as the service would: each item by the price in force at its time, rounded once to 12 ' +
         'decimals, then added up.\nA file has a JSON object on each line, with billingDimension and usage, and optionally ' +
         'timestamp and accountId: a file of events will do, but it is not known here that one is sent twice or revised.\n' +
-        'Asks no server.',
+        'The API returns only the prices in force now: usage from before them needs --book.',
     )
     .argument('[usage...]', 'as <dimension>=<usage>')
     .option('--file <path>', 'a JSON Lines file, or - for standard input')
     .addHelpText('after', EXAMPLES)
-    .action((usage: string[], flags: EstimateFlags) => estimate(context, usage, flags));
+    .action((usage: string[], flags: EstimateFlags) => {
+      if (usage.length > 0 === (flags.file !== undefined)) {
+        throw usageError('name some usage, as <dimension>=<usage>, or a --file');
+      }
+      const items = flags.file === undefined ? usage.map(usageArgument) : readItems(context, flags.file);
+      return withPrices(context, flags, (prices) => estimate(context, items, flags, prices));
+    });
   withOutput(withBook(command));
 }
 
-async function estimate(context: CommandContext, usage: readonly string[], flags: EstimateFlags): Promise<void> {
-  if (usage.length > 0 === (flags.file !== undefined)) {
-    throw usageError('name some usage, as <dimension>=<usage>, or a --file');
-  }
-  const opened = await openBook(context, flags);
+type UsageItems = Iterable<UsageItem | undefined> | AsyncIterable<UsageItem | undefined>;
+
+async function estimate(context: CommandContext, items: UsageItems, flags: OutputFlags, prices: Prices): Promise<void> {
   const sums = new Map<BillingDimension, Amounts>();
-  const items = flags.file === undefined ? usage.map(usageArgument) : readItems(context, flags.file);
-  for await (const item of items) if (item) add(sums, item, opened);
-  report(context, flags, sums, opened.origin);
+  for await (const item of items) if (item) await add(sums, item, prices);
+  report(context, flags, sums);
+  sayOrigin(context, prices);
 }
 
-function add(sums: Map<BillingDimension, Amounts>, item: UsageItem, { book, account, at }: OpenedBook): void {
-  const { billingDimension, usage, timestamp = at } = item;
-  const price = book.priceAt(item.account ?? account, billingDimension, timestamp);
-  if (!price) throw new CommandError(`${billingDimension} has no price at ${formatTimestamp(timestamp)}`);
+async function add(sums: Map<BillingDimension, Amounts>, item: UsageItem, { bookOf, ...prices }: Prices) {
+  const { billingDimension, usage, timestamp = prices.at, account = prices.account } = item;
+  const price = (await bookOf(account)).priceAt(account, billingDimension, timestamp);
+  if (!price) {
+    const moment = item.timestamp === undefined ? prices.moment : `at ${formatTimestamp(timestamp)}`;
+    throw new CommandError(`no price of ${billingDimension} is known ${moment}: name a book that has one with --book`);
+  }
   const sum = sums.get(billingDimension) ?? { usage: 0n, cost: 0n };
   sums.set(billingDimension, { usage: sum.usage + usage, cost: sum.cost + costOf(usage, price) });
 }
@@ -209,12 +239,7 @@ async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerat
   }
 }
 
-function report(
-  context: CommandContext,
-  flags: EstimateFlags,
-  sums: ReadonlyMap<BillingDimension, Amounts>,
-  origin: string,
-): void {
+function report(context: CommandContext, flags: OutputFlags, sums: ReadonlyMap<BillingDimension, Amounts>): void {
   const lines = BILLING_DIMENSIONS.flatMap((billingDimension): Line[] => {
     const sum = sums.get(billingDimension);
     return sum ? [{ billingDimension, usage: scaled(sum.usage, USAGE_SCALE), cost: scaled(sum.cost, COST_SCALE) }] : [];
@@ -223,7 +248,6 @@ function report(
   const total = { cells: ['Total', '', formatUsdExact(totalCost)], isStrong: true };
   const text = textTable(ESTIMATE_COLUMNS, [...itemRows(ESTIMATE_COLUMNS, lines), total], layoutFor(context));
   printResult(context, flags, { currency: 'USD', lines, totalCost }, text, lines);
-  say(context, origin);
 }
 
 function scaled(value: bigint, scale: number): DecimalText {

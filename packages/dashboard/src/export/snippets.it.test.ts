@@ -75,7 +75,7 @@ it.each(['https://c.example.com', undefined])(
   async (collector) => {
     const event = firstEvent("o'hara & $HOME", new Date('2026-11-21T16:49:12.345Z'));
     const sent = await words(sendCommand(event, collector));
-    expect(sent[1]).toBe(`${collector ?? 'https://collector.example.com'}/v0/accounts/o%27hara%20%26%20%24HOME/events`);
+    expect(sent[1]).toBe(`${collector ?? 'https://collector.example.com'}/v0/events`);
     expect(sent).toContain('Authorization: Bearer mlk_2');
     expect(JSON.parse(sent.at(-1) ?? '')).toEqual(event);
     expect(producerCode(event, collector)).toContain(

@@ -96,8 +96,7 @@ export function keyCommand(account: string): string {
  * @param collectorUrl undefined: it is not known, and is to be in COLLECTOR
  */
 export function sendCommand(event: UsageEventInput, collectorUrl = '$COLLECTOR'): string {
-  const url = `${collectorUrl}/v0/accounts/${pathPart(event.accountId)}/events`;
-  return `curl -sS "${url}" \\
+  return `curl -sS "${collectorUrl}/v0/events" \\
   -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' --data-binary @- <<'EVENT'
 ${JSON.stringify(event)}
 EVENT`;
@@ -111,11 +110,6 @@ export function producerCode({ eventId: _, timestamp: __, ...event }: UsageEvent
 const meter = await openEmitter({ url: ${url}, apiKey: process.env.KEY });
 meter.record(${JSON.stringify(event, null, 2)});
 await meter.close();`;
-}
-
-/** Without the characters that a shell gives a meaning in double quotes or at its prompt. */
-function pathPart(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** The text as one word of a shell, whatever is in it. */

@@ -11,7 +11,13 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog/plain';
-import type { FilterQuery, MetricsEntry, MetricsQuery, MetricsResponse } from '@meterline/client';
+import {
+  ALL_ACCOUNTS,
+  type FilterQuery,
+  type MetricsEntry,
+  type MetricsQuery,
+  type MetricsResponse,
+} from '@meterline/client';
 import {
   hashKey,
   type InfiniteData,
@@ -39,6 +45,16 @@ function fresh({ maxAgeSeconds }: Session, signal: AbortSignal) {
 export function useAccounts() {
   const { client } = useSession();
   return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
+}
+
+/** The billing dimensions with the prices in force now for the account. */
+export function useBillingDimensions(account: string, enabled: boolean) {
+  const { client } = useSession();
+  return useQuery({
+    queryKey: ['billing dimensions', account],
+    queryFn: ({ signal }) => client.billingDimensions(account, { signal }),
+    enabled: enabled && account !== ALL_ACCOUNTS,
+  });
 }
 
 /** Null: the service does not say. */

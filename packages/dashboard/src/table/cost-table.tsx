@@ -1,10 +1,11 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
-import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
-import type { MetricsResponse } from '@meterline/client';
+import { changeFrom, counted, type DecimalText, decimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
+import type { BillingDimensionResponse, MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { seriesColor } from '../breakdown/breakdown.js';
 import { amountText, DIMENSION_LABEL, localized, shareOf, unitPriceText } from '../breakdown/texts.js';
+import { useBillingDimensions } from '../metrics/queries.js';
 import { changeView } from '../view/address.js';
 import type { SortColumn, View } from '../view/view.js';
 import { Amount, ChangeText, GroupCells } from './cells.js';
@@ -37,7 +38,8 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
   const totals = { cost: summary.totalCost, usage, unit, previousCost: previousTotals?.cost };
   const isSearch = view.search.trim() !== '' && rows.length > 0;
   const found = isSearch ? sumDecimals(shown.rows.map(({ cost }) => cost)) : undefined;
-  const columns = columnsOf({ shown, rows, totals, found, onExplain });
+  const { data: dimensions } = useBillingDimensions(shown.account, view.groupBy.includes('billing_dimension'));
+  const columns = columnsOf({ shown, rows, totals, found, dimensions, onExplain });
   /** The one in the chart; undefined if the group has none of its own there. */
   const colorOf = (key: string) => {
     const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
@@ -96,9 +98,11 @@ interface ColumnsSource extends Pick<CostTableProps, 'shown' | 'onExplain'> {
   readonly totals: Totals;
   /** What all that a search found cost. */
   readonly found: DecimalText | undefined;
+  /** Undefined where the prices in force are not known. */
+  readonly dimensions: readonly BillingDimensionResponse[] | undefined;
 }
 
-function columnsOf({ shown, rows, totals, found, onExplain }: ColumnsSource): Column[] {
+function columnsOf({ shown, rows, totals, found, dimensions, onExplain }: ColumnsSource): Column[] {
   const { view, compared, isComparing } = shown;
   const { isExact } = view;
   const costRoom = roomOf([...rows.map(({ cost }) => cost), totals.cost], undefined);
@@ -132,7 +136,7 @@ function columnsOf({ shown, rows, totals, found, onExplain }: ColumnsSource): Co
         // Quantity and price: their product is the cost.
         label: 'Average price',
         className: 'number price-column',
-        cell: ({ cost, usage, unit }) => (usage && unit && unitPriceText(cost, usage, unit)) || '–',
+        cell: (of) => averagePrice(of, dimensions),
       },
     );
   }
@@ -155,6 +159,16 @@ function columnsOf({ shown, rows, totals, found, onExplain }: ColumnsSource): Co
       },
     },
   ];
+}
+
+/** With the price in force now as a tooltip: it may differ from the average of the period. */
+function averagePrice(of: Row | Totals, dimensions: ColumnsSource['dimensions'] = []): ReactNode {
+  const { cost, usage, unit } = of;
+  if (!usage || !unit) return '–';
+  const dimension = 'entry' in of ? of.entry.billingDimension : undefined;
+  const price = dimensions.find(({ billingDimension }) => billingDimension === dimension)?.price;
+  const current = price && unitPriceText(decimalText(price.amount), decimalText(price.per), unit);
+  return <span title={current && `In force now: ${current}`}>{unitPriceText(cost, usage, unit) ?? '–'}</span>;
 }
 
 /** Why does it say that? */

@@ -93,7 +93,7 @@ ${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}
 Send an event:
 
   curl -s -H 'Authorization: Bearer ${emitterKey}' -H 'Content-Type: application/json' \\
-    '${collectorUrl}/v0/accounts/${account}/events' \\
+    '${collectorUrl}/v0/events' \\
     -d '${JSON.stringify(event)}'
 
 What did the account use today, and what did it cost?

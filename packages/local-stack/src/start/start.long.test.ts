@@ -60,8 +60,8 @@ it('npm start goes on when the reader of its output is gone, as with `npm start 
 });
 
 it('npm start runs in a copy of a data directory, and ends when its parent process is gone', async () => {
-  const { collectorUrl, account, emitterKey } = await readAddresses(dataDir());
-  const sent = await fetch(`${collectorUrl}/v0/accounts/${account}/events`, {
+  const { collectorUrl, emitterKey } = await readAddresses(dataDir());
+  const sent = await fetch(`${collectorUrl}/v0/events`, {
     method: 'POST',
     headers: { authorization: `Bearer ${emitterKey}`, 'content-type': 'application/json', connection: 'close' },
     body: /-d '(.*)'/.exec(stack.summary)?.[1] ?? '',

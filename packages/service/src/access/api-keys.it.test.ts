@@ -129,6 +129,14 @@ it('a key for all accounts has no account, registers none, and is in the list of
   expect(await keys.list()).toMatchObject([{ keyId }]);
 });
 
+it.each([{ role: 'admin' }, { role: 'provisioner', account: 'acme' }] as const)(
+  'a key that nobody could use is not created: %j',
+  async (wanted) => {
+    await expect(keys.create({ clientId: 'x', ...wanted }, NOW)).rejects.toThrow('Invalid input');
+    expect(await keys.list()).toEqual([]);
+  },
+);
+
 it('the keys of an account are at most a thousand; one that nobody can use makes room', async () => {
   const [first, second] = await Promise.all(Array.from({ length: MAX_KEYS_OF_ACCOUNT }, () => create()));
   if (!first || !second) throw new Error('no keys');

@@ -75,12 +75,11 @@ export class ApiKeyStore {
 
   /**
    * Creates a key, and with an account's first key the account.
-   * @throws TooManyApiKeys
+   * @throws TooManyApiKeys; ZodError for a role that needs an account and has none, or the reverse
    */
   async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
     await this.#makeRoom(account, now);
     const token = generateToken();
-    if (account !== undefined) await this.accounts.register(account, now, accountName);
     const record = {
       clientId,
       ...(account !== undefined && { account }),
@@ -88,9 +87,11 @@ export class ApiKeyStore {
       createdAt: now.toISOString(),
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
     };
+    const stored = keyRecord.parse({ secretHash: hashSecret(token.secret), ...record });
+    if (account !== undefined) await this.accounts.register(account, now, accountName);
     const transaction = this.#redis
       .multi()
-      .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), ...record })
+      .hset(this.#key(token.keyId), stored)
       .zadd(this.#index(), now.getTime(), token.keyId)
       .hset(this.#indexOf(account), token.keyId, clientId);
     await committed(transaction);

@@ -44,15 +44,15 @@ export async function registerPriceBook({ all }: Shards, book: PriceBook): Promi
   await onEachShard(all, (shard) => checkPriceBook(shard, book));
 }
 
-const OTHER_PRICE_BOOKS = `
+const NEWER_PRICE_BOOKS = `
 SELECT version
 FROM price_books
-WHERE version != {version: UInt16}
+WHERE version > {version: UInt16}
 LIMIT 1`;
 
-/** Whether there are books of other versions than this. */
-export async function hasOtherPriceBooks(warehouse: Warehouse, version: number): Promise<boolean> {
-  const read = { name: 'read_other_price_books', query: OTHER_PRICE_BOOKS, query_params: { version } };
+/** Whether a book of a higher version is registered. */
+export async function hasNewerPriceBook(warehouse: Warehouse, version: number): Promise<boolean> {
+  const read = { name: 'read_newer_price_books', query: NEWER_PRICE_BOOKS, query_params: { version } };
   return (await warehouse.read(read, z.object({ version: z.number() }))).length > 0;
 }
 

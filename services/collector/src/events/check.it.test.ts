@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { usageEvent } from '../../../../test/harness/events.js';
-import { checkEvents, eventIdOf, eventIdOfCloudEvent } from './check.js';
+import { type CheckRules, checkEvents, eventIdOf, eventIdOfCloudEvent, onlyAccount } from './check.js';
 import { decoderOf, formatOf, readEvents } from './formats.js';
 
 const LINES = 'application/x-ndjson';
@@ -16,15 +16,17 @@ const ACCOUNT = 'acme';
 interface Options {
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly accounts?: CheckRules['accounts'];
 }
 
 /** What the route does with a body that has arrived. */
-async function check(body: string | Buffer, { type = 'application/json', headers = {} }: Options = {}) {
+async function check(body: string | Buffer, options: Options = {}) {
+  const { type = 'application/json', headers = {}, accounts = [ACCOUNT] } = options;
   const sent = { 'content-type': type, ...headers };
   const format = formatOf(sent);
   const decoded = await decoderOf(headers['content-encoding'])(Buffer.from(body));
-  const rules = { account: ACCOUNT, book: DEFAULT_PRICE_BOOK, now: Date.UTC(2026, 1) };
-  return checkEvents(readEvents(decoded, format, ACCOUNT, sent), rules);
+  const rules = { accounts, book: DEFAULT_PRICE_BOOK, now: Date.UTC(2026, 1) };
+  return checkEvents(readEvents(decoded, format, onlyAccount(accounts), sent), rules);
 }
 const checkJson = (content: unknown, options?: Options) => check(JSON.stringify(content), options);
 const reasonsOf = ({ results }: Awaited<ReturnType<typeof check>>) => results.map(({ reason }) => reason);
@@ -59,6 +61,31 @@ it('an id that is no UUID becomes the same one each time, another one in another
   expect(eventIdOf('another', 'run 1')).not.toBe(eventIdOf(ACCOUNT, 'run 1'));
   // For ever: a release that computed another one would count events again.
   expect(eventIdOf(ACCOUNT, 'run-4711')).toBe('48bb1770-de5d-50a4-b30b-f6939f1d2208');
+});
+
+const OF_GLOBEX = { ...EVENT, accountId: 'globex' };
+
+it.each<[string, CheckRules['accounts'], readonly (string | undefined)[], string]>([
+  ['one account', [ACCOUNT], [undefined, undefined, 'invalid_account_id'], 'accountId must be "acme", the account'],
+  ['all accounts', 'all', ['missing_field', undefined, undefined], 'accountId is missing: this API key or token'],
+  ['two accounts', [ACCOUNT, 'initech'], ['missing_field', undefined, 'invalid_account_id'], 'accountId is missing'],
+])('an event of a caller who sends for %s is judged by its account alone', async (_whose, accounts, reasons, words) => {
+  const checked = await checkJson([EVENT, usageEvent(1), OF_GLOBEX], { accounts });
+  expect(reasonsOf(checked)).toEqual(reasons);
+  expect(checked.results.find(({ message }) => message)?.message).toContain(words);
+});
+
+it('an id that is no UUID depends on the account of its event, in JSON and in a CloudEvent', async () => {
+  const named = ['acme', 'globex'].map((accountId) => ({ ...EVENT, accountId, eventId: 'run 1' }));
+  const accounts = 'all';
+  const ids = ({ results }: Awaited<ReturnType<typeof check>>) => results.map(({ eventId }) => eventId);
+  expect(ids(await checkJson(named, { accounts }))).toEqual([eventIdOf('acme', 'run 1'), eventIdOf('globex', 'run 1')]);
+  const envelopes = ['acme', 'globex'].map((accountId) => cloudEvent({ data: { ...DATA, accountId } }));
+  const anonymous = cloudEvent({ subject: 'acme' });
+  const checked = await checkJson([...envelopes, anonymous], { accounts, type: CLOUD_EVENTS });
+  const idOf = (account: string) => eventIdOfCloudEvent(account, '/agents/support', 'run 1');
+  expect(ids(checked)).toEqual([idOf('acme'), idOf('globex'), undefined]);
+  expect(reasonsOf(checked)).toEqual([undefined, undefined, 'missing_field']);
 });
 
 it('a line may hold an event; one that is no JSON spoils no other, nor do its quotes and brackets', async () => {

@@ -1,6 +1,7 @@
 /**
  * What becomes of each event of a request: it is checked as the ingest worker will, and gets in place what is missing. One in a CloudEvent is
- * its `data`, and what the envelope says too may be left out there: `source` and `id` become its eventId, and `time` its timestamp.
+ * its `data`, and what the envelope says too may be left out there: `source` and `id` become its eventId, and `time` its timestamp. Its
+ * `subject` is not read (docs/decisions/0025).
  * Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
@@ -17,6 +18,7 @@ import {
   parseTimestamp,
   REJECTION_REASONS,
   type RejectionReason,
+  rejected,
 } from '@meterline/catalog';
 import { v5 } from 'uuid';
 import { z } from 'zod';
@@ -60,8 +62,12 @@ export const cloudEventSchema = z.object(
   'a CloudEvent must be a JSON object',
 );
 
-/** @param envelope in the JSON event format @returns the event in it, or an {@link Unreadable} */
-export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | Unreadable {
+/**
+ * @param envelope in the JSON event format
+ * @param own the account of an event that names none, if there is one
+ * @returns the event in it, or an {@link Unreadable}; without an account its id is not known
+ */
+export function openCloudEvent(envelope: unknown, own: string | undefined): Record<string, unknown> | Unreadable {
   const { data: opened, error } = cloudEventSchema.safeParse(envelope);
   const isBase64 = isRecord(envelope) && 'data_base64' in envelope;
   const problems = (error?.issues ?? []).flatMap(({ path, message }) =>
@@ -70,9 +76,10 @@ export function openCloudEvent(envelope: unknown, account: string): Record<strin
   if (isBase64) problems.push('data_base64 is not taken; send the event as JSON in data');
   if (!opened || problems.length > 0) return new Unreadable(CLOUD_EVENT_REASON, problems.join('; '));
   const { data, id, source, time } = opened;
+  const account = data['accountId'] ?? own;
   return {
     ...data,
-    eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
+    eventId: data['eventId'] ?? (typeof account === 'string' ? eventIdOfCloudEvent(account, source, id) : undefined),
     ...(data['timestamp'] === undefined && time !== undefined && { timestamp: inUtc(time) }),
   };
 }
@@ -166,8 +173,8 @@ export interface CheckedEvents {
 }
 
 export interface CheckRules {
-  /** In the path of the request. */
-  readonly account: string;
+  /** The accounts whose events the caller may send. */
+  readonly accounts: readonly string[] | 'all';
   readonly book: PriceBook;
   readonly now: EpochMs;
 }
@@ -199,11 +206,9 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
   return { accepted, results };
 }
 
-/** Gives it the account of the path, if it names none, and a UUID in place of an id that is another text. */
-function complete(event: Record<string, unknown>, account: string): void {
-  const { eventId } = event;
-  if (event['accountId'] === undefined) event['accountId'] = account;
-  if (typeof eventId === 'string') event['eventId'] = uuidOf(eventId, account);
+/** The account of events that name none: that of a caller who may send for exactly one. */
+export function onlyAccount(accounts: CheckRules['accounts']): string | undefined {
+  return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
 }
 
 function uuidOf(id: string, account: string): string {
@@ -212,20 +217,32 @@ function uuidOf(id: string, account: string): string {
   return isName(id) ? eventIdOf(account, id) : id;
 }
 
-/** @returns why the event is rejected, if it is */
-function completeAndCheck(event: unknown, { account, book, now }: CheckRules) {
+/**
+ * Gives an event the only account, if it names none, and then a UUID in place of an id that is another text: that depends on the account.
+ * @returns why the event is rejected, if it is
+ */
+function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
   if (isRecord(event)) {
-    complete(event, account);
-    if (event['accountId'] !== account) return foreign(account);
+    const { accountId = onlyAccount(accounts), eventId } = event;
+    if (accountId === undefined) return rejected('missing_field', ACCOUNT_MISSING);
+    event['accountId'] = accountId;
+    if (accounts !== 'all' && !accounts.some((account) => account === accountId)) return foreign(accounts);
+    if (typeof eventId === 'string' && typeof accountId === 'string') event['eventId'] = uuidOf(eventId, accountId);
   }
   const checked = parsePricedEvent(event, book, now);
   return checked.ok ? undefined : checked;
 }
 
-/** A caller may send events of the account in the path, and of no other. */
-function foreign(account: string) {
-  const message = `accountId must be ${JSON.stringify(account)}, the account in the path of the request, or be left out`;
-  return { reason: 'invalid_account_id', message } as const;
+const ACCOUNT_MISSING =
+  'accountId is missing: this API key or token sends events of several accounts, so each event must name its account';
+
+function foreign(accounts: readonly string[]) {
+  const only = onlyAccount(accounts);
+  const rule =
+    only === undefined
+      ? 'must be an account of which this token is an admin'
+      : `must be ${JSON.stringify(only)}, the account of this API key or token, or be left out`;
+  return rejected('invalid_account_id', `accountId ${rule}`);
 }
 
 /** The id of an event, but not the text of an id that no event can have: it may be of any length. */

@@ -55,6 +55,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /**
  * The events of a body, one after the other, each parsed when it is its turn: a body that is parsed whole would hold up all other requests
  * meanwhile, for seconds if its objects have a hundred thousand different names.
+ * @param account the account of events that name none, if there is one
  * @param headers the headers of the request, in which a CloudEvent in binary mode has its attributes
  * @returns each as a producer sends it, or an `Unreadable`; undefined for a line that is not JSON
  * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`; also while the events are read
@@ -62,7 +63,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export function* readEvents(
   body: Buffer,
   format: Format,
-  account: string,
+  account: string | undefined,
   headers: IncomingHttpHeaders,
 ): Iterable<unknown> {
   const content = decoded(body);
@@ -110,7 +111,7 @@ function isTooLarge(text: string): boolean {
   return text.length > MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
 }
 
-function eventOf(text: string, format: Format, account: string, headers: IncomingHttpHeaders): unknown {
+function eventOf(text: string, format: Format, account: string | undefined, headers: IncomingHttpHeaders): unknown {
   const value = parseEventJson(text);
   if (value === undefined && format !== 'ndjson') throw notJson();
   if (format === 'json' || format === 'ndjson') {

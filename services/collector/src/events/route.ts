@@ -1,4 +1,4 @@
-/** POST /v0/accounts/{accountId}/events */
+/** POST /v0/events */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   ApiError,
@@ -8,14 +8,16 @@ import {
   errorBody,
   FairPermits,
   goneSignal,
+  noteInLog,
   onResponseEnd,
   orUnavailable,
   type Principal,
+  principalOf,
   QueryParameters,
   type RateLimiter,
   rawQuery,
   requestIdOf,
-  requireEmitter,
+  requireSender,
   unavailable,
 } from '@meterline/api';
 import type { PriceBook } from '@meterline/catalog';
@@ -23,13 +25,18 @@ import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { ByteBudget, Reservation } from '../byte-budget.js';
 import type { EventMetrics } from '../metrics.js';
-import { type CheckedEvents, checkEvents } from './check.js';
+import { type CheckedEvents, checkEvents, onlyAccount } from './check.js';
 import { announcedBytes, decoderOf, formatOf, readBody, readEvents } from './formats.js';
+
+interface SenderLimits {
+  readonly rates: RateLimiter;
+  readonly budget: ByteBudget;
+}
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
-  readonly rates: RateLimiter;
-  readonly budget: ByteBudget;
+  /** Callers of all accounts have limits of their own, so that tenants and the platform take nothing from each other. */
+  readonly limits: { readonly tenants: SenderLimits; readonly platform: SenderLimits };
   readonly book: PriceBook;
   readonly clock: () => Date;
   /** Resolves when the events are durable; `bytes` is the length of their text, about. */
@@ -54,8 +61,8 @@ const RESULT_BYTES = 256;
  * Crash order: the events are durable in the queue, then the client is told so. A crash before the response leaves events that
  * the client sends again, with the same ids: they count once.
  */
-export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
-  const { authenticate, book, budget, clock, metrics, rates, store } = dependencies;
+export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandler {
+  const { authenticate, book, clock, limits, metrics, store } = dependencies;
   const permits = new FairPermits(CHECKED_AT_ONCE);
 
   /** Works on one body of an account after the other, so that those of other accounts are not behind all of them. @throws ClientGone */
@@ -78,18 +85,21 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
     }
   };
 
-  async function takeEvents(request: Request<{ accountId: string }>, response: Response): Promise<void> {
-    const account = request.params.accountId;
+  async function takeEvents(request: Request, response: Response): Promise<void> {
     const caller = await authenticate(request);
     applyVersion(request, response);
-    requireEmitter(caller, account);
-    const principal = { account, caller: caller.id };
+    const accounts = requireSender(caller);
+    const isOfPlatform = accounts === 'all';
+    const { budget, rates } = isOfPlatform ? limits.platform : limits.tenants;
+    const principal = principalOf(caller, isOfPlatform ? [] : accounts);
+    const account = onlyAccount(accounts);
+    if (account !== undefined) noteInLog(request, { account });
     await rates.count(principal, response);
     const isTrial = parseQuery(rawQuery(request));
     const format = formatOf(request.headers);
     const decode = decoderOf(request.headers['content-encoding']);
 
-    const reservation = budget.open(account, announcedBytes(request));
+    const reservation = budget.open(principal.account, announcedBytes(request));
     const responded = new Promise<void>((resolve) => onResponseEnd(request.socket, response, resolve));
     void responded.then(() => {
       if (reservation.state === 'waiting') reservation.end(new ClientGone());
@@ -100,7 +110,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
         const body = await decode(sent);
         reservation.resize(body.length);
         const events = readEvents(body, format, account, request.headers);
-        const checked = await checkEvents(events, { account, book, now: clock().getTime() });
+        const checked = await checkEvents(events, { accounts, book, now: clock().getTime() });
         reservation.resize(Math.max(body.length, checked.results.length * RESULT_BYTES));
         return { checked, bytes: body.length };
       });
@@ -128,7 +138,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
 const REFUSED_AFTER_MS = 1_000;
 
 /** An account with too much in flight is told so a second later, and not read meanwhile: its next request would be refused as well. */
-async function pause(request: Request<{ accountId: string }>, response: Response): Promise<void> {
+async function pause(request: Request, response: Response): Promise<void> {
   request.pause();
   await delay(REFUSED_AFTER_MS, undefined, { signal: goneSignal(response) }).catch(() => undefined);
   request.resume();

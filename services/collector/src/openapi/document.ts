@@ -7,11 +7,11 @@ import {
   headerReference,
   LIMIT_HEADERS,
   noTokens,
-  notAMember,
   type OpenApiDocument,
   type OperationSketch,
   openApiDocument,
   schemaReference,
+  senderRequired,
   tooManyRequests,
 } from '@meterline/api';
 import {
@@ -30,8 +30,11 @@ import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/
 const DESCRIPTION = `Takes usage events.
 
 **Credentials.** Send an API key with the role \`emitter\` as \`Authorization: Bearer …\` or \`X-Svc-Authorization: Bearer …\`. It may
-send events of one account, and read nothing. A key that may read may not send. An OAuth2 access token needs the scope \`admin\`, and
-its subject must be an admin of the account.
+send events and read nothing. A key that may read may not send. An OAuth2 access token needs the scope \`admin\`, and its subject must be
+an admin of the accounts, or have the role \`emitter\`.
+
+**Accounts.** A key or token that may send for one account fills in \`accountId\`. One that may send for several, or for all, requires it in
+each event. An event of an account that the caller may not send for is rejected; the others of the request are accepted.
 
 **Retries.** Every response but a 202 means: not accepted, or not known to be. Send the same events again, with the same ids, as often
 as it takes, for years if need be: an event counts once for its id. So there is nothing for the header \`Idempotency-Key\` to do; it is
@@ -47,7 +50,7 @@ const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).met
 /** For the document alone: the catalog checks events, and says of each what is wrong with it. */
 const usageEvent = z.object({
   eventId: name('What identifies the event for ever, within its account and hour. A UUID, or a text that becomes one.'),
-  accountId: name('The account in the path. May be left out.').optional(),
+  accountId: name('The account to charge. May be left out if the key or token sends for one account.').optional(),
   workspace: name('Where it was used.'),
   resourceType: z.enum(RESOURCE_TYPES),
   resourceName: name('What was used.'),
@@ -98,9 +101,8 @@ const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   },
   Forbidden: {
     description:
-      'The account is not the caller’s, or does not exist; the key or the member may read and not send (`forbidden`); or the token ' +
-      'lacks the scope (`insufficient_scope`).',
-    error: notAMember(),
+      'The key or token may not send events of any account (`forbidden`), or the token lacks the scope (`insufficient_scope`).',
+    error: senderRequired(),
   },
   NotFound: {
     description: 'The service accepts no tokens.',
@@ -140,7 +142,7 @@ const EVENT = {
 
 const SEND_EVENTS: OperationSketch = {
   method: 'post',
-  path: '/v0/accounts/{accountId}/events',
+  path: '/v0/events',
   operationId: 'sendEvents',
   tag: 'Events',
   summary: 'Send events',
@@ -170,7 +172,6 @@ const SEND_EVENTS: OperationSketch = {
   examples: {
     accepted: {
       summary: 'Two events, one of which is rejected',
-      parameters: { accountId: 'acme' },
       body: [EVENT, { ...EVENT, eventId: 'run-4711', usage: -1 }],
       response: {
         accepted: 1,

@@ -57,8 +57,8 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
   const { url } = servers.redis;
   const fixture = await startCollectorFixture({}, url);
   try {
-    const { account, key } = await fixture.account();
-    const send = async () => (await fixture.send(account, key, JSON.stringify([event()]))).status;
+    const { key } = await fixture.account();
+    const send = async () => (await fixture.send(key, JSON.stringify([event()]))).status;
     const readiness = async () => (await fetch(`${fixture.service.url}/readyz`)).text();
     expect(await send()).toBe(202);
     await fixture.takeJobs();
@@ -87,7 +87,7 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
 
     await fixture.redis.config('SET', 'maxmemory-policy', 'noeviction');
     const other = await fixture.account();
-    const sendAgain = () => fixture.send(other.account, other.key, JSON.stringify([event()]));
+    const sendAgain = () => fixture.send(other.key, JSON.stringify([event()]));
     await until('events are accepted again', async () => (await sendAgain()).status === 202);
     expect(await readiness()).toBe('{"status":"ready"}');
 

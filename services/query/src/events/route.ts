@@ -5,7 +5,6 @@
 import { QueryParameters, rawQuery, requireAdmin } from '@meterline/api';
 import {
   DEFAULT_EVENTS_PAGE,
-  decimalText,
   ENTRY_FIELD,
   EVENTS_PARAMETERS,
   formatTimestamp,
@@ -138,8 +137,8 @@ function priceJson(payload: StoredPayload, accountId: string, books: KnownBooks)
   const price = isBillingDimension(dimension) ? books.get(version)?.priceAt(accountId, dimension, at) : undefined;
   if (!price) return undefined;
   return {
-    amount: exactNumber(decimalText(price.amount)),
-    per: exactNumber(decimalText(price.per)),
+    amount: exactNumber(price.amount),
+    per: exactNumber(price.per),
     effectiveFrom: formatTimestamp(price.effectiveFrom),
   };
 }

@@ -1,13 +1,7 @@
 /** GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
 import { createHash } from 'node:crypto';
 import { type Caller, isOperator, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
-import {
-  ACCOUNTS_METRICS_PARAMETERS,
-  BILLING_DIMENSIONS,
-  DIMENSIONS,
-  GROUP_BY_DIMENSIONS,
-  METRICS_PARAMETERS,
-} from '@meterline/catalog';
+import { ACCOUNTS_METRICS_PARAMETERS, GROUP_BY_DIMENSIONS, METRICS_PARAMETERS } from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
 import { type Accounts, readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
@@ -121,21 +115,16 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
   ];
 }
 
-/** What is billed, with its unit: clients need no table of their own. */
-export const BILLING_DIMENSION_VALUES = BILLING_DIMENSIONS.map((billingDimension) => ({
-  billingDimension,
-  ...DIMENSIONS[billingDimension],
-}));
-
-/** An enum that is the same for every account. */
+/** An enum that needs no statement. */
 export function enumRoute(
   dependencies: RouteDependencies,
-  values: readonly unknown[],
+  valuesOf: (accountId: string) => readonly unknown[],
 ): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
-    await admitMember(dependencies, request, response, request.params.accountId);
+    const { accountId } = request.params;
+    await admitMember(dependencies, request, response, accountId);
     refuseParameters(rawQuery(request));
-    response.json({ values });
+    response.json({ values: valuesOf(accountId) });
   };
 }
 

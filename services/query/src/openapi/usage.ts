@@ -2,8 +2,7 @@
 import { headerReference, type OpenApiParameter, type OperationSketch } from '@meterline/api';
 import {
   ACCOUNTS_METRICS_PARAMETERS,
-  BILLING_DIMENSIONS,
-  DIMENSIONS,
+  DEFAULT_PRICE_BOOK,
   EVENTS_PARAMETERS,
   GROUP_BY_DIMENSIONS,
   MAX_FILTER_VALUES,
@@ -224,20 +223,18 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     ...shared,
     path: '/v0/accounts/{accountId}/metrics/enums/billing-dimensions',
     operationId: 'listBillingDimensions',
-    summary: 'What is billed, and in which unit',
+    summary: 'What is billed, in which unit, and at which price',
     description:
-      'The billing dimensions, each with the resource type that it belongs to and its unit: `gbs` are GB-seconds, `count` ' +
-      'is a number of events, `hours` are hours of activity. The same for every account, so no client needs a table of its ' +
-      'own.',
+      'The billing dimensions, each with its resource type, its unit and the price in force now for the account: `gbs` are ' +
+      'GB-seconds, `count` is a number of events, `hours` are hours of activity. An amount of usage costs usage × amount ÷ per. ' +
+      'Prices may differ by account. An event is priced by its own timestamp, so an earlier event may have had another price.',
     isExtension: true,
     success: { description: 'The billing dimensions.', schemas: ['BillingDimensionValues'] },
     examples: {
       dimensions: {
-        summary: 'All of them',
+        summary: 'All of them, with the prices of the example price book',
         parameters: { accountId: 'acme' },
-        response: {
-          values: BILLING_DIMENSIONS.map((dimension) => ({ billingDimension: dimension, ...DIMENSIONS[dimension] })),
-        },
+        response: { values: DEFAULT_PRICE_BOOK.billingDimensions('acme', Date.UTC(2025, 10)) },
       },
     },
   },
