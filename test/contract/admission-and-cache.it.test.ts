@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createRedis, RateLimiter, type RateLimits, type TokenVerifier } from '@meterline/api';
+import { RateLimiter, type RateLimits } from '@meterline/api';
 import { Admission, type AdmissionLimits } from '@meterline/query';
 import { createWarehouse, sealNext, type Warehouse } from '@meterline/warehouse';
 import {
@@ -21,7 +21,7 @@ import {
 } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { pausing } from '../harness/interleaving.js';
-import { select, storeEvents, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { select, storeEvents } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
 
 /** So slow that no request becomes available during a test. */
@@ -30,15 +30,8 @@ const ONCE_A_DAY = { requests: 2, seconds: 200_000 };
 const database = testDatabase();
 /** The APIs of the current test. */
 const running: TestApi[] = [];
-const redis = createRedis(testRedisUrl());
-beforeAll(async () => {
-  await redis.connect();
-});
 afterEach(async () => {
   for (const api of running.splice(0).reverse()) await api.stop();
-});
-afterAll(async () => {
-  redis.disconnect();
 });
 
 /** Holds statements that compute a response until the test lets them go or their client disconnects. */
@@ -63,19 +56,14 @@ function gated(warehouse: Warehouse) {
   };
 }
 
-/** Starts an API with these limits. @param beside another process of the same service */
+/** Starts an API with these limits. */
 async function start(
   limits: Partial<AdmissionLimits & RateLimits>,
-  {
-    warehouse = database.warehouse,
-    prefix = uniquePrefix(),
-    beside,
-  }: { warehouse?: Warehouse; prefix?: string; beside?: TestApi } = {},
+  { warehouse = database.warehouse }: { warehouse?: Warehouse } = {},
 ): Promise<TestApi> {
   const all = { ...NO_LIMITS, ...limits };
-  const admission = new Admission({ limits: all, rates: new RateLimiter({ redis, prefix, limits: all }), warehouse });
-  const { keys, accounts } = beside?.dependencies ?? {};
-  const api = await startApi({ warehouse, admission, ...(keys && accounts && { keys, accounts }) });
+  const admission = new Admission({ limits: all, rates: new RateLimiter({ limits: all }), warehouse });
+  const api = await startApi({ warehouse, admission });
   running.push(api);
   return api;
 }
@@ -89,25 +77,22 @@ function outcomeOf(response: TestResponse): string {
 }
 const TOO_MANY = '429 too_many_requests';
 
-it('requests of a caller are limited over all processes, with the RateLimit headers of the draft', async () => {
+it('requests of a caller are limited, with the RateLimit headers of the draft', async () => {
   const limits = { callerRate: ONCE_A_DAY, accountRate: { requests: 9, seconds: 1e6 } };
-  const prefix = uniquePrefix();
-  const one = await start(limits, { prefix });
-  const other = await start(limits, { prefix, beside: one });
+  const one = await start(limits);
   const [ann, alex] = [await one.key('acme', 'admin', 'ann'), await one.key('acme', 'admin', 'alex')];
   const namesake = await one.key('zeta', 'admin', 'ann');
   const first = await ask(one, ann);
   expect(first.headers.get('ratelimit-policy')).toBe('"account";q=9;w=1000000, "caller";q=2;w=200000');
   expect(first.headers.get('ratelimit')).toBe('"account";r=8;t=1000000, "caller";r=1;t=200000');
-  expect((await other.request('/v0/accounts', bearer(ann))).status).toBe(200);
+  expect((await one.request('/v0/accounts', bearer(ann))).status).toBe(200);
   const refused = await ask(one, ann);
   expect(outcomeOf(refused)).toBe(TOO_MANY);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(199_000);
   expect(refused.headers.get('ratelimit')).toMatch(/^"caller";r=0;t=\d+$/);
   expect(errorOf(refused).message).toBe('You may send 2 requests in 200000 seconds; wait as long as Retry-After says.');
-  for (const api of [one, other]) expect(outcomeOf(await ask(api, ann))).toBe(TOO_MANY);
   // Requests that are denied to a caller do not count for its account.
-  expect((await ask(other, alex)).headers.get('ratelimit')).toMatch(/^"account";r=6;t=\d+, "caller";r=1;t=\d+$/);
+  expect((await ask(one, alex)).headers.get('ratelimit')).toMatch(/^"account";r=6;t=\d+, "caller";r=1;t=\d+$/);
   expect((await ask(one, namesake, 'zeta')).headers.get('ratelimit')).toMatch(/"caller";r=1;/);
 });
 
@@ -182,28 +167,6 @@ it.each<[string, Partial<AdmissionLimits>, string[], string]>([
     gate.letGo();
   }
   expect(new Set((await Promise.all(requested)).map(({ status }) => status))).toEqual(new Set([200]));
-});
-
-it('a process counts requests by itself while Redis is away', async () => {
-  const away = createRedis('redis://127.0.0.1:1');
-  away.on('error', () => undefined);
-  const limits = { ...NO_LIMITS, callerRate: ONCE_A_DAY };
-  const rates = new RateLimiter({ redis: away, prefix: 'away', limits });
-  const admission = new Admission({ limits, rates, warehouse: database.warehouse });
-  const tokens: TokenVerifier = {
-    verify: async (id) => ({
-      id,
-      scopes: new Set(['admin']),
-      roles: new Map([['acme', 'admin']]),
-      platformRoles: new Set(),
-    }),
-  };
-  const api = await startApi({ warehouse: database.warehouse, admission, tokens });
-  running.push(api);
-  const outcomes: string[] = [];
-  for (const caller of ['ann', 'ann', 'ann', 'alex']) outcomes.push(outcomeOf(await ask(api, caller)));
-  expect(outcomes).toEqual(['200', '200', TOO_MANY, '200']);
-  away.disconnect();
 });
 
 it('a client that disconnects cancels its statement and releases its permit', async () => {

@@ -83,7 +83,7 @@ export async function startApi(
     storedGroups: new StoredGroups(redis, prefix, 400_000),
     admission: new Admission({
       limits: NO_LIMITS,
-      rates: new RateLimiter({ redis, prefix, limits: NO_LIMITS }),
+      rates: new RateLimiter({ limits: NO_LIMITS }),
       warehouse,
     }),
     maxInFlightBytes: 64 * 1024 * 1024,

@@ -51,7 +51,7 @@ export function rateVariable(perSecond: number) {
     ACCOUNT_RATE: wholeNumberVariable(1, 1_000_000)
       .default(perSecond)
       .describe(
-        'Requests of an account per second over all processes of a service; half as many of a key of it, or of the subject of tokens.',
+        'Requests of an account per second that a process takes; half as many of a key of it, or of the subject of tokens.',
       ),
   };
 }

@@ -63,8 +63,6 @@ interface HostOptions {
   readonly name: 'query' | 'collector';
   readonly log: Logger;
   readonly tracing: Tracing;
-  /** Under which requests are counted: each service has limits of its own. */
-  readonly limitsPrefix: string;
   /** What follows while Redis is away, for the log. */
   readonly outage: string;
 }
@@ -89,7 +87,7 @@ interface Host extends ApplicationOptions, Authorities {
  */
 export async function hostService(
   env: HostEnv,
-  { name, log, tracing, limitsPrefix, outage }: HostOptions,
+  { name, log, tracing, outage }: HostOptions,
   build: (host: Host) => Promise<{ readonly app: RequestListener; readonly facts?: object }>,
 ): Promise<Service> {
   const clock = () => new Date();
@@ -126,7 +124,7 @@ export async function hostService(
       accounts: keys.accounts,
       keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock, log }),
-      rates: new RateLimiter({ redis, prefix: limitsPrefix, limits: rateLimits(env), observeRefusal }),
+      rates: new RateLimiter({ limits: rateLimits(env), observeRefusal }),
       observeRefusal,
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,

@@ -12,7 +12,6 @@ import {
 } from '@meterline/api';
 import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import { collectGarbageLate, runService, type Service, warnOfReplicas } from '@meterline/service';
-import { REDIS_PREFIX } from '@meterline/service/access';
 import { openPriceBook } from '@meterline/service/files';
 import { outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
@@ -26,8 +25,6 @@ import { createOpenApiDocument } from './openapi/document.js';
 import { MicroBatcher } from './queue/micro-batch.js';
 import { UsageQueue } from './queue/usage-queue.js';
 
-/** Limits are counted apart from those of the query service. */
-const LIMITS_PREFIX = `${REDIS_PREFIX}:collector`;
 const EVENTS = '/v0/events';
 /** The share of the bytes in flight that one account may take; of those of the platform, one of its callers. */
 const BYTE_SHARES = { tenants: 1 / 4, platform: 1 / 2 };
@@ -36,7 +33,7 @@ const BYTE_SHARES = { tenants: 1 / 4, platform: 1 / 2 };
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const { METERLINE_CONSTANTS: constants } = env;
   const outage = 'requests get 503 until it does';
-  const options = { name: 'collector', log, tracing, limitsPrefix: LIMITS_PREFIX, outage } as const;
+  const options = { name: 'collector', log, tracing, outage } as const;
   return hostService(env, options, async (host) => {
     const { clock, keys, observeRefusal, rates, redis, registry } = host;
     const book = await openPriceBook(env.PRICE_BOOK);
@@ -53,7 +50,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const limits = {
       tenants: { rates, budget: new ByteBudget(constants.maxBytes, BYTE_SHARES.tenants) },
       platform: {
-        rates: new RateLimiter({ redis, prefix: LIMITS_PREFIX, limits: platformRates(env), observeRefusal }),
+        rates: new RateLimiter({ limits: platformRates(env), observeRefusal }),
         budget: new ByteBudget(constants.platformMaxBytes, BYTE_SHARES.platform),
       },
     };

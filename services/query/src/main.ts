@@ -30,7 +30,7 @@ const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const { METERLINE_CONSTANTS: constants } = env;
   const outage = 'requests with an API key get 503 until it does';
-  const options = { name: 'query', log, tracing, limitsPrefix: REDIS_PREFIX, outage } as const;
+  const options = { name: 'query', log, tracing, outage } as const;
   return hostService(env, options, async (host) => {
     const { registry, redis, keys, rates, observeRefusal } = host;
     const priceBook = await openPriceBook(env.PRICE_BOOK);

@@ -81,8 +81,10 @@ export class FairPermits {
   }
 
   /** Waits for a permit. @throws the signal's reason when it is aborted first */
-  acquire(principal: Principal, signal: AbortSignal): Promise<Release> {
+  async acquire(principal: Principal, signal: AbortSignal): Promise<Release> {
     signal.throwIfAborted();
+    const atOnce = this.tryAcquire(principal);
+    if (atOnce) return atOnce;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         principal,

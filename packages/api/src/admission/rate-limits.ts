@@ -1,12 +1,11 @@
 /**
- * How many requests an account and each of its callers may send: counted in Redis for all processes of a service together, in windows that
- * begin with the first request. While Redis is away each process counts alone.
+ * How many requests an account and each of its callers may send to this process, in windows that begin with the first request. Counters
+ * in Redis would be writes that a durable Redis forces to its disk before each response: docs/decisions/0014.
  */
 import type { ServerResponse } from 'node:http';
-import type { RedisClient } from '@meterline/service/access';
 import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../http/errors.js';
 import { callerKey, type Principal } from './principal.js';
 
@@ -38,9 +37,6 @@ export function refusalCounter(registry: Registry): RefusalObserver {
 }
 
 interface RateLimiterOptions {
-  readonly redis: RedisClient;
-  /** The prefix of the keys in Redis. */
-  readonly prefix: string;
   readonly limits: RateLimits;
   readonly observeRefusal?: RefusalObserver | undefined;
 }
@@ -48,7 +44,7 @@ interface RateLimiterOptions {
 /** A limit that applies to a request. */
 interface RateWindow {
   readonly name: string;
-  readonly limiter: RateLimiterRedis;
+  readonly limiter: RateLimiterMemory;
   readonly keyOf: (principal: Principal) => string;
   /** In words. */
   readonly rule: string;
@@ -61,17 +57,9 @@ export class RateLimiter {
   readonly #policy: string;
   readonly #observeRefusal: RefusalObserver | undefined;
 
-  constructor({ redis, prefix, limits, observeRefusal }: RateLimiterOptions) {
+  constructor({ limits, observeRefusal }: RateLimiterOptions) {
     const window = (name: string, { requests, seconds }: RateLimit, subject: string) => {
-      const counted = { points: requests, duration: seconds, keyPrefix: `${prefix}:rate:${name}` };
-      const limiter = new RateLimiterRedis({
-        ...counted,
-        storeClient: redis,
-        rejectIfRedisNotReady: true,
-        // What is refused is refused without Redis until the window ends.
-        inMemoryBlockOnConsumed: requests + 1,
-        insuranceLimiter: new RateLimiterMemory(counted),
-      });
+      const limiter = new RateLimiterMemory({ points: requests, duration: seconds });
       const rule = `${subject} may send ${requests} requests in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`;
       return { name, limiter, rule, policy: `"${name}";q=${requests};w=${seconds}` };
     };
@@ -106,7 +94,7 @@ export class RateLimiter {
   }
 }
 
-async function consume(limiter: RateLimiterRedis, key: string) {
+async function consume(limiter: RateLimiterMemory, key: string) {
   try {
     return { isRefused: false, state: await limiter.consume(key) };
   } catch (thrown) {

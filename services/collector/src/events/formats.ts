@@ -106,9 +106,9 @@ const CLOUD_EVENT_AS_JSON = new Unreadable(
   `this is a CloudEvent; send it with the Content-Type ${MEDIA_TYPES.cloudEvent}, or several in an array with ${MEDIA_TYPES.cloudEventBatch}`,
 );
 
-/** Counting is a fraction of parsing: 5 MB of brackets would become hundreds of megabytes. */
+/** Counting is a fraction of parsing: 5 MB of brackets would become hundreds of megabytes. Each value takes two characters of JSON at least. */
 function isTooLarge(text: string): boolean {
-  return text.length > MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
+  return text.length > 2 * MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
 }
 
 function eventOf(text: string, format: Format, account: string | undefined, headers: IncomingHttpHeaders): unknown {
