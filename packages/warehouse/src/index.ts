@@ -10,6 +10,7 @@ export {
   LOW_PRIORITY,
   onEachShard,
   type PreparedInsert,
+  readProcessors,
   type Scope,
   type Statement,
   type StatementObserver,

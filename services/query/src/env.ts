@@ -25,8 +25,8 @@ const MiB = 1024 * 1024;
 export const constants = {
   ...burstConstant(4),
   statements: constant(
-    8,
-    'Statements at once of a process: more of them only wait for ClickHouse. More processes have more.',
+    0,
+    'Statements at once of a process; half of them are not for accounts that have used much lately. 0: twice as many as ClickHouse has processors.',
   ),
   accountStatements: constant(3, 'Of those, what one account may have, so that three busy ones do not stop a fourth.'),
   callerStatements: constant(2, 'Of those, what one caller of an account may have.'),

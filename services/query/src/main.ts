@@ -13,6 +13,7 @@ import {
   checkPriceBook,
   createWarehouse,
   hasNewerPriceBook,
+  readProcessors,
   rollupStateReader,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -49,7 +50,12 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       ClickHouse: () => warehouse.ping(),
       Redis: () => keys.ping().then(() => true),
     });
-    const admission = new Admission({ limits: admissionLimits(env), rates, warehouse, observeRefusal });
+    const admission = new Admission({
+      limits: await admissionLimits(env, warehouse),
+      rates,
+      warehouse,
+      observeRefusal,
+    });
     permitGauges(registry, admission);
     const app = createApp({
       ...host,
@@ -81,13 +87,18 @@ async function comparePriceBook(warehouse: Warehouse, book: PriceBook, log: Logg
   if (isOutdated) log.warn({ event: 'price_book_outdated', priceBook: book.version }, message);
 }
 
+/** Half of the permits are not for busy accounts: these have a processor for each of their statements. */
+const STATEMENTS_PER_PROCESSOR = 2;
 /** Requests of all accounts together that may wait, in requests of one. */
 const ACCOUNTS_WAITING = 10;
 
 /** How they were chosen: docs/operations.md, "Many tenants". */
-function admissionLimits({ METERLINE_CONSTANTS: constants }: Env): AdmissionLimits {
+async function admissionLimits(
+  { METERLINE_CONSTANTS: constants }: Env,
+  warehouse: Warehouse,
+): Promise<AdmissionLimits> {
   return {
-    process: constants.statements,
+    process: constants.statements || STATEMENTS_PER_PROCESSOR * (await readProcessors(warehouse)),
     account: constants.accountStatements,
     caller: constants.callerStatements,
     maxWaitMs: constants.maxWaitMs,

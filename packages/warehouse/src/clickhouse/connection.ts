@@ -188,6 +188,13 @@ export async function checkConnection(warehouse: Warehouse): Promise<void> {
   }
 }
 
+/** How many processors a statement may use. */
+export async function readProcessors(warehouse: Warehouse): Promise<number> {
+  const statement = { name: 'read_processors', query: "SELECT getSetting('max_threads') AS processors" };
+  const [row] = await warehouse.read(statement, z.object({ processors: z.coerce.number() }));
+  return row?.processors ?? 1;
+}
+
 /**
  * Checks each of the servers that the addresses name.
  * @throws as {@link checkConnection} if none can be used, or one of them is unfit; those that are away concern their accounts alone
