@@ -1,11 +1,12 @@
 /**
- * From the queue until durable: jobs of 500 events, beside ClickHouse alone inserting the same rows, and of one event, beside a BullMQ
- * worker that does nothing. And until a response includes an event, while 500 others arrive every second.
+ * From the queue until durable: jobs of 500 events, beside ClickHouse alone inserting the same rows and beside the worker that a team would
+ * write instead, and of one event, beside a BullMQ worker that does nothing. And until a response includes an event, while 500 others arrive every second.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { costOf, DEFAULT_PRICE_BOOK, formatTimestamp, MS_PER_HOUR, parseUsageEvent } from '@meterline/catalog';
 import { EventRows, Names, type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@meterline/warehouse';
 import type { Product } from '../harness/product.js';
+import { execute } from '../harness/stack.js';
 import {
   type Figure,
   figure,
@@ -24,7 +25,7 @@ import { drainRate, HttpClient, jobOf, liveEvent } from './traffic.js';
  * Enough that the beginning and end of a run, when the worker waits, matter little, and that both are charged their merges: a bare
  * insert of a second leaves its own to the time after it.
  */
-const BATCHES = { database: 'ingest_500', jobs: 4_800, eventsPerJob: 500 };
+const BATCHES = { database: 'ingest_500', jobs: 1_000, eventsPerJob: 500 };
 /** Some seconds of work: the last insert of a run waits for others that do not come. */
 const SINGLES = { database: 'ingest_1', jobs: 40_000, eventsPerJob: 1 };
 /** The worker's defaults. */
@@ -45,10 +46,43 @@ export const ingestBatches: Bench = {
       });
       return (1000 * rows) / (performance.now() - started);
     };
-    const figures = await queueToDurable(fixture, BATCHES, 'bare insert of such rows, same format', insertRate, 0.5);
-    return [...figures, ...bare.figures('a row of the bare insert')];
+    const figures = await queueToDurable(fixture, BATCHES, 'bare insert of such rows, same format', insertRate, 0.4);
+    return [...figures, ...bare.figures('a row of the bare insert'), await besidePlainWorker(fixture)];
   },
 };
+
+const PLAIN_TABLE = `
+CREATE TABLE plain_events
+(
+    accountId LowCardinality(String), eventId UUID, timestamp DateTime64(3, 'UTC'), workspace LowCardinality(String),
+    resourceType LowCardinality(String), resourceName LowCardinality(String), resourceUuid LowCardinality(String),
+    billingDimension LowCardinality(String), usage Decimal(38, 9), cost Decimal(38, 12)
+)
+ENGINE = MergeTree
+PARTITION BY toYYYYMM(timestamp)
+ORDER BY (accountId, timestamp, eventId)`;
+
+/** Both take jobs in turn, each from a queue of its own on the same servers. */
+async function besidePlainWorker(fixture: Fixture): Promise<Figure> {
+  const { jobs, eventsPerJob } = BATCHES;
+  return fixture.withProduct('ingest_plain', async (product) => {
+    await execute(product.warehouse, PLAIN_TABLE);
+    const { CLICKHOUSE_URL: url, CLICKHOUSE_USER: username, CLICKHOUSE_PASSWORD: password } = product.env;
+    const clickhouse = JSON.stringify({ url, username, password, database: product.env.CLICKHOUSE_DATABASE });
+    return fixture.withQueue('plain', (plain) =>
+      fixture.withPeer(['plain', 'plain', clickhouse], () =>
+        fixture.withIngest(product, async () => {
+          const drain = () => drainRate(product.queue, jobs, eventsPerJob);
+          const [rates, plainRates] = await measureInTurn(drain, () => drainRate(plain, jobs, eventsPerJob));
+          const beside = { 'a plain worker': median(plainRates) };
+          return figure('jobs of 500 events, beside a plain worker', 'events/s', rates, {
+            ...{ beside, goal: ratio('≥', 1.5, median(plainRates)) },
+          });
+        }),
+      ),
+    );
+  });
+}
 
 export const ingestSingles: Bench = {
   name: 'ingest-1',
