@@ -99,7 +99,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
 
   return {
     /**
-     * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
+     * Resolves when the events are accepted, but for those that are rejected: from then on Meterline is responsible for them.
      * @param texts events as JSON, 1 to 5,000
      * @throws NotTaken when a server responds and does not take them, another error when none does or that is not known
      */
