@@ -53,7 +53,12 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const limits = {
       tenants: { rates, budget: new ByteBudget(constants.maxBytes, BYTE_SHARES.tenants) },
       platform: {
-        rates: new RateLimiter({ redis, prefix: `${LIMITS_PREFIX}:platform`, limits: platformRates(env), observeRefusal }),
+        rates: new RateLimiter({
+          redis,
+          prefix: `${LIMITS_PREFIX}:platform`,
+          limits: platformRates(env),
+          observeRefusal,
+        }),
         budget: new ByteBudget(constants.platformMaxBytes, BYTE_SHARES.platform),
       },
     };
