@@ -91,7 +91,7 @@ const OPERATIONS: readonly Operation[] = [
     keyPath('robot', await api.key('acme', 'member', 'robot')),
   ),
   op('no key', `DELETE ${KEYS}/{apiKeyId}`, () => keyPath('robot', `mlk_${'0'.repeat(24)}_`)),
-  op('keys', `GET ${KEYS}`, () => KEYS.replace('{clientId}', 'automaton')),
+  op('keys', `GET ${KEYS}`, () => `${KEYS.replace('{clientId}', 'automaton')}?account=acme`),
   op('a new key', `POST ${KEYS}`, () => KEYS.replace('{clientId}', 'new'), '{"role":"member","account":"acme"}'),
   op('events', 'GET /v0/accounts/{accountId}/events', `?${day}`),
   op('metrics of all accounts', 'GET /v0/metrics', `?${day}`),
