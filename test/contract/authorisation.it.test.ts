@@ -91,7 +91,7 @@ const OPERATIONS: readonly Operation[] = [
     keyPath('robot', await api.key('acme', 'member', 'robot')),
   ),
   op('no key', `DELETE ${KEYS}/{apiKeyId}`, () => keyPath('robot', `mlk_${'0'.repeat(24)}_`)),
-  op('keys', `GET ${KEYS}`, () => `${KEYS.replace('{clientId}', 'automaton')}?account=acme`),
+  op('keys', `GET ${KEYS}`, () => KEYS.replace('{clientId}', 'automaton')),
   op('a new key', `POST ${KEYS}`, () => KEYS.replace('{clientId}', 'new'), '{"role":"member","account":"acme"}'),
   op('events', 'GET /v0/accounts/{accountId}/events', `?${day}`),
   op('metrics of all accounts', 'GET /v0/metrics', `?${day}`),
@@ -155,10 +155,11 @@ const OPERATOR = ADMIN.map((outcome, index) => {
   if (index >= FIRST_OF_ALERTS) return ALERTS_OF_OPERATOR[index - FIRST_OF_ALERTS] ?? outcome;
   return index < 8 || (index > CREATE && index !== LIST_OF_ACCOUNT) ? outcome : '403 forbidden';
 });
-/** A provisioner names accounts and manages their keys, and reads no usage. */
+/** A provisioner names accounts and manages their keys, which it lists by account, and reads no usage. */
 const PROVISIONER = EMITTER.map((outcome, index) => {
   if (index === 9) return '404 not_found';
-  return [7, 8, LIST, CREATE, NAME, LIST_OF_ACCOUNT].includes(index) ? '200' : outcome;
+  if (index === LIST) return '400 invalid_parameter';
+  return [7, 8, CREATE, NAME, LIST_OF_ACCOUNT].includes(index) ? '200' : outcome;
 });
 const UNSCOPED = all('403 insufficient_scope');
 /** The outcomes of a token with only one scope. */
