@@ -84,6 +84,15 @@ it.each([
   ['keys create --role admin --all-accounts', '--all-accounts is for the role emitter'],
   ['keys create --role operator --account acme', 'is for all accounts: leave out --account'],
   ['keys create --role emitter --all-accounts --name ACME', 'is for all accounts: leave out --account'],
+  [
+    'keys create --role operator --profile prov',
+    'created in Redis, not through the API: leave out --profile, and give',
+  ],
+  [
+    'keys create --role emitter --all-accounts --api-url http://x',
+    'not through the API: leave out --api-url, and give',
+  ],
+  ['keys create --role emitter', 'name the account of the key with --account'],
   ['keys create --account acme', "required option '--role <role>' not specified"],
   ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator, provisioner'],
   ['keys create --account a --account b --role member', "'--account <account>' takes one value; give it once"],
