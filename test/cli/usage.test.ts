@@ -1,7 +1,9 @@
 /** Help and wrong usage of every command, and the commands that ask no server. */
+import { writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, PriceBook } from '@meterline/catalog';
+import { nameOf } from '../../packages/cli/src/flags.js';
 import { printResult } from '../../packages/cli/src/output/result.js';
 import { COMMAND_GROUPS } from '../../packages/cli/src/program.js';
 import { writePriceBook } from '../harness/events.js';
@@ -99,8 +101,8 @@ it.each([
   ['metrics --month 2026-10 --resource-type agent --month=2026-11', "'--month <month>' takes one value; give it once"],
   ...['metrics', 'emit --check x.jsonl', 'erase', 'audit', 'rejected list', 'keys list', 'dimensions'].flatMap(
     (command): [string, string][] => [
-      [`${command} --account package.json`, 'It is a file. Give one name.'],
-      [`${command} --account @package.json`, 'It is a file. Give one name.'],
+      [`${command} --account package.json`, 'It looks like a file. Give one name.'],
+      [`${command} --account @names`, 'It looks like a file. Give one name.'],
       [`${command} --account a --account b`, "'--account <account>' takes one value; give it once"],
     ],
   ),
@@ -137,6 +139,12 @@ it.each([
 });
 
 const folder = testFolder();
+
+it('an account may have the name of a file that exists', async () => {
+  await writeFile(folder('acme.com'), '');
+  expect(nameOf(folder('acme.com'))).toBe(folder('acme.com'));
+});
+
 let book: string;
 beforeAll(async () => {
   book = await writePriceBook(folder('book.json'), 5, '3.50', '2026-03-01T00:00:00Z');

@@ -29,7 +29,8 @@ up to ${MAX_GROUP_BY_DIMENSIONS} dimensions, the most expensive first. For quest
 resources cost most", "how did cost change", "cost per day".
 Costs are USD. Usage is present only with billing_dimension in groupBy, in the unit of the dimension: gbs (GB-seconds), count (events) \
 or hours; never add usage of different units. Grouping and filtering by workspace is for admins of the account.
-Without groupBy there is one group, the total. A name is absent where the usage of a group has several. Ask for a time series only when you need one: a page then has few groups.`;
+Without groupBy there is one group, the total. A name is absent where the usage of a group has several. Ask \
+for a time series only when you need one: a page then has few groups.`;
 
 const MAX_POINTS = 500;
 
