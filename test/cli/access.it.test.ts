@@ -154,6 +154,18 @@ it('login replaces a file that it cannot have written, of which others say how t
   expect(await login()).toMatchObject({ code: 0 });
 });
 
+it('login and whoami name the role of a key of all accounts once, with the number of accounts', async () => {
+  const operator = await api.key(undefined, 'operator');
+  const role = expect.stringMatching(/operator of all accounts \(\d+\)[.\n]/);
+  expect(await login({}, operator)).toMatchObject({ code: 0, stderr: role });
+  const { stdout } = await runCommand(['whoami'], { env: own });
+  expect(stdout).toEqual(role);
+  expect(stdout).not.toContain('operator of acme');
+  const stderr = expect.stringMatching(/the key has no account nobody; it is operator of all accounts \(\d+\)\n$/);
+  const unknown = ['login', '--api-url', api.url, '--account', 'nobody'];
+  expect(await runCommand(unknown, { env: own, stdin: operator })).toMatchObject({ code: 2, stdout: '', stderr });
+});
+
 it('login says which setting overrides it', async () => {
   const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL) comes before it`);
   expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });

@@ -156,6 +156,8 @@ describe('meterline keys', () => {
     expect(rest).toEqual({ account, role: 'admin' });
     expect(clientId).toMatch(/^client_[0-9a-f]{18}$/);
     expect(await store.authenticate(key, new Date())).toMatchObject({ keyId, clientId, account, role: 'admin' });
+    const none = await keys('list', '--account', uniquePrefix(), '--csv');
+    expect(none.stdout).toBe('keyId,clientId,account,role,createdAt,expiresAt,lastUsedAt,revokedAt\r\n');
     const listed = { keyId, clientId, account, role: 'admin', createdAt: expect.any(String) };
     const never = { expiresAt: null, lastUsedAt: null, revokedAt: null };
     const { stdout } = await keys('list', '--account', account, '--json');

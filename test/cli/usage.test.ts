@@ -179,21 +179,23 @@ it('a result is a table, JSON or CSV, by --output or its short forms', async () 
   expect(await print('--csv=excel')).toBe(`\uFEFF${await print('--csv')}`);
 });
 
-it('CSV has a column for each field of an object inside, and a text that begins a formula as text for a spreadsheet', () => {
+it('CSV has a column for each field of an object inside, also if all are null or there is no row, and a text that begins a formula as text for a spreadsheet', () => {
   const stdout = new PassThrough();
   const items = [
-    { name: '=1', price: { amount: '0.10', per: 2 }, roles: ['a', 'b'] },
-    { name: 'x', price: null },
+    { name: '=1', price: { amount: '0.10', per: 2 }, roles: ['a', 'b'], end: null },
+    { name: 'x', price: null, end: null },
   ];
   printResult({ stdout }, { csv: 'excel' }, items, '');
   printResult({ stdout }, { output: 'csv' }, { total: '1' }, '', []);
   printResult({ stdout }, { output: 'csv' }, ['agent'], '');
+  printResult({ stdout }, { output: 'csv' }, [], '', [], ['id', 'name']);
   const lines = [
-    '\uFEFFname,price.amount,price.per,roles',
-    `"'=1",0.10,2,"[""a"",""b""]"`,
-    'x,,,',
+    '\uFEFFname,price.amount,price.per,roles,end',
+    `"'=1",0.10,2,"[""a"",""b""]",`,
+    'x,,,,',
     'value',
     'agent',
+    'id,name',
     '',
   ];
   expect(String(stdout.read()).split('\r\n')).toEqual(lines);

@@ -21,6 +21,8 @@ const COLUMNS: readonly ItemColumn<ListedKey>[] = [
   { heading: 'REVOKED', cell: ({ revokedAt = '' }) => revokedAt },
 ];
 
+const FIELDS = ['keyId', 'clientId', 'account', 'role', 'createdAt', 'expiresAt', 'lastUsedAt', 'revokedAt'] as const;
+
 type KeysFlags = KeyFlags & OutputFlags;
 
 interface CreateFlags extends KeysFlags {
@@ -127,13 +129,8 @@ function isForAllAccounts({ account, allAccounts = false, name, role }: CreateFl
 
 async function listKeys(context: CommandContext, flags: KeysFlags): Promise<void> {
   const items = await withKeyManager(context, flags, undefined, (keys) => keys.list(flags.account));
-  const result = items.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
-    ...{ keyId, clientId, account: account ?? null, role, createdAt },
-    expiresAt: expiresAt ?? null,
-    lastUsedAt: lastUsedAt ?? null,
-    revokedAt: revokedAt ?? null,
-  }));
-  printList(context, flags, { columns: COLUMNS, items, none: 'No keys.' }, result);
+  const result = items.map((key) => Object.fromEntries(FIELDS.map((name) => [name, key[name] ?? null])));
+  printList(context, flags, { columns: COLUMNS, items, none: 'No keys.' }, result, FIELDS);
 }
 
 async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {

@@ -61,7 +61,7 @@ export async function withAccount<T>(
 }
 
 /** An operator's key has all accounts. */
-export const MOST_NAMED = 10;
+const MOST_NAMED = 10;
 
 /** @throws CommandError unless there is exactly one */
 export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal): Promise<string> {
