@@ -307,7 +307,7 @@ export function describeTools(api: () => TestApi): void {
     await login(keys.member);
     expect(await said('explain_amount')).toMatch(/403 forbidden.*\nOnly an admin of the account may do this/s);
     await login(keys.operator, '');
-    expect(await said()).toMatch(/^name an account with account, or call query_usage with allAccounts: true: .*tools/);
+    expect(await said()).toMatch(/^name an account with account, or call query_usage with allAccounts: true: \w+/);
     const stopped = await serve();
     stopped.stop();
     await login(keys.admin, 'tools', stopped.url);
