@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { z } from 'zod';
@@ -210,6 +212,7 @@ describe('the command, packed and installed alone', () => {
   let collector: CollectorFixture;
   beforeAll(async () => {
     api = await startApi();
+    await registerPriceBook(oneServer(api.dependencies.warehouse), DEFAULT_PRICE_BOOK);
     database = await createTestDatabase();
     collector = await startCollectorFixture();
   });
