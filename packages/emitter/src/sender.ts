@@ -36,7 +36,7 @@ export function startSender(
   /** Taken batches that can be sent at once. */
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
-  /** Batches that were not taken for what is in them. */
+  /** Batches that were rejected for their content. */
   const refused = new WeakSet<Batch>();
   /** Batches of events that the key may not send. */
   const notAllowed = new Set<Batch>();
@@ -157,7 +157,7 @@ export function startSender(
     delay(milliseconds, undefined, { signal: stopped.signal }).then(end, () => undefined);
   }
 
-  /** @returns the batch as two, of which one is left out if it would be empty: the batch itself then */
+  /** @returns two batches; the batch itself if one of them would be empty */
   function divide(batch: Batch, isFirst: (index: number) => boolean): Batch[] {
     const lists = [true, false].map((first) => batch.texts.filter((_, index) => isFirst(index) === first));
     if (lists.some((texts) => texts.length === 0)) return [batch];
@@ -245,7 +245,7 @@ export function startSender(
       while (sentUpTo() < target && !late.aborted && !stopped.signal.aborted) await look();
       return sentUpTo() >= target;
     },
-    /** Breaks off what is being sent. */
+    /** Cancels the requests in flight. */
     stop: () => {
       for (const each of [timer, pause]) clearTimeout(each);
       stopped.abort();

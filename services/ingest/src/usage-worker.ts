@@ -250,7 +250,7 @@ export class UsageWorker {
     // While the clock is off, the job cannot be put back. What it holds stays counted, so that no more is taken than there is memory for.
     else if (await this.#isClockOff()) await lanes.add(split);
     else {
-      // Late events, perhaps of one account, must not delay the current ones of others. What is stored now and again later counts once.
+      // Late events, perhaps of one account, must not delay the current ones of others. An event that is stored twice counts once.
       if (job.attemptsStarted === 1) await lanes.add({ current: split.current.map(onlyAccepted), late: [] });
       return false;
     }

@@ -199,7 +199,7 @@ async function emitLines(
     failures.push(error);
   }
   await Promise.all(inFlight);
-  // When it is aborted, the input ends with an error while nothing comes in, and so does what is being sent.
+  // An abort ends the input and the requests in flight with an error.
   if (failures.length > 0 && !signal.aborted) throw failures[0];
 }
 

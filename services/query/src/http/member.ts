@@ -30,7 +30,7 @@ export interface RouteDependencies extends PagesDependencies {
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
-  /** The accounts of the directory. Whoever registers one forgets the reading. */
+  /** The accounts of the directory. A request that registers an account discards the reading. */
   readonly registered: ReturnType<typeof remembered<Account[]>>;
 }
 
