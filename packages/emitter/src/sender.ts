@@ -163,7 +163,7 @@ export function startSender(
     if (lists.some((texts) => texts.length === 0)) return [batch];
     batches.delete(batch);
     return lists.map((texts) => {
-      const part = { ...batch, texts, bytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) };
+      const part = { ...batch, texts, bytes: textBytes(texts) };
       batches.add(part);
       tried.add(part);
       return part;
@@ -188,7 +188,8 @@ export function startSender(
     notAllowed.delete(batch);
     const kept = new Set(rejectedEvents.filter(({ reason }) => reason === NOT_ALLOWED).map(({ index }) => index));
     const isKeyWrong = tally.sent === 0 && kept.size === batch.texts.length;
-    const used = [...notAllowed].reduce((sum, other) => sum + other.bytes, batch.bytes);
+    const keptBytes = textBytes(batch.texts.filter((_, index) => kept.has(index)));
+    const used = [...notAllowed].reduce((sum, other) => sum + other.bytes, keptBytes);
     if (!isKeyWrong && used > limits.memoryBytes * NOT_ALLOWED_SHARE) kept.clear();
     if (kept.size === 0) {
       settle(batch, rejectedEvents);
@@ -257,3 +258,7 @@ export function startSender(
 
 /** No response: the collector, or the way to it, is away. */
 const AWAY = { code: 'unreachable', isOfBatch: false, isTrouble: true, pauseMs: 0 } as const;
+
+function textBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
