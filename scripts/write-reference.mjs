@@ -75,8 +75,8 @@ Traces are turned on by the variables of OpenTelemetry, such as \`OTEL_EXPORTER_
 \`meterline dimensions --example-book\` prints one to begin with: \`amount\` is USD for \`per\` units, both decimal text; every dimension has a
 price; \`overrides\` have an \`accountId\` too. Raise \`version\` with every change ([re-pricing](operations.md#re-pricing)).
 
-Give every program the same book: \`ingest\` prices events by its own, \`collector\` checks events against its own, and \`query\` returns the
-prices of its own. \`query\` does not start when ClickHouse has another book under the same version, and logs \`price_book_outdated\` when it has a newer one.
+Give these programs the same book: \`ingest\` prices events by its own and registers it in ClickHouse, and \`collector\` checks events against its own.
+\`query\` needs none: it returns the prices of the registered book with the highest version, within a minute of its registration.
 
 ## Constants
 

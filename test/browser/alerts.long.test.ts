@@ -16,8 +16,9 @@ async function open(account: string, role: 'admin' | 'member', now: Date | 'real
   return page;
 }
 const focused = (page: Page) => page.locator(':focus').textContent();
-/** A click beside the sheet, and Escape. */
+/** A click beside the sheet, and Escape, once the page shows that the sheet is held: that follows the input a moment later. */
 async function dismiss(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Close', exact: true }).waitFor({ state: 'detached' });
   await page.mouse.click(20, 400);
   await page.keyboard.press('Escape');
 }

@@ -157,6 +157,14 @@ it('while the page loads nothing jumps', async () => {
   expect(shift).toBeLessThan(GOOD_LAYOUT_SHIFT);
 });
 
+it('the sign-in page says what a key of a provisioner may do, and lets it in nowhere', async () => {
+  const { page } = await explorer().visit({ guest: {} });
+  await page.getByLabel('API key or access token').fill(await explorer().api.key(undefined, 'provisioner'));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('This key has the role provisioner: it manages accounts and their keys').waitFor();
+  expect(await page.getByLabel('API key or access token').isEnabled()).toBe(true);
+});
+
 it('what the page needs comes from this service alone, and nothing that a person does breaks the policy', async () => {
   const { page, offences } = await explorer().visit({ guest: {} });
   await page.getByLabel('API key or access token').fill(explorer().key);

@@ -2,6 +2,8 @@
 import { access, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import type { AxeResults } from 'axe-core';
 import {
   type Browser,
@@ -48,6 +50,7 @@ export function useExplorer(
     let api: TestApi;
     [api, browser] = await Promise.all([startApi({ pageFolder: PAGE_FOLDER, ...(await replace()) }), launch()]);
     await api.seed(ACME);
+    await registerPriceBook(oneServer(api.dependencies.warehouse), DEFAULT_PRICE_BOOK);
     const key = await api.key('acme');
     const context = await newContext(browser);
     const open = async (view = '') => {

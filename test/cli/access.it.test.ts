@@ -154,6 +154,18 @@ it('login replaces a file that it cannot have written, of which others say how t
   expect(await login()).toMatchObject({ code: 0 });
 });
 
+it('login and whoami name the role of a key of all accounts once, with the number of accounts', async () => {
+  const operator = await api.key(undefined, 'operator');
+  const role = expect.stringMatching(/operator of all accounts \(\d+\)[.\n]/);
+  expect(await login({}, operator)).toMatchObject({ code: 0, stderr: role });
+  const { stdout } = await runCommand(['whoami'], { env: own });
+  expect(stdout).toEqual(role);
+  expect(stdout).not.toContain('operator of acme');
+  const stderr = expect.stringMatching(/the key has no account nobody; it is operator of all accounts \(\d+\)\n$/);
+  const unknown = ['login', '--api-url', api.url, '--account', 'nobody'];
+  expect(await runCommand(unknown, { env: own, stdin: operator })).toMatchObject({ code: 2, stdout: '', stderr });
+});
+
 it('login says which setting overrides it', async () => {
   const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL) comes before it`);
   expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });
@@ -304,7 +316,7 @@ describe('meterline emit', () => {
 
   it('emit sends the lines of a file, and reports those that the collector rejects', async () => {
     const run = await emit(['--account', account, '--batch', '2'], `nope\n${EVENTS}\n${text([collected()])}`);
-    expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events in 2 requests, up to line 5.\n' });
+    expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events, up to line 5.\n' });
     expect(run.stderr).toMatch(
       /^standard input:1: not JSON: .*\nstandard input:4: invalid_usage: .*\nmeterline: 2 lines rejected\n$/,
     );
@@ -313,7 +325,7 @@ describe('meterline emit', () => {
 
   it('emit goes on after a request of which the collector rejects every line', async () => {
     const run = await emit(['--account', account, '--batch', '1'], EVENTS.split('\n').toReversed().join('\n'));
-    expect(run).toMatchObject({ code: 5, stdout: 'Sent 2 events in 2 requests, up to line 3.\n' });
+    expect(run).toMatchObject({ code: 5, stdout: 'Sent 2 events, up to line 3.\n' });
     expect((await fixture.takeJobs()).flat()).toHaveLength(2);
   });
 
@@ -325,7 +337,7 @@ describe('meterline emit', () => {
 
   it('emit reports an event of an account that the key may not send for', async () => {
     const run = await emit([], text([collected(), collected({ accountId: 'another' })]));
-    const reason = /^standard input:2: invalid_account_id: accountId must be "[^"]+", the account of this API key/;
+    const reason = /^standard input:2: account_not_allowed: accountId must be "[^"]+", the account of this API key/;
     expect(run).toMatchObject({ code: 5, stderr: expect.stringMatching(reason) });
     expect((await fixture.takeJobs()).flat()).toHaveLength(1);
   });

@@ -251,6 +251,12 @@ export function describeTools(api: () => TestApi): void {
 
   it.each<[string, Record<string, unknown>, RegExp]>([
     ['query_usage', { groupBy: ['resource'] }, /groupBy\.0: Invalid option: expected one of "account"\|"workspace"\|/],
+    ['query_usage', { groupBy: 'workspace' }, /groupBy: Invalid input: expected array, received string$/],
+    [
+      'query_usage',
+      { groupBy: ['workspace', 'resource_type', 'resource_name', 'resource_uuid'] },
+      /^error: option groupBy argument .* is invalid\. It must have at most 3 dimensions\./,
+    ],
     ['query_usage', { resource_name: 'box' }, /unknown: resource_name; use account, allAccounts, period,/],
     [
       'query_usage',
@@ -273,7 +279,7 @@ export function describeTools(api: () => TestApi): void {
     [
       'query_usage',
       { ...DAY, account: 'other' },
-      /^Access denied \(403 forbidden, request .*\)\nThere is no such account/,
+      /^Access denied \(403 forbidden, request .*\)\nThere is no such account, .* list_accounts lists the accounts/,
     ],
     [
       'query_usage',
@@ -300,6 +306,8 @@ export function describeTools(api: () => TestApi): void {
     api().clock.now = NOW;
     await login(keys.member);
     expect(await said('explain_amount')).toMatch(/403 forbidden.*\nOnly an admin of the account may do this/s);
+    await login(keys.operator, '');
+    expect(await said()).toMatch(/^name an account with account, or call query_usage with allAccounts: true: \w+/);
     const stopped = await serve();
     stopped.stop();
     await login(keys.admin, 'tools', stopped.url);

@@ -66,7 +66,7 @@ it('a server that is away, that refuses or that is another kind of server is nam
     [
       ['keys', 'list'],
       { REDIS_URL: 'redis://:secret@127.0.0.1:1' },
-      /^cannot reach Redis at redis:\/\/:\*{3}@127\.0\.0\.1:1 \(from REDIS_URL\): ECONNREFUSED; is it running\?$/,
+      /^cannot reach Redis at redis:\/\/:\*{3}@127\.0\.0\.1:1 \(from REDIS_URL\): ECONNREFUSED; is it running\?\nTo manage keys over the API, log in with "meterline login"\.$/,
     ],
     [
       migrate('http://127.0.0.1:1'),
@@ -80,7 +80,7 @@ it('a server that is away, that refuses or that is another kind of server is nam
   for (const [args, env, reason] of cases) {
     const { code, stdout, stderr } = await runCommand(args, { env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr.replace(/^meterline: (.*)\n$/, '$1')).toMatch(reason);
+    expect(stderr.replace(/^meterline: (.*)\n$/s, '$1')).toMatch(reason);
   }
   web.close();
 });
@@ -95,7 +95,7 @@ afterAll(() => void secure.close());
 
 /** A command to each server, which is at this host and port. */
 const TO_SERVERS = {
-  Redis: (host: string) => runCommand(['keys', 'list'], { env: { REDIS_URL: `rediss://${host}` } }),
+  Redis: (host: string) => runCommand(['queue', 'status'], { env: { REDIS_URL: `rediss://${host}` } }),
   ClickHouse: (host: string) => runCommand(['migrate'], { env: { CLICKHOUSE_URL: `https://${host}` } }),
   'the API': (host: string) =>
     runCommand(['accounts'], { env: { METERLINE_API_URL: `https://${host}`, METERLINE_API_KEY: KEY } }),
@@ -156,6 +156,8 @@ describe('meterline keys', () => {
     expect(rest).toEqual({ account, role: 'admin' });
     expect(clientId).toMatch(/^client_[0-9a-f]{18}$/);
     expect(await store.authenticate(key, new Date())).toMatchObject({ keyId, clientId, account, role: 'admin' });
+    const none = await keys('list', '--account', uniquePrefix(), '--csv');
+    expect(none.stdout).toBe('keyId,clientId,account,role,createdAt,expiresAt,lastUsedAt,revokedAt\r\n');
     const listed = { keyId, clientId, account, role: 'admin', createdAt: expect.any(String) };
     const never = { expiresAt: null, lastUsedAt: null, revokedAt: null };
     const { stdout } = await keys('list', '--account', account, '--json');
@@ -175,7 +177,9 @@ describe('meterline keys', () => {
       ['--role', 'provisioner'],
       ['--role', 'emitter', '--all-accounts'],
     ]) {
-      const { keyId, key, role, ...rest } = JSON.parse((await keys('create', ...args, '--json')).stdout);
+      const created = await keys('create', ...args, '--json');
+      const { keyId, key, role, ...rest } = JSON.parse(created.stdout);
+      expect(created.stderr).toMatch(/^Created in Redis at redis:\S+ \(from REDIS_URL\)\.\n$/);
       expect([role, Object.keys(rest)]).toEqual([args[1], ['clientId']]);
       const record = await store.authenticate(key, new Date());
       expect(record).toMatchObject({ keyId, role });

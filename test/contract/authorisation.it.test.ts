@@ -155,10 +155,11 @@ const OPERATOR = ADMIN.map((outcome, index) => {
   if (index >= FIRST_OF_ALERTS) return ALERTS_OF_OPERATOR[index - FIRST_OF_ALERTS] ?? outcome;
   return index < 8 || (index > CREATE && index !== LIST_OF_ACCOUNT) ? outcome : '403 forbidden';
 });
-/** A provisioner names accounts and manages their keys, and reads no usage. */
+/** A provisioner names accounts and manages their keys, which it lists by account, and reads no usage. */
 const PROVISIONER = EMITTER.map((outcome, index) => {
   if (index === 9) return '404 not_found';
-  return [7, 8, LIST, CREATE, NAME, LIST_OF_ACCOUNT].includes(index) ? '200' : outcome;
+  if (index === LIST) return '400 invalid_parameter';
+  return [7, 8, CREATE, NAME, LIST_OF_ACCOUNT].includes(index) ? '200' : outcome;
 });
 const UNSCOPED = all('403 insufficient_scope');
 /** The outcomes of a token with only one scope. */

@@ -271,6 +271,8 @@ describe('the TypeScript client', () => {
     const [listed, ...others] = await client.apiKeys('reports');
     expect([others, listed]).toEqual([[], expect.objectContaining({ ...created, revoked: true })]);
     expect(await client.accountApiKeys(ACCOUNT)).toContainEqual(listed);
+    const backend = new MeterlineClient({ baseUrl: api.url, credential: provisioner });
+    expect(await backend.apiKeys('reports', { account: ACCOUNT })).toEqual([listed]);
   });
 
   it('the client names an account', async () => {

@@ -64,6 +64,9 @@ const PARAMETERS: readonly Row[] = [
   bad(`GET /v0/accounts?sort=createdAt${RECENT}`, 'sort', 'name:desc'),
   bad(`GET ${KEYS}?limit=2`, 'limit', 'Svc-Version: 2026-04-28'),
   bad(`GET ${KEYS}?sort=name:asc${RECENT}`, 'sort'),
+  bad(`GET ${KEYS}?account=`, 'account', 'account is empty'),
+  bad(`GET ${ACME}/api_keys?account=acme`, 'account', 'this operation takes none'),
+  [`GET ${KEYS}?account=globex${RECENT}`, FORBIDDEN, '', 'Access denied'],
   bad(`GET ${ACME}/alerts?workspace=main`, 'workspace'),
   bad(`DELETE ${KEYS}/${'0'.repeat(24)}?force=1`, 'force'),
   bad(`POST ${KEYS}?force=1`, 'force', 'force', 'admin', NEW_KEY),
@@ -108,7 +111,7 @@ const NOT_THERE: readonly Row[] = [
   ...['unknown', '*', '../api-keys', '\u{1f600}', '0'.repeat(24)].map(
     (id): Row => [`DELETE ${KEYS}/${encodeURIComponent(id)}`, '404 not_found', '', ''],
   ),
-  [`GET ${KEYS}`, '404 not_found', '', 'no account whose keys you may manage has a key of it.'],
+  [`GET ${KEYS}`, '404 not_found', '', 'no account that this list covers has a key of it.'],
   ...['GET', 'PATCH', 'DELETE'].map(
     (method): Row => [`${method} ${NO_ALERT}`, '404 not_found', '', 'no such alert', 'admin', '{}'],
   ),
@@ -203,6 +206,7 @@ it.each(ROWS.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row[1], row[
 const PATHS = {
   metrics: metricsPath('acme', DAY),
   groupBy: `${ACME}/metrics/enums/group-by`,
+  prices: `${ACME}/metrics/enums/billing-dimensions`,
   types: `${ACME}/metrics/enums/resource-types?${day}`,
 };
 
@@ -228,6 +232,7 @@ describe('while ClickHouse is away', () => {
   it.each([
     [PATHS.metrics, '503 storage_unavailable'],
     [PATHS.types, '503 storage_unavailable'],
+    [PATHS.prices, '503 storage_unavailable'],
     // Routes that do not need ClickHouse respond, and errors of the caller come first.
     ['/v0/accounts', '200'],
     [PATHS.groupBy, '200'],

@@ -309,8 +309,11 @@ describe('provisioning', () => {
     }
     await api.key(undefined, 'operator', 'runtime');
     await api.keys.create({ account: 'hooli', role: 'member', clientId: 'reports' }, NOW);
-    const ofClient = await send('GET', keysOf('runtime'));
-    expect(ofClient.body).toMatchObject({ meta: { total: 2 } });
+    const ofClient = await send('GET', `${keysOf('runtime')}?account=hooli`);
+    expect(ofClient.body).toMatchObject({ data: [{ id: ids.get('hooli') }], meta: { total: 1 } });
+    const ofOther = await send('GET', `${keysOf('runtime')}?account=initech`, undefined, provisioner, '2026-04-16');
+    expect(ofOther.body).toMatchObject([{ id: ids.get('initech') }]);
+    expect((await send('GET', `${keysOf('reports')}?account=initech`)).status).toBe(404);
     const ofAccount = await send('GET', '/v0/accounts/hooli/api_keys?sort=createdAt:asc');
     expect(ofAccount.body).toMatchObject({ meta: { total: 2 } });
     expect(ofAccount.text).toContain('"clientId":"reports"');
@@ -320,6 +323,38 @@ describe('provisioning', () => {
     expect((await send('GET', '/v0/accounts/hooli/api_keys')).body).toMatchObject({
       data: expect.arrayContaining([expect.objectContaining({ id, revoked: true, revokedAt: NOW.toISOString() })]),
     });
+  });
+
+  it.each(['2026-04-16', '2026-04-28'])(
+    'a provisioner must name the account of the keys of a service account at version %s',
+    async (version) => {
+      const { status, text } = await send('GET', keysOf('runtime'), undefined, provisioner, version);
+      expect([status, text]).toEqual([400, expect.stringContaining('account is missing; name the account')]);
+      expect(text).toContain('/v0/accounts/{accountId}/api_keys');
+    },
+  );
+
+  it('the pages of all accounts come from one reading, which is at most five seconds old, and names at once what this process registers', async () => {
+    const { accounts } = api.dependencies;
+    const names = async () => {
+      const { body } = await send('GET', '/v0/accounts', undefined, provisioner, '2026-04-16');
+      return z
+        .array(z.object({ id: z.string(), name: z.string() }))
+        .parse(body)
+        .map(({ name }) => name);
+    };
+    await send('PUT', '/v0/accounts/cached', { name: 'Cached' });
+    expect(await names()).toContain('Cached');
+    await accounts.register('cached', NOW, 'Renamed elsewhere');
+    api.clock.now = new Date(NOW.getTime() + 4_999);
+    expect(await names()).not.toContain('Renamed elsewhere');
+    api.clock.now = new Date(NOW.getTime() + 5_000);
+    expect(await names()).toContain('Renamed elsewhere');
+    await send('PUT', '/v0/accounts/cached', { name: 'Renamed here' });
+    expect(await names()).toContain('Renamed here');
+    await send('POST', keysOf('runtime'), { role: 'emitter', account: 'registered by a key' });
+    expect(await names()).toContain('registered by a key');
+    api.clock.now = NOW;
   });
 
   it('a provisioner must name the account of a new key, and cannot create or revoke keys for all accounts', async () => {

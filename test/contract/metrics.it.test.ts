@@ -2,9 +2,9 @@
  * The metrics of an account, their enums and their pages: an example of each rule of the specification that can be checked by eye. The oracle
  * draws all other combinations, and which parameters are rejected is a unit test of services/query/src/metrics/request.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
-import { onEachShard } from '@meterline/warehouse';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type BillingDimension, DEFAULT_PRICE_BOOK_FILE, PriceBook, type PriceBookFile } from '@meterline/catalog';
+import { onEachShard, registerPriceBook } from '@meterline/warehouse';
 import { z } from 'zod';
 import {
   allPages,
@@ -28,7 +28,7 @@ const JOB = { resourceType: 'job', billingDimension: 'job_compute_runtime_gbs' }
 const VOLUME = { resourceType: 'volume', billingDimension: 'volume_storage_gbs' } as const;
 const AGENT = { resourceType: 'agent', billingDimension: 'agent_async_requests_count' } as const;
 /** Every job has a price of its own for some accounts, volumes get cheaper, and domains have no price yet. */
-const BOOK = new PriceBook({
+const BOOK_FILE = {
   ...DEFAULT_PRICE_BOOK_FILE,
   prices: [
     ...DEFAULT_PRICE_BOOK_FILE.prices.filter(({ billingDimension }) => !billingDimension.startsWith('custom_domain')),
@@ -39,10 +39,10 @@ const BOOK = new PriceBook({
     { accountId: 'acme', ...price(JOB.billingDimension, '3.50', '2025-06-01T00:00:00Z', '1000') },
     { accountId: 'globex', ...price(JOB.billingDimension, '9', '2025-07-01T00:00:00Z') },
   ],
-});
+};
 const ODD_NAME = "it's a \\ \u{1f600} job";
 
-function price(billingDimension: string, amount: string, effectiveFrom: string, per = '1') {
+function price(billingDimension: BillingDimension, amount: string, effectiveFrom: string, per = '1') {
   return { billingDimension, amount, per, effectiveFrom };
 }
 
@@ -51,7 +51,7 @@ let api: TestApi;
 let key: string;
 let number = 0;
 beforeAll(async () => {
-  api = await startApi({ warehouse: database.warehouse, priceBook: BOOK });
+  api = await startApi({ warehouse: database.warehouse });
   key = await api.key('acme');
   await api.seed([
     event({ workspace: 'main', cost: '1' }),
@@ -275,29 +275,57 @@ it('the enum resource-types lists the types of the selected events in the window
   expect(await Promise.all(found)).toEqual(rows.map(([window, filters, values]) => [window, filters, { values }]));
 });
 
-it('the enum billing-dimensions has the prices in force now for the account, and those of no other account', async () => {
-  const keys = { acme: await api.key('acme', 'member'), initech: await api.key(undefined, 'operator') };
-  const pricesOf = async (account: keyof typeof keys) => {
-    const { body } = await api.request(
-      `/v0/accounts/${account}/metrics/enums/billing-dimensions`,
-      bearer(keys[account]),
-    );
+describe('the enum billing-dimensions', () => {
+  const usd = (amount: string, per: string, effectiveFrom: string) => ({ amount, per, currency: 'USD', effectiveFrom });
+  const [own, general] = [usd('3.5', '1000', '2025-06-01T00:00:00Z'), usd('0.000006', '1', '1970-01-01T00:00:00Z')];
+  const volume = usd('0.12', '2628000', '1970-01-01T00:00:00Z');
+  let operator: string;
+  let prices: TestApi;
+  beforeEach(async () => {
+    prices = await startApi({ warehouse: database.warehouse });
+    operator = await prices.key(undefined, 'operator');
+  });
+  afterEach(() => prices.stop());
+
+  const at = (time: number) => {
+    prices.clock.now = new Date(time);
+  };
+  const register = (change: Partial<PriceBookFile> = {}) =>
+    registerPriceBook(database.shards, new PriceBook({ ...BOOK_FILE, ...change }));
+  /** The prices of jobs, of volumes and of domains. */
+  const pricesOf = async (account: string) => {
+    const path = `/v0/accounts/${account}/metrics/enums/billing-dimensions`;
+    const { body } = await prices.request(path, bearer(operator));
     const { values } = z.object({ values: z.array(z.looseObject({ billingDimension: z.string() })) }).parse(body);
+    expect(values).toHaveLength(12);
     const priced = [JOB.billingDimension, VOLUME.billingDimension, 'custom_domain_active_time_hours'];
     return priced.map((name) => values.find(({ billingDimension }) => billingDimension === name)?.['price']);
   };
-  const usd = (amount: string, per: string, effectiveFrom: string) => ({ amount, per, currency: 'USD', effectiveFrom });
-  const [own, general] = [usd('3.5', '1000', '2025-06-01T00:00:00Z'), usd('0.000006', '1', '1970-01-01T00:00:00Z')];
-  const before = usd('0.12', '2628000', '1970-01-01T00:00:00Z');
-  expect(await pricesOf('acme')).toEqual([own, before, undefined]);
-  expect(await pricesOf('initech')).toEqual([general, before, undefined]);
-  try {
-    api.clock.now = new Date('2026-01-01T00:00:00Z');
+
+  it('the enum billing-dimensions has no prices before a worker has registered a book, and those of the book within a minute', async () => {
+    expect(await pricesOf('acme')).toEqual([undefined, undefined, undefined]);
+    await register();
+    at(NOW.getTime() + 59_999);
+    expect(await pricesOf('acme')).toEqual([undefined, undefined, undefined]);
+    at(NOW.getTime() + 60_000);
+    expect(await pricesOf('acme')).toEqual([own, volume, undefined]);
+  });
+
+  it('the enum billing-dimensions has the prices in force now for the account, and those of no other account', async () => {
+    await register();
+    expect(await pricesOf('acme')).toEqual([own, volume, undefined]);
+    expect(await pricesOf('initech')).toEqual([general, volume, undefined]);
+    at(Date.UTC(2026, 0));
     const later = [usd('0.1', '2628000', '2025-12-01T00:00:00Z'), usd('20', '730', '2026-01-01T00:00:00Z')];
     expect(await pricesOf('acme')).toEqual([own, ...later]);
-  } finally {
-    api.clock.now = NOW;
-  }
+  });
+
+  it('the enum billing-dimensions shows the highest version of the book, not the one that was registered last', async () => {
+    const overrides = [{ accountId: 'acme', ...price(JOB.billingDimension, '4', '2025-06-01T00:00:00Z') }];
+    await register({ version: 12, overrides });
+    await register({ version: 3 });
+    expect((await pricesOf('acme'))[0]).toEqual(usd('4', '1', '2025-06-01T00:00:00Z'));
+  });
 });
 
 describe('pages', () => {

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { type Product, startProduct } from '../harness/product.js';
@@ -121,13 +121,9 @@ const REFUSED: readonly Start[] = [
   ['ingest', 'a server that knows no page', atServer(servers.http, clickhouse), 'does not answer as ClickHouse does'],
   ['ingest', 'a server that says OK to everything', atServer(servers.ok, clickhouse), ok],
   ['ingest', 'a price book that does not exist', book('absent'), 'absent.json cannot be used: ENOENT'],
-  ['query', 'a price book that does not exist', book('absent'), 'absent.json cannot be used: ENOENT'],
   ['ingest', 'a price book that is not JSON', book('text'), 'text.json cannot be used: Unexpected token'],
   ['ingest', 'a price book that leaves a dimension without a price', book('gap'), 'no price for volume_storage_gbs'],
-  ...(['ingest', 'query'] as const).map((service): Start => {
-    const line = 'price book version 0 is already in use';
-    return [service, 'other prices under a version that is in use', book('conflict'), line];
-  }),
+  ['ingest', 'other prices under a version that is in use', book('conflict'), 'price book version 0 is already in use'],
 ];
 
 it.each(REFUSED)(
@@ -151,13 +147,4 @@ it('ingest names every wrong variable, each on its own line', async () => {
     'meterline-ingest: CLICKHOUSE_URL must be a URL such as http://127.0.0.1:8123 and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
     'meterline-ingest: STATEMENT_MB must be a whole number from 16 to 1000000',
   ]);
-});
-
-it('query warns that a newer price book is in use', async () => {
-  await registerPriceBook(oneServer(product.warehouse), new PriceBook(JSON.parse(bookOf((price) => [price], 2))));
-  const service = await product.startQuery();
-  const [warned, started] = ['price_book_outdated', 'started'].map((event) =>
-    expect.objectContaining({ event, priceBook: 0 }),
-  );
-  expect(service.entries()).toEqual(expect.arrayContaining([warned, started]));
 });

@@ -31,7 +31,7 @@ const options: fc.Arbitrary<JobsOptions> = fc.oneof(
   fc.constant({}),
   fc.constantFrom<JobsOptions>({ lifo: true }, { attempts: 3, backoff: 10 }, { keepLogs: 0, sizeLimit: 100_000_000 }),
   fc.constantFrom<JobsOptions>({ removeOnComplete: true }, { removeOnComplete: false, removeOnFail: true }),
-  fc.integer({ min: 1, max: 2_097_152 }).map((priority) => ({ priority })),
+  fc.integer({ min: 1, max: 2_097_151 }).map((priority) => ({ priority })),
   fc.nat(200).map((delay) => ({ delay })),
   fc.constantFrom(0, 1, -1, 8_640_000_000_000_000, 1.5).map((timestamp) => ({ timestamp })),
   fc

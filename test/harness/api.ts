@@ -1,7 +1,6 @@
 /** The query API in this process, on a port of its own, and how the contract tests ask it. */
 
 import { createRedis, RateLimiter, type RateLimits, startServer } from '@meterline/api';
-import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import {
   Admission,
   type AdmissionLimits,
@@ -77,7 +76,6 @@ export async function startApi(
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse,
-    priceBook: DEFAULT_PRICE_BOOK,
     readRollupState: rollupStateReader(warehouse),
     cache: new ResponseCache(16 * 1024 * 1024),
     storedGroups: new StoredGroups(redis, prefix, 400_000),

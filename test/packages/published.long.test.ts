@@ -6,9 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { z } from 'zod';
 import { TestCollector } from '../emitter/fixture.js';
 import { startApi, type TestApi } from '../harness/api.js';
+import { type CollectorFixture, event as collected, startCollectorFixture } from '../harness/collector.js';
 import { event } from '../harness/events.js';
 import { createTestDatabase, databaseVariables, type TestDatabase, testRedisUrl } from '../harness/stack.js';
 import { testFolder } from '../harness/test-folder.js';
@@ -204,11 +209,15 @@ const MAX_TARBALL_BYTES = 2 * 1024 * 1024;
 describe('the command, packed and installed alone', () => {
   let api: TestApi;
   let database: TestDatabase;
+  let collector: CollectorFixture;
   beforeAll(async () => {
     api = await startApi();
+    await registerPriceBook(oneServer(api.dependencies.warehouse), DEFAULT_PRICE_BOOK);
     database = await createTestDatabase();
+    collector = await startCollectorFixture();
   });
   afterAll(async () => {
+    await collector.close();
     await api.stop();
     await database.drop();
   });
@@ -225,18 +234,23 @@ describe('the command, packed and installed alone', () => {
     expect(Object.keys(packages)).toEqual(['node_modules/meterline']);
 
     await api.seed([event({ cost: '2' })]);
+    const key = await api.key('acme', 'admin');
+    const emitter = await collector.account();
     const variables = {
       ...env,
       ...databaseVariables(database.options),
       REDIS_URL: testRedisUrl(),
       METERLINE_API_URL: api.url,
-      METERLINE_API_KEY: await api.key('acme', 'admin'),
+      METERLINE_API_KEY: key,
+      METERLINE_EMITTER_KEY: emitter.key,
       // Loads the proxy's library, which reaches loopback addresses directly.
       HTTP_PROXY: 'http://127.0.0.1:1',
     };
     const month = ['--month', '2025-10'];
     const day = ['--from', '2026-01-01', '--to', '2026-01-02'];
-    for (const [args, printed] of [
+    const profile = ['--profile', 'packed'];
+    const toEmit = JSON.stringify(collected({ accountId: emitter.account }));
+    const cases: readonly (readonly [args: string[], printed: RegExp, stdin?: string])[] = [
       [['--version'], /^0\.1\.0\n$/],
       [['--help'], /Operating Meterline/],
       [['completion', 'bash'], /complete/],
@@ -252,15 +266,29 @@ describe('the command, packed and installed alone', () => {
       [['estimate', 'agent_async_requests_count=2'], /Total/],
       [['emit', '--check', '/dev/null'], /^0 valid events/],
       [['migrate'], /is up to date/],
-      [['keys', 'list', '--account', 'nobody'], /^No keys/],
+      [['login'], /Logged in to .*: admin of acme/, key],
+      [['login', ...profile, '--api-url', api.url], /Use it with --profile packed/, key],
+      [['keys', 'list', ...profile], /^KEY .*\n\S+ +acme +admin/],
+      [['logout', ...profile], /^Logged out/],
+      [['keys', 'list', '--account', 'nobody', '--redis-url', testRedisUrl()], /^No keys/],
+      [['emit', '-', '--url', collector.service.url], /^Sent 1 event/, toEmit],
       [['queue', 'status'], /^waiting/],
       [['rejected', 'list', '--account', 'nobody'], /^No rejections/],
       [['reprice', '--account', 'nobody', ...day, '--dry-run'], /no events in this window/],
       [['audit', ...day], /agree/],
       [['retention', 'status'], /^No month is closed/],
-    ] as const) {
-      const { stdout } = await run(folder('node_modules/.bin/meterline'), args, { cwd: folder(), env: variables });
-      expect({ args, stdout }).toEqual({ args, stdout: expect.stringMatching(printed) });
+    ];
+    const command = folder('node_modules/.bin/meterline');
+    for (const [args, printed, stdin = ''] of cases) {
+      const running = run(command, args, { cwd: folder(), env: variables });
+      running.child.stdin?.end(stdin);
+      const { stdout, stderr } = await running;
+      expect({ args, output: stdout + stderr }).toEqual({ args, output: expect.stringMatching(printed) });
     }
+    const client = new Client({ name: 'test', version: '1' });
+    await client.connect(new StdioClientTransport({ command, args: ['mcp'], cwd: folder(), env: settings }));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toContain('query_usage');
+    await client.close();
   });
 });

@@ -4,7 +4,14 @@ import fc from 'fast-check';
 import { understand } from '../../../test/oracle/event-rules.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
 import { parseUsage, parseUsageEvent, rejectionOf } from './event.js';
-import { parseJson, payloadOf, payloadReference, REJECTION_REASONS, referencedPosition } from './rejection.js';
+import {
+  NOT_ALLOWED,
+  parseJson,
+  payloadOf,
+  payloadReference,
+  REJECTION_REASONS,
+  referencedPosition,
+} from './rejection.js';
 
 const NOW = Date.UTC(2025, 9, 1, 12);
 
@@ -201,7 +208,7 @@ it('the guide names every reason code, by which operators filter and alert, and 
     ([, names = '']) => names.match(/\w+/g) ?? [],
   );
   // What never reaches a worker is the collector's alone.
-  expect(codes.sort()).toEqual([...REJECTION_REASONS, 'invalid_cloud_event'].sort());
+  expect(codes.sort()).toEqual([...REJECTION_REASONS, 'invalid_cloud_event', NOT_ALLOWED].sort());
 });
 
 it.each([

@@ -80,7 +80,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Why an event that was sent to a collector will never be accepted. */
+/** A reason of collectors alone, for an event that another key may send, or the same key later. */
+export const NOT_ALLOWED = 'account_not_allowed';
+
+/** Why an event that was sent to a collector is not accepted. */
 export interface RejectedEvent {
   /** The event's place among those that were sent. */
   readonly index: number;

@@ -1,5 +1,4 @@
 /** The flags that several commands share, and how values are read: names, numbers, and times as people say them, always UTC. */
-import { statSync } from 'node:fs';
 import {
   END_OF_TIME,
   type EpochMs,
@@ -93,9 +92,7 @@ export function parsedBy<Value>(schema: z.ZodType<Value>, text: string): Value {
 
 /** An account's or client's name. A file of names is not read: the command would run for a part of them, or for none. */
 export function nameOf(text: string): string {
-  if (/[./]/.test(text) && statSync(text.replace(/^@/, ''), { throwIfNoEntry: false })?.isFile()) {
-    throw new InvalidArgumentError('It is a file. Give one name.');
-  }
+  if (/^@|\.(txt|csv|jsonl?)$/i.test(text)) throw new InvalidArgumentError('It looks like a file. Give one name.');
   return parsedBy(nameText, text);
 }
 

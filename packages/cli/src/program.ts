@@ -48,6 +48,7 @@ export const COMMAND_GROUPS: Readonly<
     login: ['keep an API key for later calls', async () => (await access()).addLogin],
     logout: ['forget it', async () => (await access()).addLogout],
     whoami: ['which API and key are in use, and where they come from', async () => (await access()).addWhoami],
+    keys: ['API keys: create, list, revoke', async () => (await import('./commands/keys.js')).addKeys],
   },
   'Sending usage events:': {
     emit: [
@@ -57,7 +58,6 @@ export const COMMAND_GROUPS: Readonly<
   },
   'Operating Meterline (needs ClickHouse and Redis):': {
     migrate: ['create or update the schema in ClickHouse', async () => (await servers()).addMigrate],
-    keys: ['API keys of the query API: create, list, revoke', async () => (await import('./commands/keys.js')).addKeys],
     queue: ['the queue between runtimes and the ingest workers', async () => (await servers()).addQueue],
     rejected: [
       'events and jobs that could not be accepted: see, fix, send again, discard',

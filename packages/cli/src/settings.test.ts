@@ -106,6 +106,7 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
   ['redis', 'no file', {}, {}, 'redis://127.0.0.1:6379 (default) bull'],
   ['redis', 'a stack', {}, {}, 'redis://127.0.0.1:2 (local stack) bull'],
   ['redis', 'a broken stack', REDIS, {}, 'redis://x (environment) v'],
+  ['redis', 'a profile', REDIS, { profile: 'p' }, 'redis://x (environment) v'],
   ['redis', 'a stack', REDIS, { redisUrl: 'redis://y', queuePrefix: 'f' }, 'redis://y (flag) f'],
   ['clickhouse', 'a stack', {}, {}, 'http://127.0.0.1:3 (local stack) meterline of the stack local one server'],
   ['clickhouse', 'a stack', {}, { clickhouseUser: 'ann' }, 'http://127.0.0.1:3 (local stack) ann  local one server'],

@@ -61,6 +61,9 @@ const SETTINGS = {
 } as const satisfies Record<string, readonly [flag: string, variable: keyof Environment]>;
 type Flags = { readonly [Name in keyof typeof SETTINGS]?: string | undefined };
 
+/** The settings that a login saves. */
+const OF_LOGIN: readonly (keyof Flags)[] = ['apiUrl', 'apiKey', 'account'];
+
 const DEFAULT_URLS = {
   apiUrl: 'http://127.0.0.1:8080',
   collectorUrl: 'http://127.0.0.1:8081',
@@ -236,7 +239,8 @@ export class Settings {
   #named(name: keyof Flags, flags: Flags): Setting | undefined {
     const [flag, variable] = SETTINGS[name];
     // --profile is a flag: its address, key and account go before those of the environment.
-    const [flagged, value] = [flags[name], flags.profile === undefined ? this.#environment[variable] : undefined];
+    const isOfProfile = flags.profile !== undefined && OF_LOGIN.includes(name);
+    const [flagged, value] = [flags[name], isOfProfile ? undefined : this.#environment[variable]];
     if (flagged !== undefined) return { value: flagged, kind: 'flag', source: flag };
     return value === undefined ? undefined : { value, kind: 'environment', source: variable };
   }

@@ -224,9 +224,15 @@ export class MeterlineClient {
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Every key of a service account, revoked and expired ones included: for admins. */
-  async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyResponse[]> {
-    return this.#transport.list(apiKeysPath(clientId), 'createdAt:desc', apiKeyPageSchema, options);
+  /**
+   * Every key of a service account, revoked and expired ones included: for admins, and for provisioners.
+   * @param options `account`: only keys of this account; required for a provisioner
+   */
+  async apiKeys(
+    clientId: string,
+    { account, ...options }: RequestOptions & { readonly account?: string | undefined } = {},
+  ): Promise<ApiKeyResponse[]> {
+    return this.#transport.list(apiKeysPath(clientId), 'createdAt:desc', apiKeyPageSchema, options, { account });
   }
 
   /** Every key of an account, revoked and expired ones included: for its admins and for provisioners. */

@@ -126,11 +126,12 @@ export class Transport {
     sort: string,
     page: SchemaOf<ListPage<Item>>,
     options: RequestOptions,
+    filters: Parameters<typeof encoded>[0] = {},
   ): Promise<Item[]> {
     const items: Item[] = [];
     let cursor: string | undefined;
     do {
-      const query = encoded({ sort, limit: String(MAX_LIST_PAGE), cursor });
+      const query = encoded({ ...filters, sort, limit: String(MAX_LIST_PAGE), cursor });
       const { data, meta } = await this.read(`${path}?${query}`, page, options);
       items.push(...data);
       cursor = meta.nextCursor;

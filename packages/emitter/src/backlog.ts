@@ -145,7 +145,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     get unsent() {
       return added - sent;
     },
-    /** The bytes of the events in memory, of those that are taken too. */
+    /** The bytes of the events in memory, including taken ones. */
     get usedBytes() {
       return usedBytes;
     },

@@ -104,14 +104,51 @@ describe('a rejected event', () => {
     expect(await emitter.flush()).toBe(true);
     expect(fixture.problems).toMatchObject([{ code: 'rejected', reason: 'timestamp_in_future' }]);
   });
+});
 
-  it('a rejected event of an account that the key may not send for holds up no other account', async () => {
-    const foreign = { reason: 'invalid_account_id', message: 'accountId must be "acme"' };
-    fixture.collector.respond = ({ events }) => receipt(events, ({ accountId }) => accountId !== 'acme', foreign);
+const FOREIGN = { reason: 'account_not_allowed', message: 'accountId must be "acme"' };
+
+describe('an event of an account that the key may not send for', () => {
+  const denying = () => {
+    fixture.collector.respond = ({ events }) => receipt(events, ({ accountId }) => accountId === 'acme', FOREIGN);
+  };
+  const allowing = () => {
+    fixture.collector.respond = ({ events }) => receipt(events);
+  };
+
+  it('an event of an account that the key may not send for waits until it may, and those of others do not', async () => {
+    denying();
+    const emitter = await open();
+    for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, accountId: n % 2 === 0 ? 'acme' : 'other' });
+    await until(() => emitter.counters.sent === 10);
+    expect(fixture.problems).toMatchObject([
+      { code: 'held', message: 'some usage events cannot be sent, and wait: 403, accountId must be "acme"' },
+    ]);
+    expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 10 });
+    allowing();
+    expect(await emitter.flush({ timeoutMs: 30_000 })).toBe(true);
+    expect(emitter.counters).toMatchObject({ sent: 20, rejected: 0, unsent: 0 });
+  });
+
+  it('events of a key that may send none of them stay in the spool', async () => {
+    denying();
+    const directory = folder();
+    const emitter = await open({ spool: { directory } });
+    const ids = Array.from({ length: 1_000 }, (_, n) => emitter.record({ ...USAGE, accountId: 'acme', usage: n }));
+    expect(await emitter.close({ timeoutMs: 500 })).toBe(false);
+    expect(emitter.counters).toMatchObject({ sent: 0, rejected: 0, unsent: 1_000 });
+    allowing();
+    const next = await open({ spool: { directory } });
+    expect(await next.close()).toBe(true);
+    expect(new Set(fixture.collector.ids)).toEqual(new Set(ids));
+  });
+
+  it('an event of an account that the key may not send for is rejected where too many wait, and holds up no other account', async () => {
+    denying();
     // There is room for two events: those of the other account must leave it.
     const emitter = await open({ memoryBytes: 600, batchEvents: 1 });
     for (let n = 0; n < 20; n += 1) {
-      emitter.record({ ...USAGE, accountId: n % 2 === 0 ? 'acme' : 'other' });
+      emitter.record({ ...USAGE, accountId: n % 2 === 0 ? 'other' : 'acme' });
       expect(await emitter.flush()).toBe(true);
     }
     expect(fixture.problems.filter(({ code }) => code !== 'rejected')).toEqual([]);
@@ -233,6 +270,17 @@ describe('a response that is no receipt', () => {
     expect(emitter.counters).toMatchObject({ retried: 1, unsent: 0 });
     expect(fixture.problems).toMatchObject([{ message: expect.stringContaining('no response within 10 s') }]);
     fetching.mockRestore();
+  });
+
+  it('a response of 500 to one event of many accounts is found to be about that event, and the others are sent', async () => {
+    fixture.collector.respond = ({ events }) =>
+      events.some(({ usage }) => usage === 13)
+        ? { status: 500, headers: { 'retry-after': '0' }, body: { message: 'A defect' } }
+        : receipt(events);
+    const emitter = await open();
+    for (let n = 0; n < 100; n += 1) emitter.record({ ...USAGE, accountId: `tenant-${n}`, usage: n });
+    await until(() => emitter.counters.sent === 99);
+    expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 1 });
   });
 
   it.each<[string, TestResponse, string]>([

@@ -21,7 +21,7 @@ const LONGEST_RETRY_AFTER_MS = 600_000;
 const EARLY = 'timestamp_in_future';
 /** More than a clock is ahead that takes the time of its zone for UTC. An event that is further ahead is rejected for good. */
 const LONGEST_EARLY_MS = 86_400_000;
-/** Responses that may be about what is in a request: an event that a proxy does not let through, or that the collector has a defect with. */
+/** Statuses that may concern one event of a request: a proxy rejects it, or the collector fails on it. */
 const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
 /** From here on a body is compressed: 500 events to a fifth, in less than a millisecond of another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
@@ -36,7 +36,7 @@ export type ApiKey = string | (() => string | Promise<string>);
 /** A server has responded, and has not taken the events; they are kept. */
 export class NotTaken extends Error {
   readonly code: 'unreachable' | 'held';
-  /** The events are not sent again before so many milliseconds. */
+  /** The shortest time before the events are sent again, in milliseconds. */
   readonly pauseMs: number;
   /** Whether the program should know. That a busy collector asks for a short pause is nothing to report. */
   readonly isTrouble: boolean;
@@ -99,7 +99,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
 
   return {
     /**
-     * Resolves when the events are accepted, but for those that are rejected for good: from then on Meterline is responsible for them.
+     * Resolves when the events are accepted, but for those that are rejected: from then on Meterline is responsible for them.
      * @param texts events as JSON, 1 to 5,000
      * @throws NotTaken when a server responds and does not take them, another error when none does or that is not known
      */
@@ -116,7 +116,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
       const message = early?.message ?? (messageOf(text) || `is url the collector's? It says: ${text}`);
       throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
-    /** Closes connections at once. What is being sent rejects. */
+    /** Closes connections at once. Requests in flight reject. */
     close: () => {
       for (const attempt of attempts) attempt.abort();
     },

@@ -1,12 +1,13 @@
 /**
- * Takes events from the backlog in batches, whatever their accounts, and sends each until it has succeeded, several at once. A batch never
- * changes, so however often it is sent, the same ids count once.
+ * Takes events from the backlog in batches, whatever their accounts, and sends each until it has succeeded, several at once. However often
+ * an event is sent, its id counts once.
  *
- * While the collector is away, or rejects the key, everything waits. A batch that is rejected as a whole for its content waits alone.
+ * While the collector is away, or rejects the key, everything waits. A batch that is rejected as a whole for its content is halved until the
+ * event at fault waits alone. Events of accounts that the key may not send for wait alone too, once others have been accepted.
  */
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { backOffMs, type RejectedEvent } from '@meterline/catalog/plain';
+import { backOffMs, NOT_ALLOWED, type RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
 import { type Collector, NotTaken } from './collector.js';
 import { type CheckedOptions, LONGEST_MS } from './options.js';
@@ -17,6 +18,10 @@ const MOST_REQUESTS = 4;
 /** The most JSON of a request, unless a single event has more. */
 const BATCH_BYTES = 1024 * 1024;
 const PAUSE = { firstMs: 50, longestMs: 5_000 };
+/** With more batches that wait alone, everything waits. */
+const MOST_ALONE = 64;
+/** The share of the memory for events that the key may not send. More of them are rejected, so that they never hold up others. */
+const NOT_ALLOWED_SHARE = 1 / 4;
 
 /** Begins with what was found in the spool. */
 export function startSender(
@@ -31,8 +36,12 @@ export function startSender(
   /** Taken batches that can be sent at once. */
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
-  /** Batches that were not taken for what is in them. */
+  /** Batches that were rejected for their content. */
   const refused = new WeakSet<Batch>();
+  /** Batches of events that the key may not send. */
+  const notAllowed = new Set<Batch>();
+  /** How many batches wait alone. */
+  let alone = 0;
   /** What the program was told of since it last succeeded. */
   const reported = new Set<'everything' | 'batch'>();
   /** Emits `change`, upon which everybody looks again. */
@@ -106,7 +115,7 @@ export function startSender(
     try {
       const rejectedEvents = await collector.send(batch.texts);
       // After the stop another process may have the spool.
-      if (!stopped.signal.aborted) settle(batch, rejectedEvents);
+      if (!stopped.signal.aborted) receive(batch, rejectedEvents);
     } catch (error) {
       if (!stopped.signal.aborted) keepBack(batch, error);
     }
@@ -119,8 +128,9 @@ export function startSender(
     // The random part keeps producers from coming back all at the moment that they were told.
     const requestedMs = pauseMs * (1 + Math.random() / 4);
     if (isOfBatch) {
-      refused.add(batch);
-      delay(requestedMs, batch, { signal: stopped.signal }).then(resend, () => undefined);
+      const middle = notAllowed.has(batch) ? 0 : batch.texts.length / 2;
+      for (const part of divide(batch, (index) => index < middle)) waitAlone(part, requestedMs);
+      if (alone > MOST_ALONE) pauseEverything(requestedMs);
     } else {
       pauseEverything(requestedMs);
       resend(batch);
@@ -137,6 +147,29 @@ export function startSender(
     changed();
   }
 
+  function waitAlone(batch: Batch, milliseconds: number): void {
+    refused.add(batch);
+    alone += 1;
+    const end = () => {
+      alone -= 1;
+      resend(batch);
+    };
+    delay(milliseconds, undefined, { signal: stopped.signal }).then(end, () => undefined);
+  }
+
+  /** @returns two batches; the batch itself if one of them would be empty */
+  function divide(batch: Batch, isFirst: (index: number) => boolean): Batch[] {
+    const lists = [true, false].map((first) => batch.texts.filter((_, index) => isFirst(index) === first));
+    if (lists.some((texts) => texts.length === 0)) return [batch];
+    batches.delete(batch);
+    return lists.map((texts) => {
+      const part = { ...batch, texts, bytes: textBytes(texts) };
+      batches.add(part);
+      tried.add(part);
+      return part;
+    });
+  }
+
   /** Each pause is twice as long as the one before, until something is taken, and lasts at least as long as was requested. */
   function pauseEverything(requestedMs: number): void {
     const now = performance.now();
@@ -150,7 +183,32 @@ export function startSender(
     }, lastsMs);
   }
 
-  function settle(batch: Batch, rejectedEvents: readonly RejectedEvent[]): void {
+  /** Keeps the events that the key may not send, for a key that may. While nothing was ever accepted, the key itself may be wrong. */
+  function receive(batch: Batch, rejectedEvents: readonly RejectedEvent[]): void {
+    notAllowed.delete(batch);
+    const kept = new Set(rejectedEvents.filter(({ reason }) => reason === NOT_ALLOWED).map(({ index }) => index));
+    const isKeyWrong = tally.sent === 0 && kept.size === batch.texts.length;
+    const keptBytes = textBytes(batch.texts.filter((_, index) => kept.has(index)));
+    const used = [...notAllowed].reduce((sum, other) => sum + other.bytes, keptBytes);
+    if (!isKeyWrong && used > limits.memoryBytes * NOT_ALLOWED_SHARE) kept.clear();
+    if (kept.size === 0) {
+      settle(batch, rejectedEvents);
+      return;
+    }
+    const [part = batch, others] = divide(batch, (index) => kept.has(index));
+    if (others)
+      settle(
+        others,
+        rejectedEvents.filter(({ index }) => !kept.has(index)),
+        batch.texts,
+      );
+    if (!isKeyWrong) notAllowed.add(part);
+    const message = rejectedEvents.find(({ index }) => kept.has(index))?.message ?? '';
+    keepBack(part, new NotTaken(403, message, !isKeyWrong));
+  }
+
+  /** @param sent the texts that the rejected events are of */
+  function settle(batch: Batch, rejectedEvents: readonly RejectedEvent[], sent = batch.texts): void {
     // A pause lasts for its time all the same: it may have been asked for.
     pauses = 0;
     reported.delete('everything');
@@ -158,7 +216,7 @@ export function startSender(
     tally.sent += batch.texts.length - rejectedEvents.length;
     tally.rejected += rejectedEvents.length;
     for (const { index, reason, message } of rejectedEvents) {
-      report(rejectedProblem(reason, message, JSON.parse(batch.texts[index] ?? 'null')));
+      report(rejectedProblem(reason, message, JSON.parse(sent[index] ?? 'null')));
     }
     batches.delete(batch);
     bytes -= batch.bytes;
@@ -167,8 +225,9 @@ export function startSender(
 
   /** The number of an event before which all are sent. */
   function sentUpTo(): number {
-    const [oldest] = batches;
-    return oldest?.first ?? batched;
+    let first = batched;
+    for (const batch of batches) first = Math.min(first, batch.first);
+    return first;
   }
 
   void run();
@@ -187,7 +246,7 @@ export function startSender(
       while (sentUpTo() < target && !late.aborted && !stopped.signal.aborted) await look();
       return sentUpTo() >= target;
     },
-    /** Breaks off what is being sent. */
+    /** Cancels the requests in flight. */
     stop: () => {
       for (const each of [timer, pause]) clearTimeout(each);
       stopped.abort();
@@ -199,3 +258,7 @@ export function startSender(
 
 /** No response: the collector, or the way to it, is away. */
 const AWAY = { code: 'unreachable', isOfBatch: false, isTrouble: true, pauseMs: 0 } as const;
+
+function textBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}

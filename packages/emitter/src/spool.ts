@@ -118,7 +118,7 @@ export class Spool {
     }
   }
 
-  /** Whether what is written is forced to the disk. */
+  /** Whether writes are forced to the disk. */
   get isForcing(): boolean {
     return this.#forcing !== undefined;
   }

@@ -67,7 +67,7 @@ export function statementMemoryVariable(megabytes: number) {
 export const priceBookVariable = z
   .string()
   .optional()
-  .describe('The path of a price book in JSON, the same for all programs; not set: the example book.');
+  .describe('The path of a price book in JSON, the same for these programs; not set: the example book.');
 
 /** The variables of every service that stores in ClickHouse, or reads there. */
 export const serverVariables = {

@@ -46,7 +46,7 @@ const MOST_BLOCKS = 8;
 
 /** In a process that can write short files only. @returns the code of the error, or `written` */
 function writeWithoutRoom(length: number): string {
-  // The limit comes with a signal, which a full disk does not send, and on which write-file-atomic would end the process.
+  // The limit comes with a signal, which a full disk does not send.
   const program = `
     process.on('SIGXFSZ', () => undefined);
     import { writePrivateText } from ${JSON.stringify(new URL('../dist/files.js', import.meta.url).href)};

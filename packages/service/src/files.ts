@@ -1,7 +1,7 @@
 /** Files that services and commands share: price books, and small files that only their owner may read. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { DEFAULT_PRICE_BOOK, PriceBook, PriceBookError } from '@meterline/catalog';
-import writeFileAtomic from 'write-file-atomic';
 import { StartError } from './start-error.js';
 
 const OWNER_ONLY = 0o600;
@@ -40,7 +40,12 @@ export async function openPriceBook(path: string | undefined): Promise<PriceBook
  * @throws the system's error
  */
 export async function writePrivateText(path: string, text: string): Promise<void> {
-  // write-file-atomic would write once, and take the beginning of the text for all of it when no more has room. It makes the
-  // temp file, flushes it to disk, and renames or removes it.
-  await writeFileAtomic(path, '', { mode: OWNER_ONLY, tmpfileCreated: (tempFile) => writeFile(tempFile, text) });
+  const tempFile = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(tempFile, text, { mode: OWNER_ONLY, flag: 'wx', flush: true });
+    await rename(tempFile, path);
+  } catch (error) {
+    await rm(tempFile, { force: true });
+    throw error;
+  }
 }

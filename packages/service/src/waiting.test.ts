@@ -1,5 +1,5 @@
-import { expect, it } from '@jest/globals';
-import { inTime, type RetryOptions, retryUntilDone } from './waiting.js';
+import { describe, expect, it } from '@jest/globals';
+import { inTime, type RetryOptions, remembered, retryUntilDone } from './waiting.js';
 
 const never = () => new Promise<never>(() => undefined);
 
@@ -64,4 +64,50 @@ it('retryUntilDone ends its wait, and an attempt that never ends, when it is abo
   const hanging = retryUntilDone(never, options);
   stopping.abort();
   await expect(hanging).rejects.toThrow('aborted');
+});
+
+describe('remembered', () => {
+  /** Work that takes until its result is set, and how often it ran. */
+  function rememberedWork() {
+    const clock = { now: 0 };
+    const runs: { resolve: (value: string) => void; reject: (error: Error) => void }[] = [];
+    const work = () => new Promise<string>((resolve, reject) => runs.push({ resolve, reject }));
+    return { clock, runs, ...remembered(() => new Date(clock.now), 100, work) };
+  }
+
+  it('a remembered result is shared while the work runs and until it is as old as it may be', async () => {
+    const { clock, runs, read } = rememberedWork();
+    const both = Promise.all([read(), read()]);
+    runs[0]?.resolve('first');
+    expect(await both).toEqual(['first', 'first']);
+    clock.now = 99;
+    expect(await read()).toBe('first');
+    clock.now = 100;
+    const later = read();
+    runs[1]?.resolve('second');
+    expect(await later).toBe('second');
+    expect(runs).toHaveLength(2);
+  });
+
+  it('a failure is not remembered', async () => {
+    const { runs, read } = rememberedWork();
+    const failed = read();
+    runs[0]?.reject(new Error('away'));
+    await expect(failed).rejects.toThrow('away');
+    const again = read();
+    runs[1]?.resolve('back');
+    expect(await again).toBe('back');
+  });
+
+  it('a reading that started before a result was forgotten is not remembered, nor does its failure forget a later one', async () => {
+    const { runs, read, forget } = rememberedWork();
+    const before = read();
+    forget();
+    const after = read();
+    runs[0]?.reject(new Error('away'));
+    await expect(before).rejects.toThrow('away');
+    runs[1]?.resolve('new');
+    expect(await Promise.all([after, read()])).toEqual(['new', 'new']);
+    expect(runs).toHaveLength(2);
+  });
 });

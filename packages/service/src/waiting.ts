@@ -25,6 +25,23 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
+/** Work whose result is kept for `maxAgeMs`, or until it is forgotten. A failure is not kept: the next call tries again. */
+export function remembered<T>(clock: () => Date, maxAgeMs: number, work: () => Promise<T>) {
+  let current: { readonly result: Promise<T>; readonly startedAt: number } | undefined;
+  const forget = (one = current) => {
+    if (current === one) current = undefined;
+  };
+  const read = (): Promise<T> => {
+    const now = clock().getTime();
+    if (current && now - current.startedAt < maxAgeMs) return current.result;
+    const started = { result: work(), startedAt: now };
+    current = started;
+    started.result.catch(() => forget(started));
+    return started.result;
+  };
+  return { read, forget: () => forget() };
+}
+
 export interface RetryOptions {
   readonly backOff: Parameters<typeof backOffMs>[1];
   /** Whether another attempt can help; when not, the error is thrown. */

@@ -149,12 +149,12 @@ export class Reservation {
 }
 
 function tooMuchInFlight(bytes: number): ApiError {
-  const message = `${bytes} bytes of requests of this account are not answered yet, or their responses not read; send fewer at once.`;
+  const message = `${bytes} bytes of requests of this account, or of this key of all accounts, are not answered yet, or their responses not read; send fewer at once.`;
   return tooMany('too_many_bytes_in_flight', message);
 }
 
 function givenUp(): ApiError {
   const message =
-    'The request was given up, because other accounts needed the room that requests of this one take; send it again, or fewer at once.';
+    'The request was given up, because others needed the room that requests of this account or key take; send it again, or fewer at once.';
   return unavailable('server_busy', message);
 }

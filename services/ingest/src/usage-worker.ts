@@ -13,6 +13,7 @@ import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { trace } from '@opentelemetry/api';
 import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
+import type { Slice } from './batcher.js';
 import type { Pricer } from './intake.js';
 import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
@@ -249,8 +250,8 @@ export class UsageWorker {
     // While the clock is off, the job cannot be put back. What it holds stays counted, so that no more is taken than there is memory for.
     else if (await this.#isClockOff()) await lanes.add(split);
     else {
-      // Late events, perhaps of one account, must not delay the current ones of others. What is stored now and again later counts once.
-      if (job.attemptsStarted === 1) await lanes.add({ current: split.current, late: [] });
+      // Late events, perhaps of one account, must not delay the current ones of others. An event that is stored twice counts once.
+      if (job.attemptsStarted === 1) await lanes.add({ current: split.current.map(onlyAccepted), late: [] });
       return false;
     }
     return true;
@@ -286,6 +287,11 @@ export class UsageWorker {
     const [seconds] = await this.#options.connection.time();
     return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
   }
+}
+
+/** Events are checked again at the next attempt, when one that came too early may be accepted. */
+function onlyAccepted({ intake }: Slice): Slice {
+  return { intake: { ...intake, rejected: [] } };
 }
 
 /** BullMQ does not let a job of a flow be completed while children are pending (-4), or when some have failed (-9). */

@@ -28,14 +28,10 @@ import {
   accountSettingsSchema,
   nameText,
   newApiKeySchema,
+  SERVICE_ACCOUNT_KEY_LIST_PARAMETERS,
 } from '@meterline/catalog';
-import {
-  type Account,
-  type AccountDirectory,
-  type ApiKey,
-  type ApiKeyStore,
-  TooManyApiKeys,
-} from '@meterline/service/access';
+import { type Account, type ApiKey, TooManyApiKeys } from '@meterline/service/access';
+import { remembered } from '@meterline/service/waiting';
 import { readAccountsWithUsage, type Warehouse } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -46,13 +42,13 @@ import { admitCaller, type RouteDependencies } from './http/member.js';
 import { listResponse, parseListRequest } from './http/paging.js';
 
 export function accountsRoute(dependencies: RouteDependencies, readUsed: ReadAccounts): RequestHandler {
-  const { accounts, cursors } = dependencies;
+  const { accounts, cursors, registered } = dependencies;
   return async (request, response) => {
     const { caller, version } = await admitCaller(dependencies, request, response, undefined, requireLister);
     const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
     const found =
       isOperator(caller) || isProvisioner(caller)
-        ? await allAccounts(accounts, readUsed)
+        ? allAccounts(await registered.read(), await readUsed())
         : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
     const entries = found.map((account) => accountEntry(account, caller));
     response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
@@ -60,10 +56,9 @@ export function accountsRoute(dependencies: RouteDependencies, readUsed: ReadAcc
 }
 
 /** Registered accounts, and accounts that have usage but never had a key. */
-async function allAccounts(directory: AccountDirectory, readUsed: ReadAccounts): Promise<Account[]> {
-  const registered = await orAuthUnavailable(directory.list());
+function allAccounts(registered: readonly Account[], used: readonly string[]): Account[] {
   const ids = new Set(registered.map(({ id }) => id));
-  const others = (await readUsed()).filter((id) => !ids.has(id));
+  const others = used.filter((id) => !ids.has(id));
   return [...registered, ...others.map((id) => ({ id, name: id, createdAt: undefined }))];
 }
 
@@ -76,8 +71,6 @@ type ReadAccounts = () => Promise<readonly string[]>;
  */
 export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Warehouse): ReadAccounts {
   let last: readonly string[] = [];
-  let startedAt = Number.NEGATIVE_INFINITY;
-  let current = Promise.resolve(last);
   const read = async () => {
     try {
       last = await orStorageUnavailable(readAccountsWithUsage(warehouse));
@@ -87,11 +80,7 @@ export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Wa
     }
     return last;
   };
-  return () => {
-    const now = clock().getTime();
-    if (now - startedAt >= USED_MAX_AGE_MS) [startedAt, current] = [now, read()];
-    return current;
-  };
+  return remembered(clock, USED_MAX_AGE_MS, read).read;
 }
 
 /** An account as the API shows it. The names in a token are newer than registered ones: the platform, which issues tokens, owns accounts. */
@@ -103,7 +92,7 @@ function accountEntry({ id, name, createdAt }: Account, caller: Caller) {
 
 /** Names an account, which registers it. */
 export function accountNamingRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
-  const { accounts, clock } = dependencies;
+  const { accounts, clock, registered } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     const { caller } = await admitCaller(dependencies, request, response, undefined, requireProvisioner);
@@ -111,6 +100,7 @@ export function accountNamingRoute(dependencies: RouteDependencies): RequestHand
     requireName('accountId', accountId);
     const { name } = parseBody(request.body, accountSettingsSchema, { name: 'ACME Corp.' });
     const account = await orAuthUnavailable(accounts.register(accountId, clock(), name));
+    registered.forget();
     noteInLog(request, { account: accountId });
     response.json(accountEntry(account, caller));
   };
@@ -135,20 +125,27 @@ export function keyListRoute(dependencies: RouteDependencies): RequestHandler<{ 
   return async (request, response) => {
     const { clientId } = request.params;
     const { accounts, version } = await admitKeyManager(dependencies, request, response, 'apiKey:list');
-    const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
-    const entries = (await orAuthUnavailable(keysOf(keys, clientId, accounts))).map(keyEntry);
+    const wanted = parseListRequest(rawQuery(request), version, SERVICE_ACCOUNT_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
+    const listed = accountsToList(wanted.account, accounts);
+    const found = await orAuthUnavailable(Promise.all(listed.map((account) => keys.listOf(account, clientId))));
+    const entries = found.flat().map(keyEntry);
     if (entries.length === 0) {
-      throw notFound('There is no such service account: no account whose keys you may manage has a key of it.');
+      throw notFound('There is no such service account: no account that this list covers has a key of it.');
     }
-    const ofAccounts = accounts === 'all' ? accounts : [...accounts].sort();
-    response.json(listResponse(entries, wanted, ['api-keys', ofAccounts, clientId], cursors));
+    response.json(listResponse(entries, wanted, ['api-keys', listed, clientId], cursors));
   };
 }
 
-/** The keys that a service account has in these accounts. For all accounts every key is read, as in the list of accounts. */
-async function keysOf(keys: ApiKeyStore, clientId: string, accounts: readonly string[] | 'all'): Promise<ApiKey[]> {
-  if (accounts !== 'all') return (await Promise.all(accounts.map((account) => keys.listOf(account, clientId)))).flat();
-  return (await keys.list()).filter((key) => key.account !== undefined && key.clientId === clientId);
+/** The accounts whose keys are listed. A provisioner names one: the keys of all accounts would be read one by one. */
+function accountsToList(account: string | undefined, accounts: readonly string[] | 'all'): readonly string[] {
+  if (account !== undefined) {
+    requireManaged(accounts, account);
+    return [account];
+  }
+  if (accounts !== 'all') return accounts.toSorted();
+  const message =
+    'account is missing; name the account of the service account, or list the keys of an account at /v0/accounts/{accountId}/api_keys.';
+  throw invalidParameters([{ parameter: 'account', message }]);
 }
 
 /** A key as the API shows it. Its times are left out where there are none. */
@@ -164,7 +161,7 @@ function keyEntry({ keyId: id, clientId, account, role, createdAt, expiresAt, la
 
 /** A new key, which is shown once. With its first key the service account is there, and so is an account that only tokens have named. */
 export function keyCreationRoute(dependencies: RouteDependencies): RequestHandler<{ clientId: string }> {
-  const { clock, keys } = dependencies;
+  const { clock, keys, registered } = dependencies;
   return async (request, response) => {
     const { clientId } = request.params;
     const { accounts } = await admitKeyManager(dependencies, request, response, 'apiKey:write');
@@ -177,6 +174,7 @@ export function keyCreationRoute(dependencies: RouteDependencies): RequestHandle
 
     const wanted = { account, role, clientId, expiresAt: end };
     const { key, ...created } = await orAuthUnavailable(keys.create(wanted, now).catch(refuseTooMany));
+    registered.forget();
     noteInLog(request, { account, keyId: created.keyId });
     response.json({ ...keyEntry(created), key });
   };

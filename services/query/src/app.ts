@@ -9,6 +9,7 @@ import {
   createApplication,
   createAuthenticate,
   methodNotAllowed,
+  orAuthUnavailable,
   type PageSettings,
   pageRoute,
   pageSettingsRoute,
@@ -17,8 +18,8 @@ import {
   readSmallBodies,
   requireFit,
 } from '@meterline/api';
-import { GROUP_BY_DIMENSIONS, type PriceBook } from '@meterline/catalog';
-import { shared } from '@meterline/service';
+import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
+import { remembered, shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
 import { ClickHouseError, checkConnection, UnfitServer, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
@@ -41,6 +42,7 @@ import {
   deliveryListRoute,
   redeliveryRoute,
 } from './alerts/routes.js';
+import { PriceBooks } from './events/price-books.js';
 import { eventsRoute } from './events/route.js';
 import type { RouteDependencies } from './http/member.js';
 import { CursorCodec } from './http/paging.js';
@@ -52,10 +54,8 @@ export interface QueryDependencies
   extends ApplicationOptions,
     Authorities,
     PageSettings,
-    Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors'> {
+    Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors' | 'registered'> {
   readonly warehouse: Warehouse;
-  /** The book of the ingest workers. */
-  readonly priceBook: PriceBook;
   /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
   /** Rejects when Redis does not answer, or refuses. */
@@ -70,6 +70,8 @@ const ALERTS = `${ACCOUNT}/alerts`;
 const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
+/** The directory takes half a second for 10,000 accounts, and a list of them has many pages. */
+const REGISTERED_MAX_AGE_MS = 5_000;
 const WHILE_REDIS_IS_AWAY =
   'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
@@ -82,12 +84,13 @@ function requireUsable(error: unknown): never {
 }
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { clock, cursorSecret, frameAncestors, log, maxInFlightBytes, pageFolder, priceBook, warehouse } = dependencies;
+  const { clock, cursorSecret, frameAncestors, log, maxInFlightBytes, pageFolder, warehouse } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
     budget: new ResponseBudget(maxInFlightBytes),
     cursors: new CursorCodec(cursorSecret, clock),
+    registered: remembered(clock, REGISTERED_MAX_AGE_MS, () => orAuthUnavailable(dependencies.accounts.list())),
   };
   const app = createApplication(dependencies);
   app.use(readSmallBodies());
@@ -119,10 +122,12 @@ export function createApp(dependencies: QueryDependencies): Express {
     enumRoute(routes, () => GROUP_BY_DIMENSIONS),
   );
   addReadRoute(app, `${ACCOUNT}/metrics/enums/resource-types`, resourceTypesRoute(routes));
-  const billingDimensions = (accountId: string) => priceBook.billingDimensions(accountId, clock().getTime());
+  const books = new PriceBooks(clock, warehouse);
+  const billingDimensions = async (accountId: string) =>
+    (await books.newest()).billingDimensions(accountId, clock().getTime());
   addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, billingDimensions));
   const elsewhere = 'Events are sent to the collector: POST /v0/events at its own address.';
-  addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes), elsewhere);
+  addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes, books), elsewhere);
   app
     .route(KEYS)
     .get(keyListRoute(routes))

@@ -11,7 +11,6 @@ import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
 import {
   constant,
   constantsVariable,
-  priceBookVariable,
   readEnvironment,
   serverVariables,
   statementMemoryVariable,
@@ -57,7 +56,6 @@ export const constants = {
 export const environment = z.object({
   ...serverVariables,
   ...httpVariables,
-  PRICE_BOOK: priceBookVariable,
   PORT: wholeNumberVariable(0, 65_535).default(8080).describe('The port of the API. 0: any free one.'),
   COLLECTOR_URL: webAddressVariable('https://collector.example.com').describe(
     "The collector's address as producers reach it: the page shows it for an account without usage.",

@@ -1,22 +1,13 @@
 /** The query service as a process: it connects to the servers behind it, builds the API and listens. */
 import { fileURLToPath } from 'node:url';
 import { builtPage, hostService } from '@meterline/api';
-import type { PriceBook } from '@meterline/catalog';
-import { runService, type Service, startError, warehouseOptions } from '@meterline/service';
+import { runService, type Service, warehouseOptions } from '@meterline/service';
 import { REDIS_PREFIX } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
-import { openPriceBook } from '@meterline/service/files';
 import { observeStatements, outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
-import {
-  checkPriceBook,
-  createWarehouse,
-  hasNewerPriceBook,
-  readProcessors,
-  rollupStateReader,
-  type Warehouse,
-} from '@meterline/warehouse';
+import { createWarehouse, readProcessors, rollupStateReader, type Warehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { Admission, type AdmissionLimits, permitGauges } from './admission/admission.js';
 import { createApp } from './app.js';
@@ -34,7 +25,6 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   const options = { name: 'query', log, tracing, outage } as const;
   return hostService(env, options, async (host) => {
     const { registry, redis, keys, rates, observeRefusal } = host;
-    const priceBook = await openPriceBook(env.PRICE_BOOK);
     const observe = observeStatements(registry, tracing.tracer);
     const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
     await prepareClickHouse(storage, log);
@@ -44,7 +34,6 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
     });
     host.onClose(() => warehouse.close());
-    await comparePriceBook(warehouse, priceBook, log);
     outageGauge(registry, {
       // A ping and not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
@@ -60,7 +49,6 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const app = createApp({
       ...host,
       warehouse,
-      priceBook,
       readRollupState: rollupStateReader(warehouse, constants.eventsOnly > 0),
       cache: measuredCache(registry, constants.cacheBytes),
       storedGroups: new StoredGroups(redis, REDIS_PREFIX, constants.maxStoredGroups),
@@ -73,22 +61,13 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       frameAncestors: env.FRAME_ANCESTORS,
       pageFolder: builtPage(PAGE_FOLDER, log),
     });
-    return { app, facts: { priceBook: priceBook.version } };
+    return { app };
   });
-}
-
-/** The workers register the books that they price with. @throws StartError when one has this version and other prices */
-async function comparePriceBook(warehouse: Warehouse, book: PriceBook, log: Logger): Promise<void> {
-  const check = checkPriceBook(warehouse, book).then(() => hasNewerPriceBook(warehouse, book.version));
-  const isOutdated = await check.catch((error: unknown) => {
-    throw startError('the price book could not be compared with those in ClickHouse', error);
-  });
-  const message = 'a newer price book was used: if the ingest workers have it, set PRICE_BOOK to theirs and restart';
-  if (isOutdated) log.warn({ event: 'price_book_outdated', priceBook: book.version }, message);
 }
 
 /** Half of the permits are not for busy accounts: these have a processor for each of their statements. */
 const STATEMENTS_PER_PROCESSOR = 2;
+
 /** Requests of all accounts together that may wait, in requests of one. */
 const ACCOUNTS_WAITING = 10;
 

@@ -61,7 +61,7 @@ export function requireReader(caller: Caller): void {
 }
 
 const EMITTER_READS_NOTHING =
-  'This API key or token has the role emitter: it may send events to the collector, and read nothing. Use one with the role admin or member.';
+  'This API key or token has the role emitter: it may send events to the collector, and read nothing. Use one with the role admin, member or operator.';
 const PROVISIONER_READS_NO_USAGE =
   'This API key or token has the role provisioner: it names accounts and manages their API keys, and reads no usage. Use one with the role admin, member or operator.';
 

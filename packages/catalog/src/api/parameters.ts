@@ -205,6 +205,13 @@ export const EVENTS_PARAMETERS = {
 
 export const ACCOUNT_LIST_PARAMETERS = listParameters('Accounts', ACCOUNT_SORTS);
 export const API_KEY_LIST_PARAMETERS = listParameters('Keys', API_KEY_SORTS);
+export const SERVICE_ACCOUNT_KEY_LIST_PARAMETERS = {
+  ...API_KEY_LIST_PARAMETERS,
+  account: nameText.meta({
+    ...NAME,
+    description: 'Only keys of this account, whose keys you must be allowed to manage. A provisioner must name one.',
+  }),
+};
 export const ALERT_LIST_PARAMETERS = listParameters('Alerts', ACCOUNT_SORTS);
 export const DELIVERY_LIST_PARAMETERS = listParameters('Deliveries', API_KEY_SORTS);
 

@@ -142,7 +142,7 @@ export const billingDimensionsEnumSchema = z.object({
             effectiveFrom: instant(),
           }),
         ),
-        'In force now for this account; left out before the first price.',
+        'In force now for this account; left out before the first price, and before an ingest worker has registered a price book.',
       ),
     }),
   ),

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { AccountResponse } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, say } from '../command.js';
-import { MOST_NAMED, openClient, withApi, withClientErrors } from '../connections/api.js';
+import { type CommandContext, formatCount, say } from '../command.js';
+import { openClient, withApi, withClientErrors } from '../connections/api.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
 import { type OutputFlags, withApiFlags, withApiUrl, withOutput, withProfile } from '../flags.js';
 import { readLine } from '../input.js';
@@ -38,18 +38,21 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const client = openClient(context, flags, url, key);
   const accounts = await withClientErrors({ url, key }, () => client.accounts());
   const account = flags.account ?? (accounts.length === 1 ? accounts[0]?.id : undefined);
+  const whose = rightsOf(accounts).join(', ') || 'in no account';
   if (account !== undefined && !accounts.some(({ id }) => id === account)) {
-    throw usageError(
-      `the key does not belong to ${account}; it belongs to ${accounts.map(({ id }) => id).join(', ') || 'none'}`,
-    );
+    throw usageError(`the key has no account ${account}; it is ${whose}`);
   }
   const path = context.settings.loginPath(flags);
   await writeLogin(path, { apiUrl, apiKey, account });
-  const named = accounts.slice(0, MOST_NAMED).map(({ id, role }) => `${role} of ${id}`);
-  const more = accounts.length > MOST_NAMED ? [`${accounts.length - MOST_NAMED} more`] : [];
-  const whose = [...named, ...more].join(', ') || 'in no account';
   say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${path}.`);
   await sayIfAnotherIsPreferred(context, flags, apiUrl);
+}
+
+/** `admin of acme` for each account; a key of all accounts has their number. */
+function rightsOf(accounts: readonly AccountResponse[]): string[] {
+  const [ofAll] = accounts.filter(({ role }) => role === 'operator' || role === 'provisioner');
+  if (ofAll) return [`${ofAll.role} of all accounts (${formatCount(accounts.length)})`];
+  return accounts.map(({ id, role }) => `${role} of ${id}`);
 }
 
 /** A variable goes before what login keeps. */
@@ -108,7 +111,7 @@ async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> 
   const access = await context.settings.api(flags);
   const { profile, url, key, account } = access;
   const [read] = await Promise.allSettled([withApi(context, flags, ({ client }) => client.accounts())]);
-  const accounts = read.status === 'fulfilled' ? read.value.map(({ id, role }) => ({ id, role })) : null;
+  const readable = read.status === 'fulfilled' ? read.value : [];
   const result = {
     profile: profile?.value ?? null,
     apiUrl: url.value,
@@ -116,14 +119,14 @@ async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> 
     keyFrom: placeOf(key),
     account: account?.value ?? null,
     accountFrom: placeOf(account),
-    accounts,
+    accounts: read.status === 'fulfilled' ? readable.map(({ id, role }) => ({ id, role })) : null,
   };
   const text = fieldLines([
     ...(profile ? [['Profile', placeText(profile)] as const] : []),
     ['API', placeText(url)],
     ['Key', key ? placeText({ ...key, value: keyStart(key.value) }) : 'none'],
     ['Account', account ? placeText(account) : 'none named'],
-    ...(accounts ?? []).map(({ id, role }) => ['', `${role} of ${id}`] as const),
+    ...rightsOf(readable).map((right) => ['', right] as const),
   ]);
   printResult(context, flags, result, text.join('\n'));
   const stack = await context.settings.unusedStack(access);
@@ -156,5 +159,10 @@ export function addAccounts(command: Command, context: CommandContext): void {
 
 async function listAccounts(context: CommandContext, flags: ReadFlags): Promise<void> {
   const items = await withApi(context, flags, ({ client }) => client.accounts());
-  printList(context, flags, { columns: COLUMNS, items, none: 'No accounts.' });
+  printList(context, flags, { columns: COLUMNS, items, none: 'No accounts.' }, items, [
+    'id',
+    'name',
+    'role',
+    'createdAt',
+  ]);
 }

@@ -70,9 +70,12 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
     input.destroy();
   }
   reportBadLines(context, name, tally);
-  const { events, requests, lastSentLine, badLines, listedBadLines } = tally;
+  const { events, lastLine, lastSentLine, badLines, listedBadLines } = tally;
+  if (flags.fromLine > lastLine + 1 && !signal.aborted) {
+    throw new CommandError(`${name} ends with line ${lastLine}, before --from-line ${flags.fromLine}`);
+  }
   const outcome = { badLines, listedBadLines, interrupted: signal.aborted };
-  const result = isTrial ? { validEvents: events, ...outcome } : { events, requests, lastSentLine, ...outcome };
+  const result = isTrial ? { validEvents: events, ...outcome } : { events, lastSentLine, ...outcome };
   printResult(context, flags, result, `${tally.progress(isTrial)}.`);
   if (signal.aborted) throw new CommandError(`interrupted. ${isTrial ? 'Nothing was sent.' : tally.resumption()}`);
   if (badLines === 0) return;
@@ -95,8 +98,8 @@ const LISTED_BAD_LINES = 100;
 class Tally {
   /** Events that were accepted; of those that are only checked, those that passed. */
   events = 0;
-  /** Those of which the collector accepted something. */
-  requests = 0;
+  /** Of the lines that were read and are not blank. */
+  lastLine = 0;
   /** Every line up to this one is sent or rejected. */
   lastSentLine: number;
   badLines = 0;
@@ -121,11 +124,6 @@ class Tally {
     };
   }
 
-  accept(events: number): void {
-    this.events += events;
-    if (events > 0) this.requests += 1;
-  }
-
   /** @param message may quote the line, whose control characters must not reach a terminal */
   reject(line: number, message: string): void {
     this.badLines += 1;
@@ -134,9 +132,8 @@ class Tally {
   }
 
   progress(isTrial = false): string {
-    const { events, requests, lastSentLine } = this;
-    if (isTrial) return counted(events, 'valid event');
-    return `Sent ${counted(events, 'event')} in ${counted(requests, 'request')}, up to line ${formatCount(lastSentLine)}`;
+    if (isTrial) return counted(this.events, 'valid event');
+    return `Sent ${counted(this.events, 'event')}, up to line ${formatCount(this.lastSentLine)}`;
   }
 
   resumption(): string {
@@ -186,6 +183,7 @@ async function emitLines(
   };
   try {
     for await (const line of jsonLines(input)) {
+      tally.lastLine = line.number;
       if (line.number < tally.fromLine) continue;
       if ('problem' in line) {
         tally.reject(line.number, line.problem);
@@ -201,7 +199,7 @@ async function emitLines(
     failures.push(error);
   }
   await Promise.all(inFlight);
-  // When it is aborted, the input ends with an error while nothing comes in, and so does what is being sent.
+  // An abort ends the input and the requests in flight with an error.
   if (failures.length > 0 && !signal.aborted) throw failures[0];
 }
 
@@ -210,7 +208,7 @@ function onlyChecked(now: () => Date, account: string | undefined): Send {
   return async (lines, tally) => {
     for (const { number, object } of lines) {
       const checked = parseUsageEvent(completed(object, account), now().getTime());
-      if (checked.ok) tally.accept(1);
+      if (checked.ok) tally.events += 1;
       else tally.reject(number, `${checked.reason}: ${checked.message}`);
     }
   };
@@ -251,7 +249,7 @@ function toCollector(
       for (const { index, reason, message } of receipt.rejected) {
         tally.reject(lines[index]?.number ?? 0, `${reason}: ${message}`);
       }
-      tally.accept(receipt.accepted);
+      tally.events += receipt.accepted;
     } else if (lines.length > 1) {
       const half = Math.ceil(lines.length / 2);
       await send(lines.slice(0, half), tally);
@@ -272,21 +270,14 @@ const gzippedFetch: Fetch = async (url, init) => {
   return fetch(url, { ...init, headers, body: await promisify(gzip)(init.body) });
 };
 
-/** The failure of a request, with its lines and the accounts of their events. @param own the account of events that name none */
+/** The failure of a request, with its lines, and their account if all are of one. @param own the account of events that name none */
 function located(error: unknown, lines: readonly Line[], own: string | undefined): unknown {
   if (!(error instanceof CommandError)) return error;
-  const accounts = new Set(
-    lines.flatMap(({ object }) => ('accountId' in object ? String(object.accountId) : (own ?? []))),
-  );
-  const [first, last] = [lines[0]?.number ?? 0, lines.at(-1)?.number ?? 0];
+  const accounts = lines.map(({ object }) => ('accountId' in object ? String(object.accountId) : own));
+  const [account, ...others] = new Set(accounts);
+  const whose = account !== undefined && others.length === 0 ? `account ${printable(account)}, ` : '';
+  const [first, last] = [lines[0]?.number, lines.at(-1)?.number];
   const named = first === last ? `line ${first}` : `lines ${first} to ${last}`;
-  const [only] = accounts;
-  const whose =
-    accounts.size > 1
-      ? `${counted(accounts.size, 'account')}, `
-      : only === undefined
-        ? ''
-        : `account ${printable(only)}, `;
   return new CommandError(`${whose}${named}: ${error.message}`, error.exitCode, { cause: error });
 }
 

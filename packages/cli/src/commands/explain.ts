@@ -132,5 +132,6 @@ export function addResourceTypes(command: Command, context: CommandContext): voi
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
   const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
   const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
-  printResult(context, flags, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
+  const text = types.length === 0 ? 'Nothing was used in this window.' : types.join('\n');
+  printResult(context, flags, types, text, types, ['value']);
 }

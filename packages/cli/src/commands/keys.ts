@@ -21,6 +21,8 @@ const COLUMNS: readonly ItemColumn<ListedKey>[] = [
   { heading: 'REVOKED', cell: ({ revokedAt = '' }) => revokedAt },
 ];
 
+const FIELDS = ['keyId', 'clientId', 'account', 'role', 'createdAt', 'expiresAt', 'lastUsedAt', 'revokedAt'] as const;
+
 type KeysFlags = KeyFlags & OutputFlags;
 
 interface CreateFlags extends KeysFlags {
@@ -95,10 +97,10 @@ async function createKey(context: CommandContext, flags: CreateFlags): Promise<v
   const { account, role, name: accountName } = flags;
   const expiresAt = flags.expiresAt === undefined ? undefined : new Date(flags.expiresAt);
   if (expiresAt && expiresAt <= context.now()) throw usageError('--expires-at must lie in the future');
-  const isOfPlatform = isForAllAccounts(flags);
+  const kind = isForAllAccounts(flags) ? 'for all accounts' : 'for one account';
   const clientId = flags.client ?? `client_${randomBytes(9).toString('hex')}`;
-  const created = await withKeyManager(context, flags, { isOfPlatform, adds: true }, (keys) =>
-    keys.create({ isOfPlatform, account, accountName, role, clientId, expiresAt }),
+  const created = await withKeyManager(context, flags, kind, (keys) =>
+    keys.create({ account, accountName, role, clientId, expiresAt }),
   );
   const { keyId, key, account: owner, expiresAt: end } = created;
   const result = {
@@ -126,17 +128,12 @@ function isForAllAccounts({ account, allAccounts = false, name, role }: CreateFl
 }
 
 async function listKeys(context: CommandContext, flags: KeysFlags): Promise<void> {
-  const items = await withKeyManager(context, flags, {}, (keys) => keys.list(flags.account));
-  const result = items.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
-    ...{ keyId, clientId, account: account ?? null, role, createdAt },
-    expiresAt: expiresAt ?? null,
-    lastUsedAt: lastUsedAt ?? null,
-    revokedAt: revokedAt ?? null,
-  }));
-  printList(context, flags, { columns: COLUMNS, items, none: 'No keys.' }, result);
+  const items = await withKeyManager(context, flags, undefined, (keys) => keys.list(flags.account));
+  const result = items.map((key) => Object.fromEntries(FIELDS.map((name) => [name, key[name] ?? null])));
+  printList(context, flags, { columns: COLUMNS, items, none: 'No keys.' }, result, FIELDS);
 }
 
 async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {
-  const revokedAt = await withKeyManager(context, flags, {}, (keys) => keys.revoke(keyId, flags.account));
+  const revokedAt = await withKeyManager(context, flags, undefined, (keys) => keys.revoke(keyId, flags.account));
   printResult(context, flags, { keyId, revokedAt }, `Revoked ${keyId}.`);
 }

@@ -1,5 +1,5 @@
 import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
-import { hasNewerPriceBook } from '@meterline/warehouse';
+import { readNewestPriceBookVersion } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount } from '../command.js';
 import { withShards } from '../connections/servers.js';
@@ -68,7 +68,8 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   const scope = { accountId: account, window: { startTime: from, endTime: to } };
   const changes = new CostChanges();
   await withShards(context, flags, async (shards) => {
-    if (!file && flags.book === undefined && (await hasNewerPriceBook(shards.whole, book.version)))
+    const newest = await readNewestPriceBookVersion(shards.whole);
+    if (!file && flags.book === undefined && newest !== undefined && newest > book.version)
       throw usageError(`there are other price books than the built-in one: name yours, or --book ${BUILT_IN}`);
     await operate(context, flags, {
       label: (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,

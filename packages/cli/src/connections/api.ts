@@ -61,7 +61,7 @@ export async function withAccount<T>(
 }
 
 /** An operator's key has all accounts. */
-export const MOST_NAMED = 10;
+const MOST_NAMED = 10;
 
 /** @throws CommandError unless there is exactly one */
 export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal): Promise<string> {
@@ -129,9 +129,10 @@ function exitCodeOf({ code, status }: MeterlineError): ExitCode {
 
 function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
   const reason = reasonOf(error.cause);
-  const target = `the ${server ?? 'API'} at ${url.value} (from ${url.source})`;
+  const name = server ?? 'API';
+  const target = `the ${name} at ${url.value} (from ${url.source})`;
   const hint = connectionHint(error) ?? 'is it running?';
-  const text = reason === undefined ? error.message : `cannot reach ${target}: ${reason}; ${hint}`;
+  const text = reason === undefined ? error.message.replace('API', name) : `cannot reach ${target}: ${reason}; ${hint}`;
   return new CommandError(text, EXIT_CODES.unavailable, { cause: error });
 }
 

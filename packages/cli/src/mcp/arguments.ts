@@ -48,7 +48,7 @@ export const FILTER = {
     .optional()
     .describe(
       'Count only matching usage: name=value or name!=value, such as resourceType=agent. Names: workspace, resourceType, ' +
-        'resourceName, resourceUuid, billingDimension; with allAccounts also account. Values of one name are alternatives.',
+        'resourceName, resourceUuid, billingDimension. Values of one name are alternatives.',
     ),
 };
 export const LIMIT = {

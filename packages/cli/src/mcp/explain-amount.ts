@@ -6,7 +6,7 @@ import { costOf, withEvents } from '../commands/explain.js';
 import { type EventsFlags, eventsQueryOf } from '../metrics/query.js';
 import type { ApiFlags } from '../settings.js';
 import { ACCOUNT, CURSOR, FILTER, flagsOf, LIMIT, nextArguments, only, WINDOW } from './arguments.js';
-import { addTool, boundedPage, type Call, forAccount, nextPage, PAGE } from './tool.js';
+import { addTool, boundedPage, type Call, forAccount, nextPage } from './tool.js';
 
 const DESCRIPTION = `The single usage events behind a cost or usage figure, with the price that each was charged: cost = usage × \
 price.amount ÷ price.per. With the window and filters of the figure, the costs of all pages add up to it. Use it after query_usage has \
@@ -25,22 +25,6 @@ export function addExplainAmount(server: McpServer, host: Pick<Call, 'context' |
       includeVoided: z.boolean().optional().describe('Also events that were voided; they do not count'),
       ...LIMIT,
       ...CURSOR,
-    }),
-    outputSchema: z.object({
-      account: z.string(),
-      startTime: z.string(),
-      endTime: z.string(),
-      costOfPage: z.string().describe('Of the events on this page that count'),
-      events: z.array(
-        z.looseObject({
-          eventId: z.string(),
-          timestamp: z.string(),
-          usage: z.string(),
-          unit: z.string(),
-          cost: z.string(),
-        }),
-      ),
-      ...PAGE,
     }),
     run: async (call, args) => {
       const flags = flagsOf<EventsFlags & ApiFlags>(withEvents, args, call.now);

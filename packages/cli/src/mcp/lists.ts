@@ -7,25 +7,18 @@ import { withApiFlags } from '../flags.js';
 import { type WindowFlags, windowOf, withWindow } from '../metrics/query.js';
 import type { ApiFlags } from '../settings.js';
 import { ACCOUNT, flagsOf, LIMIT, OFFSET, only, WINDOW } from './arguments.js';
-import { addTool, type Call, forAccount, listPage, PAGE } from './tool.js';
-
-const TOTAL = { total: z.int().describe('On all pages') };
+import { addTool, type Call, forAccount, listPage } from './tool.js';
 
 export function addLists(server: McpServer, host: Pick<Call, 'context' | 'flags'>): void {
   addTool(server, host, {
     name: 'list_accounts',
     title: 'Accounts',
-    description: `The accounts that the API key may read, by name, and its role there: an admin may group and filter by workspace and see \
-single events, a member may not, an operator reads every account. Finds the account ID that the other tools take.`,
+    description: `The accounts of the API key, by name, and its role there: an admin may group and filter by workspace and see single events, \
+a member may not, an operator reads every account; a provisioner manages the keys of every account and reads no usage. Finds the account ID that the other tools take.`,
     inputSchema: only({
       search: z.string().optional().describe('Part of an ID or name, in upper or lower case'),
       ...LIMIT,
       ...OFFSET,
-    }),
-    outputSchema: z.object({
-      ...TOTAL,
-      accounts: z.array(z.looseObject({ id: z.string(), name: z.string(), role: z.string() })),
-      ...PAGE,
     }),
     run: ({ context, flags, signal }, args) =>
       withApi(context, flags, async ({ client }) => {
@@ -43,15 +36,6 @@ single events, a member may not, an operator reads every account. Finds the acco
 with its resource type, the unit of its usage (gbs: GB-seconds, count: events, hours) and its price now, amount USD for per units. For \
 names of resources and workspaces use query_usage with groupBy.`,
     inputSchema: only({ ...ACCOUNT, ...WINDOW }),
-    outputSchema: z.object({
-      account: z.string(),
-      startTime: z.string(),
-      endTime: z.string(),
-      resourceTypes: z.array(z.string()).describe('Used in the window'),
-      billingDimensions: z.array(
-        z.looseObject({ billingDimension: z.string(), resourceType: z.string(), unit: z.string() }),
-      ),
-    }),
     run: async (call, args) => {
       const { now, signal } = call;
       const flags = flagsOf<WindowFlags & ApiFlags>((command) => withWindow(withApiFlags(command)), args, now);
@@ -71,19 +55,6 @@ names of resources and workspaces use query_usage with groupBy.`,
 reaches a threshold, in percent of its amount; fired has what was reached in the current period. The addresses of webhooks are left \
 out, because they may hold secrets.`,
     inputSchema: only({ ...ACCOUNT, ...LIMIT, ...OFFSET }),
-    outputSchema: z.object({
-      account: z.string(),
-      ...TOTAL,
-      alerts: z.array(
-        z.looseObject({
-          name: z.string(),
-          amount: z.string(),
-          unit: z.string().describe('Of amounts: usd, or that of the billing dimension'),
-          thresholds: z.array(z.number()).describe('Percent'),
-        }),
-      ),
-      ...PAGE,
-    }),
     run: (call, { account: named, ...args }) =>
       forAccount(call, { ...(named !== undefined && { account: named }) }, async ({ client, account }) => {
         const { data, ...page } = await listPage(await client.alerts.list(account, { signal: call.signal }), args);

@@ -22,22 +22,23 @@ import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
 import { previousPeriod } from '../metrics/response.js';
 import type { ApiFlags } from '../settings.js';
 import { ACCOUNT, CURSOR, FILTER, flagsOf, LIMIT, nextArguments, only, WINDOW } from './arguments.js';
-import { addTool, boundedPage, type Call, forAccount, nextPage, PAGE } from './tool.js';
+import { addTool, boundedPage, type Call, forAccount, nextPage } from './tool.js';
 
 const DESCRIPTION = `Usage and cost of an account, or of all accounts that the API key may read, in a time window: the total, and groups by \
 up to ${MAX_GROUP_BY_DIMENSIONS} dimensions, the most expensive first. For questions such as "what did we spend last month", "which \
 resources cost most", "how did cost change", "cost per day".
 Costs are USD. Usage is present only with billing_dimension in groupBy, in the unit of the dimension: gbs (GB-seconds), count (events) \
 or hours; never add usage of different units. Grouping and filtering by workspace is for admins of the account.
-Without groupBy there is one group, the total. Ask for a time series only when you need one: a page then has few groups.`;
+Without groupBy there is one group, the total. A name is absent where the usage of a group has several. Ask \
+for a time series only when you need one: a page then has few groups.`;
 
 const MAX_POINTS = 500;
 
 const inputSchema = only({
   ...ACCOUNT,
-  allAccounts: z.boolean().optional().describe('All accounts of the API key; then groupBy may have account'),
+  allAccounts: z.boolean().optional().describe('All accounts of the API key; then groupBy and filter may have account'),
   ...WINDOW,
-  groupBy: z.array(z.enum(METRICS_DIMENSIONS)).max(MAX_GROUP_BY_DIMENSIONS).optional(),
+  groupBy: z.array(z.enum(METRICS_DIMENSIONS)).optional(),
   ...FILTER,
   resolution: z
     .enum(RESOLUTIONS)
@@ -53,43 +54,17 @@ const inputSchema = only({
   ...CURSOR,
 });
 
-const usage = z.string().optional();
-const comparison = { previousCost: z.string().optional(), change: z.string().optional().describe('Rounded') };
-const outputSchema = z.object({
-  account: z.string().optional().describe('Absent for all accounts'),
-  startTime: z.string(),
-  endTime: z.string(),
-  totalCost: z.string().describe('Of the whole window, on every page'),
-  ...comparison,
-  previousPeriod: z.object({ startTime: z.string(), endTime: z.string() }).optional(),
-  groups: z.array(
-    z
-      .looseObject({
-        cost: z.string(),
-        share: z.string().describe('Of totalCost, rounded'),
-        usage,
-        unit: z.string().optional(),
-        ...comparison,
-        series: z.array(z.object({ timestamp: z.string(), cost: z.string(), usage })).optional(),
-      })
-      .describe('Also has the values of its dimensions; one is absent where the usage is of several'),
-  ),
-  costOfOtherGroups: z.string().describe('Of all groups that are not on this page'),
-  ...PAGE,
-});
-
 export function addQueryUsage(server: McpServer, host: Pick<Call, 'context' | 'flags'>): void {
-  const schemas = { inputSchema, outputSchema };
   addTool(server, host, {
     name: 'query_usage',
     title: 'Usage and cost',
     description: DESCRIPTION,
-    ...schemas,
+    inputSchema,
     run: queryUsage,
   });
 }
 
-async function queryUsage(call: Call, args: z.output<typeof inputSchema>): Promise<z.output<typeof outputSchema>> {
+async function queryUsage(call: Call, args: z.output<typeof inputSchema>) {
   const { signal, now } = call;
   const flags = flagsOf<QueryFlags & ApiFlags>((command) => withQuery(withApiFlags(command)), args, now);
   const query = queryOf(flags, now);

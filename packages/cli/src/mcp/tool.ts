@@ -1,7 +1,7 @@
 /** What the tools share: how a call becomes a result or an error, and how much a result may hold. */
 import type { McpServer } from '@modelcontextprotocol/server';
 import { CommanderError } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type CommandContext, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { CommandError } from '../failure.js';
@@ -16,13 +16,12 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-interface Tool<Input extends z.ZodType, Output extends z.ZodType> {
+interface Tool<Input extends z.ZodType> {
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly inputSchema: Input;
-  readonly outputSchema: Output;
-  readonly run: (call: Call, args: z.output<Input>) => Promise<z.output<Output> & Record<string, unknown>>;
+  readonly run: (call: Call, args: z.output<Input>) => Promise<Record<string, unknown>>;
 }
 
 /** Flags in messages of the commands, which tools have as arguments. */
@@ -30,10 +29,10 @@ const FLAGS =
   /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|resolution|to)\b(?: <[^>]+>)?'?/g;
 
 /** Expected errors, such as those of the API, become results that the model can read; a bug also goes to standard error. */
-export function addTool<Input extends z.ZodType, Output extends z.ZodType>(
+export function addTool<Input extends z.ZodType>(
   server: McpServer,
   { context, flags }: Pick<Call, 'context' | 'flags'>,
-  { name, run, ...tool }: Tool<Input, Output>,
+  { name, run, ...tool }: Tool<Input>,
 ): void {
   const inputSchema: z.ZodType = tool.inputSchema;
   const annotations = { readOnlyHint: true, openWorldHint: false };
@@ -46,9 +45,10 @@ export function addTool<Input extends z.ZodType, Output extends z.ZodType>(
       const isExpected = error instanceof CommandError || error instanceof CommanderError;
       if (!isExpected && !signal.aborted) say(context, `meterline: ${error instanceof Error ? error.stack : error}`);
       if (!isExpected) throw error;
-      const text = error.message.replace(FLAGS, (_, flag: string) =>
-        flag.replace(/-./g, ([, letter = '']) => letter.toUpperCase()),
-      );
+      const text = error.message
+        .replace(FLAGS, (_, flag: string) => flag.replace(/-./g, ([, letter = '']) => letter.toUpperCase()))
+        .replace('GET /v0/accounts', 'list_accounts')
+        .replace(/^name an account with account/, '$&, or call query_usage with allAccounts: true');
       return { content: [{ type: 'text', text }], isError: true };
     }
   });
@@ -89,13 +89,7 @@ export async function listPage<Item>(
   return { data, total: items.length, ...nextPage(end < items.length ? { ...args, offset: end } : undefined) };
 }
 
-/** Members of a result that is a page. */
-export const PAGE = {
-  nextPage: z.record(z.string(), z.unknown()).optional().describe('Arguments of the next page; absent on the last'),
-  hint: z.string().optional(),
-};
-
-export function nextPage(args: Readonly<Record<string, unknown>> | undefined): z.output<z.ZodObject<typeof PAGE>> {
+export function nextPage(args: Readonly<Record<string, unknown>> | undefined) {
   const hint =
     'There are more rows. Call again with the arguments in nextPage, or narrow the request: add filters or a search, shorten ' +
     'the window, or group by fewer dimensions.';

@@ -8,6 +8,7 @@ import { formOf, type OutputFlags } from '../flags.js';
  * @param value one JSON document
  * @param text for people
  * @param rows the lines of CSV
+ * @param fields columns that CSV has even without rows
  */
 export function printResult(
   { stdout }: Pick<CommandStreams, 'stdout'>,
@@ -15,18 +16,21 @@ export function printResult(
   value: unknown,
   text: string,
   rows: readonly unknown[] = [value].flat(),
+  fields: readonly string[] = [],
 ): void {
   const form = formOf(flags);
   if (form === 'table') stdout.write(`${text}\n`);
   else if (form === 'json') stdout.write(`${JSON.stringify(value)}\n`);
-  else stdout.write(csvText(rows, form === 'excel' ? 'spreadsheet' : 'plain'));
+  else stdout.write(csvText(rows, fields, form === 'excel' ? 'spreadsheet' : 'plain'));
 }
 
 type Fields = Map<string, Parameters<typeof csvLine>[0][number]>;
 
-function csvText(rows: readonly unknown[], form: 'spreadsheet' | 'plain'): string {
+function csvText(rows: readonly unknown[], known: readonly string[], form: 'spreadsheet' | 'plain'): string {
   const lines = rows.map((row) => addFields(new Map(), row));
-  const names = [...new Set(lines.flatMap((fields) => [...fields.keys()]))];
+  const found = [...new Set([...known, ...lines.flatMap((fields) => [...fields.keys()])])];
+  // Null in place of an object, whose fields are columns.
+  const names = found.filter((name) => !found.some((other) => other.startsWith(`${name}.`)));
   if (names.length === 0) return '';
   const cells = lines.map((fields) => names.map((name) => fields.get(name) ?? ''));
   return `${form === 'spreadsheet' ? '\uFEFF' : ''}${csvLine(names)}${cells.map((line) => csvLine(line, form)).join('')}`;
@@ -38,6 +42,6 @@ function addFields(fields: Fields, value: unknown, name = ''): Fields {
   else if (typeof value === 'object' && value !== null) {
     for (const [key, inner] of Object.entries(value)) addFields(fields, inner, name === '' ? key : `${name}.${key}`);
   } else if (typeof value === 'string') fields.set(name || 'value', value);
-  else if (value !== null && value !== undefined) fields.set(name, { number: String(value) });
+  else if (value !== undefined) fields.set(name, value === null ? '' : { number: String(value) });
   return fields;
 }

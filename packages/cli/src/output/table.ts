@@ -60,15 +60,17 @@ export function itemRows<Item>(columns: readonly ItemColumn<Item>[], items: read
  * A list as the result of a command.
  * @param none what people read when it is empty
  * @param result with --json and --csv
+ * @param fields the columns of CSV, where it is known which there are
  */
 export function printList<Item>(
   context: CommandContext,
   flags: OutputFlags,
   { columns, items, none }: { columns: readonly ItemColumn<Item>[]; items: readonly Item[]; none: string },
   result: unknown = items,
+  fields?: readonly string[],
 ): void {
   const text = items.length === 0 ? none : textTable(columns, itemRows(columns, items), layoutFor(context));
-  printResult(context, flags, result, text);
+  printResult(context, flags, result, text, undefined, fields);
 }
 
 /** Lines of a name and a value each, with nothing in them that a terminal would obey. */

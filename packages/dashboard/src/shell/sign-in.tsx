@@ -10,6 +10,9 @@ interface SignInProps {
   readonly onSignedIn: (credential: string) => void;
 }
 
+const READS_NO_USAGE =
+  'This key has the role provisioner: it manages accounts and their keys, and reads no usage. Use one with the role admin, member or operator.';
+
 export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
   const [problem, setProblem] = useState<string>();
   const [checking, setChecking] = useState(false);
@@ -27,14 +30,14 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
     setChecking(true);
     setProblem(undefined);
     try {
-      await createClient(credential).accounts();
+      const accounts = await createClient(credential).accounts();
+      if (accounts.length === 0 || accounts.some(({ role }) => role !== 'provisioner')) return onSignedIn(credential);
+      setProblem(READS_NO_USAGE);
     } catch (error) {
       setProblem(signInProblem(error));
-      setChecking(false);
-      input.current?.focus();
-      return;
     }
-    onSignedIn(credential);
+    setChecking(false);
+    input.current?.focus();
   };
 
   return (

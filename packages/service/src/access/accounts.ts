@@ -46,7 +46,7 @@ export class AccountDirectory {
     return { id, ...accountRecord.parse(fields) };
   }
 
-  /** All that are registered, in no order. It goes over every key of Redis, so it is for operators alone. */
+  /** All that are registered, in no order. It goes over every key of Redis, so it is for operators and provisioners alone. */
   async list(): Promise<Account[]> {
     const start = this.#key('');
     const ids = new Set<string>();

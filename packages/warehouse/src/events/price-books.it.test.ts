@@ -4,7 +4,7 @@ import { DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import { select } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { insertRows } from '../clickhouse/connection.js';
-import { PriceBookConflictError, registerPriceBook } from './price-books.js';
+import { PriceBookConflictError, readNewestPriceBookVersion, registerPriceBook } from './price-books.js';
 
 const database = testDatabase();
 
@@ -17,6 +17,24 @@ function book(version: number, amount = '1'): PriceBook {
 }
 
 const register = (version: number, amount?: string) => registerPriceBook(database.shards, book(version, amount));
+
+/** Two books under one version, as two processes leave them that registered at the same moment. */
+async function conflict(version: number): Promise<void> {
+  const rows = ['1', '2'].map((amount) => {
+    const { canonicalText: canonical } = book(version, amount);
+    return { version, checksum: createHash('sha256').update(canonical).digest('hex'), canonical };
+  });
+  await insertRows(database.warehouse, 'price_books', rows);
+}
+
+it('the newest price book has the highest version that belongs to one book', async () => {
+  const newest = () => readNewestPriceBookVersion(database.warehouse);
+  expect(await newest()).toBeUndefined();
+  for (const version of [0, 12, 9]) await register(version);
+  await register(12);
+  await conflict(13);
+  expect(await newest()).toBe(12);
+});
 
 it('a price book keeps its prices under its version, and may be registered again, also by eight processes at once', async () => {
   await Promise.all(Array.from({ length: 8 }, () => register(65_535)));
@@ -42,10 +60,6 @@ it('two price books are never accepted under one version, even at the same momen
 });
 
 it('two price books that have reached a version at the same moment are both refused, even if one clock was earlier', async () => {
-  const rows = ['1', '2'].map((amount) => {
-    const { canonicalText: canonical } = book(200, amount);
-    return { version: 200, checksum: createHash('sha256').update(canonical).digest('hex'), canonical };
-  });
-  await insertRows(database.warehouse, 'price_books', rows);
+  await conflict(200);
   for (const amount of ['1', '2']) await expect(register(200, amount)).rejects.toThrow(PriceBookConflictError);
 });

@@ -44,16 +44,19 @@ export async function registerPriceBook({ all }: Shards, book: PriceBook): Promi
   await onEachShard(all, (shard) => checkPriceBook(shard, book));
 }
 
-const NEWER_PRICE_BOOKS = `
+const NEWEST_PRICE_BOOK = `
 SELECT version
 FROM price_books
-WHERE version > {version: UInt16}
+GROUP BY version
+HAVING uniqExact(checksum) = 1
+ORDER BY version DESC
 LIMIT 1`;
 
-/** Whether a book of a higher version is registered. */
-export async function hasNewerPriceBook(warehouse: Warehouse, version: number): Promise<boolean> {
-  const read = { name: 'read_newer_price_books', query: NEWER_PRICE_BOOKS, query_params: { version } };
-  return (await warehouse.read(read, z.object({ version: z.number() }))).length > 0;
+/** The highest version that is registered and belongs to one book; undefined when there is none. */
+export async function readNewestPriceBookVersion(warehouse: Warehouse): Promise<number | undefined> {
+  const read = { name: 'read_newest_price_book', query: NEWEST_PRICE_BOOK };
+  const [row] = await warehouse.read(read, z.object({ version: z.number() }));
+  return row?.version;
 }
 
 const CANONICAL_PRICE_BOOK = `

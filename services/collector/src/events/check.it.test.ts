@@ -39,7 +39,7 @@ it('an event has a result that says whether it is accepted, with its account and
     [7, 'event_not_an_object'],
     [{ ...EVENT, usage: -1 }, 'invalid_usage'],
     [{ ...EVENT, color: 'red' }, 'unknown_field'],
-    [{ ...EVENT, accountId: 'somebody' }, 'invalid_account_id'],
+    [{ ...EVENT, accountId: 'somebody' }, 'account_not_allowed'],
     [{ ...EVENT, eventId: undefined }, 'missing_field'],
     ...['', 7, 'x'.repeat(257)].map((eventId) => [{ ...EVENT, eventId }, 'invalid_event_id'] as const),
   ];
@@ -66,9 +66,9 @@ it('an id that is no UUID becomes the same one each time, another one in another
 const OF_GLOBEX = { ...EVENT, accountId: 'globex' };
 
 it.each<[string, CheckRules['accounts'], readonly (string | undefined)[], string]>([
-  ['one account', [ACCOUNT], [undefined, undefined, 'invalid_account_id'], 'accountId must be "acme", the account'],
+  ['one account', [ACCOUNT], [undefined, undefined, 'account_not_allowed'], 'accountId must be "acme", the account'],
   ['all accounts', 'all', ['missing_field', undefined, undefined], 'accountId is missing: this API key or token'],
-  ['two accounts', [ACCOUNT, 'initech'], ['missing_field', undefined, 'invalid_account_id'], 'accountId is missing'],
+  ['two accounts', [ACCOUNT, 'initech'], ['missing_field', undefined, 'account_not_allowed'], 'accountId is missing'],
 ])('an event of a caller who sends for %s is judged by its account alone', async (_whose, accounts, reasons, words) => {
   const checked = await checkJson([EVENT, usageEvent(1), OF_GLOBEX], { accounts });
   expect(reasonsOf(checked)).toEqual(reasons);

@@ -13,6 +13,7 @@ import {
   isRecord,
   isUuid,
   MAX_NAME_LENGTH,
+  NOT_ALLOWED,
   type PriceBook,
   parsePricedEvent,
   parseTimestamp,
@@ -25,9 +26,9 @@ import { z } from 'zod';
 
 /** The worker's reasons, and one for what never reaches it. */
 export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
-type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+type Reason = RejectionReason | typeof CLOUD_EVENT_REASON | typeof NOT_ALLOWED;
 
-/** In place of an event that cannot be had from what was sent. */
+/** A rejection for a reason that only collectors have. */
 export class Unreadable {
   /** @param message what is wrong with it */
   constructor(
@@ -159,7 +160,7 @@ export const resultSchema = z.object({
   eventId: z.string().optional().meta({ description: 'As it is kept. Of a rejected event, as far as it is known.' }),
   status: z.enum(['accepted', 'rejected']),
   reason: z
-    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON])
+    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON, NOT_ALLOWED])
     .optional()
     .meta({ description: 'Of a rejected event: a stable code, that of the ingest worker.' }),
   message: z.string().optional().meta({ description: 'Of a rejected event: what is wrong with it.' }),
@@ -228,8 +229,10 @@ function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
     const { accountId = onlyAccount(accounts), eventId } = event;
     if (accountId === undefined) return rejected('missing_field', ACCOUNT_MISSING);
     event['accountId'] = accountId;
-    if (accounts !== 'all' && !accounts.some((account) => account === accountId)) return foreign(accounts);
-    if (typeof eventId === 'string' && typeof accountId === 'string') event['eventId'] = uuidOf(eventId, accountId);
+    if (typeof accountId === 'string') {
+      if (accounts !== 'all' && !accounts.includes(accountId)) return foreign(accounts);
+      if (typeof eventId === 'string') event['eventId'] = uuidOf(eventId, accountId);
+    }
   }
   const checked = parsePricedEvent(event, book, now);
   return checked.ok ? undefined : checked;
@@ -244,7 +247,7 @@ function foreign(accounts: readonly string[]) {
     only === undefined
       ? 'must be an account of which this token is an admin'
       : `must be ${JSON.stringify(only)}, the account of this API key or token, or be left out`;
-  return rejected('invalid_account_id', `accountId ${rule}`);
+  return new Unreadable(NOT_ALLOWED, `accountId ${rule}`);
 }
 
 /** The id of an event, but not the text of an id that no event can have: it may be of any length. */

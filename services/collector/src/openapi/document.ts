@@ -36,8 +36,8 @@ an admin of the accounts, or have the role \`emitter\`.
 **Accounts.** A key or token that may send for one account fills in \`accountId\`. One that may send for several, or for all, requires it in
 each event. An event of an account that the caller may not send for is rejected; the others of the request are accepted.
 
-**Retries.** Every response but a 202 means: not accepted, or not known to be. Send the same events again, with the same ids, as often
-as it takes, for years if need be: an event counts once for its id. So there is nothing for the header \`Idempotency-Key\` to do; it is
+**Retries.** A response without \`results\` means: not accepted, or not known to be. Send the same events again, with the same ids, as often
+as it takes, for years if need be: an event counts once for its id. With \`results\` the events are accepted, but for those that are rejected: correct these. So there is nothing for the header \`Idempotency-Key\` to do; it is
 ignored.
 
 **Ids.** An \`eventId\` that is no UUID becomes one: version 5, of the account and the id. The same id always becomes the same UUID. So

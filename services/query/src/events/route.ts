@@ -11,23 +11,16 @@ import {
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
   isUuid,
-  type PriceBook,
   REPEATABLE_PARAMETERS,
 } from '@meterline/catalog';
-import {
-  type ListedEvent,
-  readBounds,
-  readEventList,
-  readPriceBook,
-  type StoredPayload,
-  type Warehouse,
-} from '@meterline/warehouse';
+import { type ListedEvent, readBounds, readEventList, type StoredPayload } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
 import { admitMember, type RouteDependencies } from '../http/member.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
+import type { KnownBooks, PriceBooks } from './price-books.js';
 
 /** The order of the list. In another order a cursor would mean another place. */
 const ORDER = 'hour, text of id';
@@ -35,9 +28,8 @@ const ORDER = 'hour, text of id';
 /** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
 const eventPlace = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
-export function eventsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+export function eventsRoute(dependencies: RouteDependencies, books: PriceBooks): RequestHandler<{ accountId: string }> {
   const { cursors, budget } = dependencies;
-  const books = new PriceBooks();
   return async (request, response) => {
     const { accountId } = request.params;
     const { admitted, principal, role } = await admitMember(dependencies, request, response, accountId);
@@ -84,26 +76,6 @@ function parseEventsRequest(rawQuery: string) {
   const cursor = parameters.optional('cursor', EVENTS_PARAMETERS.cursor) ?? '';
   if (!window || !parameters.areValid) throw parameters.refusal();
   return { window, ...selected, includesVoided, limit, cursor };
-}
-
-type KnownBooks = ReadonlyMap<number, PriceBook>;
-
-/** Price books by version. A version means the same prices for ever, so one that was read is kept; there are few. */
-class PriceBooks {
-  readonly #books = new Map<number, PriceBook>();
-
-  /** The price books that the events were priced with, as far as they are registered. */
-  async of(warehouse: Warehouse, events: readonly ListedEvent[]): Promise<KnownBooks> {
-    const versions = new Set(
-      events.flatMap(({ newest, replaced }) => [newest, ...replaced].map(({ price_book }) => price_book)),
-    );
-    for (const version of versions) {
-      if (this.#books.has(version)) continue;
-      const book = await readPriceBook(warehouse, version);
-      if (book) this.#books.set(version, book);
-    }
-    return this.#books;
-  }
 }
 
 function eventJson({ newest, replaced }: ListedEvent, accountId: string, books: KnownBooks): ExactJson {

@@ -77,7 +77,7 @@ export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullS
 /** The error is the same for a key that does not exist and one that the caller may not revoke. */
 export function noSuchApiKey(): ApiError {
   return notFound(
-    'There is no such API key that you may revoke: one of an account that you are an admin of, or your own.',
+    'There is no such API key that you may revoke. Admins revoke the keys of their accounts, provisioners those of any account, and every key may revoke itself.',
   );
 }
 

@@ -10,7 +10,8 @@ import {
   requireReader,
   requireScope,
 } from '@meterline/api';
-import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
+import type { remembered } from '@meterline/service';
+import type { Account, AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
 import type { Admission } from '../admission/admission.js';
 import type { PagesDependencies } from '../metrics/pages.js';
@@ -29,6 +30,8 @@ export interface RouteDependencies extends PagesDependencies {
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
+  /** The accounts of the directory. A request that registers an account discards the reading. */
+  readonly registered: ReturnType<typeof remembered<Account[]>>;
 }
 
 /**

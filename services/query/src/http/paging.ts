@@ -4,7 +4,7 @@
  * "Paging"; the API specification, section "Limits".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { QueryParameters, refuseParameters } from '@meterline/api/http/query-parameters';
+import { QueryParameters } from '@meterline/api/http/query-parameters';
 import {
   type ApiVersion,
   DEFAULT_LIST_PAGE,
@@ -82,9 +82,12 @@ interface ListParameters {
   readonly limit: z.ZodType<number>;
   readonly cursor: z.ZodType<string>;
   readonly sort: z.ZodType<string>;
+  /** Of a list that takes an account, at every version of the API. */
+  readonly account?: z.ZodType<string>;
 }
 
 export interface ListRequest {
+  readonly account: string | undefined;
   readonly sort: string;
   /** Undefined before lists were paginated. */
   readonly page: { readonly limit: number; readonly cursor: string } | undefined;
@@ -106,18 +109,16 @@ export function parseListRequest(
   schemas: ListParameters,
   ignored: readonly string[] = [],
 ): ListRequest {
-  const names = Object.keys(schemas);
-  if (!hasPaginatedLists(version)) {
-    const unsupported = Object.fromEntries(names.map((name) => [name, SINCE]));
-    refuseParameters(rawQuery, { ignored, unsupported });
-    return { sort: DEFAULT_LIST_SORT, page: undefined };
-  }
-  const parameters = new QueryParameters(rawQuery, { names, mayBeEmpty: ['cursor'], ignored });
+  const isPaginated = hasPaginatedLists(version);
+  const names = Object.keys(schemas).filter((name) => isPaginated || name === 'account');
+  const unsupported = Object.fromEntries(Object.keys(schemas).map((name) => [name, SINCE]));
+  const parameters = new QueryParameters(rawQuery, { names, mayBeEmpty: ['cursor'], ignored, unsupported });
+  const account = schemas.account && parameters.optional('account', schemas.account);
   const limit = parameters.optional('limit', schemas.limit) ?? DEFAULT_LIST_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
   const sort = parameters.optional('sort', schemas.sort) ?? DEFAULT_LIST_SORT;
   if (!parameters.areValid) throw parameters.refusal();
-  return { sort, page: { limit, cursor } };
+  return { account, sort, page: isPaginated ? { limit, cursor } : undefined };
 }
 
 /**

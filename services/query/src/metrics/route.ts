@@ -115,16 +115,16 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
   ];
 }
 
-/** An enum that needs no statement. */
+/** An enum without parameters, which takes no permit. */
 export function enumRoute(
   dependencies: RouteDependencies,
-  valuesOf: (accountId: string) => readonly unknown[],
+  valuesOf: (accountId: string) => readonly unknown[] | Promise<readonly unknown[]>,
 ): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
     await admitMember(dependencies, request, response, accountId);
     refuseParameters(rawQuery(request));
-    response.json({ values: valuesOf(accountId) });
+    response.json({ values: await valuesOf(accountId) });
   };
 }
 

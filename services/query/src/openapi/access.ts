@@ -1,6 +1,10 @@
 /** The operations about accounts and API keys, with examples that the contract tests send and compare. */
 import type { OpenApiParameter, OperationSketch } from '@meterline/api';
-import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS } from '@meterline/catalog';
+import {
+  ACCOUNT_LIST_PARAMETERS,
+  API_KEY_LIST_PARAMETERS,
+  SERVICE_ACCOUNT_KEY_LIST_PARAMETERS,
+} from '@meterline/catalog';
 import { API_ERRORS } from '../http/errors.js';
 
 const IGNORED_WORKSPACE: OpenApiParameter = {
@@ -38,7 +42,7 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     summary: 'The caller’s accounts',
     description:
       'The accounts that the key or token belongs to, each with the caller’s role in it; for operators and provisioners all that ' +
-      'have a name, have had a key or have usage (new usage appears within a minute). An object with pages since version ' +
+      'have a name, have had a key or have usage (new names appear within five seconds, new usage within a minute). An object with pages since version ' +
       '2026-04-28, and takes parameters since then; before, an array of everything.',
     query: ACCOUNT_LIST_PARAMETERS,
     success: { description: 'The accounts.', schemas: ['AccountPage', 'AccountArray'] },
@@ -109,11 +113,11 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     operationId: 'listApiKeys',
     summary: 'The API keys of a service account',
     description:
-      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to; for a ' +
-      'provisioner those of all accounts. Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
+      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to, and for a ' +
+      'provisioner, who names the `account`. Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
       'before, an array of everything. A token needs the scope `apiKey:list`.\n\n' +
       'A service account is a name within an account, and is there as long as it has a key: one without is a 404.',
-    query: API_KEY_LIST_PARAMETERS,
+    query: SERVICE_ACCOUNT_KEY_LIST_PARAMETERS,
     success: { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] },
     examples: {
       page: {

@@ -227,7 +227,9 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     description:
       'The billing dimensions, each with its resource type, its unit and the price in force now for the account: `gbs` are ' +
       'GB-seconds, `count` is a number of events, `hours` are hours of activity. An amount of usage costs usage × amount ÷ per. ' +
-      'Prices may differ by account. An event is priced by its own timestamp, so an earlier event may have had another price.',
+      'Prices may differ by account. An event is priced by its own timestamp, so an earlier event may have had another price.\n\n' +
+      'The prices are those of the newest price book that an ingest worker has registered; a new book shows within a minute. Before ' +
+      'the first book no dimension has a `price`.',
     isExtension: true,
     success: { description: 'The billing dimensions.', schemas: ['BillingDimensionValues'] },
     examples: {
