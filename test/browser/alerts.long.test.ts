@@ -145,7 +145,7 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   const [delivery] = await client.alerts.deliveries('globex', id);
   const sent = delivery && (await alerts.deliveries.find(delivery.id));
   if (!sent) throw new Error('there is no delivery');
-  await alerts.deliveries.noteAttempt(sent, { at: now, outcome: '503', state: 'failed', dueAt: 0 });
+  await alerts.deliveries.noteAttempt(sent, { at: now, outcome: '503', state: 'failed', leaseUntil: 0, dueAt: 0 });
 
   const member = await open('globex', 'member', 'real');
   await press(member, 'Alerts 1 fired');

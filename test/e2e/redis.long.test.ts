@@ -157,7 +157,13 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
     await fillRedis(redis);
     await expect(enqueueData(queue, usageEvent(20_000))).rejects.toThrow('OOM');
     // What was delivered and cannot be noted would be sent again and again.
-    await deliveries.noteAttempt(webhook, { at: new Date(), outcome: '204', state: 'delivered', dueAt: 0 });
+    await deliveries.noteAttempt(webhook, {
+      at: new Date(),
+      outcome: '204',
+      state: 'delivered',
+      leaseUntil: 0,
+      dueAt: 0,
+    });
     expect(await deliveries.find(webhook.id)).toMatchObject({ state: 'delivered' });
     expect(await (await get('/readyz')).json()).toMatchObject({ status: 'ready', degraded: [{ server: 'Redis' }] });
     // That the key is used for the first time cannot be written down, which is no reason to refuse.

@@ -110,60 +110,96 @@ it('two changes at the same time both count', async () => {
   expect(await alerts.find(alert.id)).toMatchObject({ name: 'Spend', amount: '7' });
 });
 
-it('a delivery that is dropped is not due any more, nor kept', async () => {
+/** When a pending delivery is due; undefined if it is not pending. */
+async function dueAt(id: string): Promise<number | undefined> {
+  const score = await redis.zscore(`${prefix}:alert-deliveries-pending`, id);
+  return score === null ? undefined : Number(score);
+}
+
+const LEASE = NOW.getTime() + 15_000;
+
+it('a dropped delivery is neither due nor kept', async () => {
   const { deliveries } = alerts;
   const { id } = await deliveries.addTest(alert, NOW, '{}');
   await deliveries.drop(id);
-  expect([await deliveries.due(LATER, 10), await deliveries.find(id)]).toEqual([[], undefined]);
+  expect([await deliveries.claim(LATER, LEASE, 10), await deliveries.find(id)]).toEqual([[], undefined]);
 });
 
-it('a delivery is due until it is noted that somebody has tried, and then when it should have been tried again', async () => {
+it('a claimed delivery is not due again before its lease expires', async () => {
   const { deliveries } = alerts;
-  const delivery = await deliveries.addTest(alert, NOW, '{"exact":0.10}');
-  const due = (at: number) => deliveries.due(new Date(at), 10);
-  expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
-  await deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: LATER.getTime() });
-  expect([await due(LATER.getTime() - 1), await due(LATER.getTime())]).toEqual([
-    [],
-    [{ id: delivery.id, atOnce: false }],
-  ]);
-  await deliveries.noteAttempt(
-    { ...delivery, attempts: 1 },
-    { at: LATER, outcome: '204', state: 'delivered', dueAt: 0 },
-  );
-  expect(await due(LATER.getTime())).toEqual([]);
+  const { id } = await deliveries.addTest(alert, NOW, '{}');
+  expect(await deliveries.claim(NOW, LEASE, 10)).toEqual([id]);
+  expect(await deliveries.claim(new Date(LEASE - 1), LEASE + 1, 10)).toEqual([]);
+  expect(await deliveries.claim(new Date(LEASE), LEASE + 1, 10)).toEqual([id]);
+});
+
+it('a claim returns at most the number requested, the longest due first', async () => {
+  const { deliveries } = alerts;
+  const [first, second, third] = [await addTest(), await addTest(), await addTest()];
+  await deliveries.postpone(first.id, 3);
+  await deliveries.postpone(second.id, 1);
+  await deliveries.postpone(third.id, 2);
+  expect(await deliveries.claim(NOW, LEASE, 2)).toEqual([second.id, third.id]);
+});
+
+const addTest = () => alerts.deliveries.addTest(alert, NOW, '{"exact":0.10}');
+
+it('a delivery is due until an attempt is noted, and then at the time of the next attempt', async () => {
+  const { deliveries } = alerts;
+  const delivery = await addTest();
+  await deliveries.claim(NOW, LEASE, 10);
+  const first = { at: NOW, outcome: '500', state: 'pending', leaseUntil: LEASE, dueAt: LATER.getTime() } as const;
+  await deliveries.noteAttempt(delivery, first);
+  expect(await dueAt(delivery.id)).toBe(LATER.getTime());
+  const again = await deliveries.find(delivery.id);
+  expect(again).toMatchObject({ attempts: 1, failures: 1 });
+  const second = { at: LATER, outcome: '204', state: 'delivered', leaseUntil: LATER.getTime(), dueAt: 0 } as const;
+  if (again) await deliveries.noteAttempt(again, second);
+  expect(await dueAt(delivery.id)).toBeUndefined();
   const done = { payload: '{"exact":0.10}', state: 'delivered', attempts: 2, lastOutcome: '204' };
   expect(await deliveries.find(delivery.id)).toMatchObject(done);
-  await deliveries.sendAgain(delivery.id);
-  expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
+  await deliveries.redeliver(delivery.id);
+  expect(await deliveries.claim(NOW, LEASE, 10)).toEqual([delivery.id]);
+  expect(await deliveries.find(delivery.id)).toMatchObject({ state: 'pending', failures: 0 });
 });
 
 it.each(['failed', 'delivered', 'pending'] as const)(
-  'a delivery that is wanted again during an attempt is due at once, though the attempt is noted as %s',
+  'a delivery that is redelivered during an attempt is due at once, even if the attempt is noted as %s',
   async (state) => {
     const { deliveries } = alerts;
-    const delivery = await deliveries.addTest(alert, NOW, '{}');
-    await deliveries.sendAgain(delivery.id);
-    const attempt = { at: NOW, outcome: '500', state, dueAt: LATER.getTime() };
+    const delivery = await addTest();
+    await deliveries.claim(NOW, LEASE, 10);
+    await deliveries.redeliver(delivery.id);
+    const attempt = { at: NOW, outcome: '500', state, leaseUntil: LEASE, dueAt: LATER.getTime() };
     expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
     const found = await deliveries.find(delivery.id);
-    expect(found).toMatchObject({ state: 'pending', attempts: 1, lastOutcome: '500' });
-    expect(await deliveries.due(NOW, 10)).toEqual([{ id: delivery.id, atOnce: true }]);
-    const last = found && (await deliveries.noteAttempt(found, { ...attempt, at: LATER, state: 'failed' }));
-    expect(last).toBe('failed');
-    expect(await deliveries.due(LATER, 10)).toEqual([]);
+    expect(found).toMatchObject({ state: 'pending', attempts: 1, failures: 0, lastOutcome: '500' });
+    expect(await deliveries.claim(NOW, LEASE + 1, 10)).toEqual([delivery.id]);
+    const next = { ...attempt, at: LATER, state: 'failed', leaseUntil: LEASE + 1 } as const;
+    expect(found && (await deliveries.noteAttempt(found, next))).toBe('failed');
+    expect(await dueAt(delivery.id)).toBeUndefined();
   },
 );
 
+it('an attempt whose lease has expired leaves the lease of another process as it is', async () => {
+  const { deliveries } = alerts;
+  const delivery = await addTest();
+  await deliveries.claim(NOW, LEASE, 10);
+  await deliveries.claim(new Date(LEASE), LEASE + 15_000, 10);
+  const attempt = { at: NOW, outcome: '500', state: 'failed', leaseUntil: LEASE, dueAt: 0 } as const;
+  expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
+  expect(await dueAt(delivery.id)).toBe(LEASE + 15_000);
+});
+
 it('an attempt that ends after another process has delivered the webhook changes nothing', async () => {
   const { deliveries } = alerts;
-  const delivery = await deliveries.addTest(alert, NOW, '{}');
-  const attempt = { at: NOW, outcome: '204', dueAt: 0 };
+  const delivery = await addTest();
+  const attempt = { at: NOW, outcome: '204', leaseUntil: 0, dueAt: 0 };
   await deliveries.noteAttempt(delivery, { ...attempt, state: 'delivered' });
   for (const state of ['pending', 'failed'] as const)
     expect(await deliveries.noteAttempt(delivery, { ...attempt, outcome: '500', state })).toBe('delivered');
   expect(await deliveries.find(delivery.id)).toMatchObject({ state: 'delivered', attempts: 1, lastOutcome: '204' });
-  expect(await deliveries.due(LATER, 10)).toEqual([]);
+  expect(await dueAt(delivery.id)).toBeUndefined();
 });
 
 it('each secret that was replaced within a day signs, also when it was replaced twice', async () => {
@@ -179,7 +215,7 @@ it('each secret that was replaced within a day signs, also when it was replaced 
 it('an attempt at a delivery that is gone does not bring it back', async () => {
   const delivery = await alerts.deliveries.addTest(alert, NOW, '{}');
   await alerts.remove(alert);
-  await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: 0 });
+  await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', leaseUntil: 0, dueAt: 0 });
   expect(await alerts.deliveries.find(delivery.id)).toBeUndefined();
   expect(await alerts.deliveries.countPending()).toBe(0);
   expect(await deliveriesOf(alert)).toEqual([]);

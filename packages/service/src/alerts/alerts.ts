@@ -106,7 +106,7 @@ export class AlertStore {
   /** With what it has fired and its deliveries: those that are not done are dropped. */
   async remove({ id, account }: Pick<Alert, 'id' | 'account'>): Promise<void> {
     await committed(this.#redis.multi().hdel(this.#all(), id).srem(this.#indexOf(account), id).del(this.#marks(id)));
-    await this.deliveries.forgetAll(account, id);
+    await this.deliveries.deleteOf(account, id);
   }
 
   /** @returns how many alerts there were */
@@ -114,7 +114,7 @@ export class AlertStore {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     for (const id of ids) await this.remove({ id, account });
     // Deliveries of an alert whose deletion was cut off.
-    await this.deliveries.forgetAll(account);
+    await this.deliveries.deleteOf(account);
     return ids.length;
   }
 

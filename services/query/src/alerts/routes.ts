@@ -146,7 +146,7 @@ export function redeliveryRoute(dependencies: RouteDependencies): RequestHandler
     await admitWriter(dependencies, request, response);
     const { id: alertId } = await findAlert(dependencies, request.params, 'admin');
     const delivery = await orAuthUnavailable(deliveries.find(request.params.deliveryId));
-    if (delivery?.alertId !== alertId || !(await orAuthUnavailable(deliveries.sendAgain(delivery.id)))) {
+    if (delivery?.alertId !== alertId || !(await orAuthUnavailable(deliveries.redeliver(delivery.id)))) {
       throw noSuchDelivery();
     }
     send(response.status(202), deliveryEntry({ ...delivery, state: 'pending' }));
@@ -207,7 +207,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, ha
   };
 }
 
-function deliveryEntry({ account, alertId, resends, seenBy, payload, ...delivery }: Delivery) {
+function deliveryEntry({ account, alertId, type, failures, seenBy, payload, ...delivery }: Delivery) {
   return { ...delivery, payload: new RawJson(payload) };
 }
 
