@@ -94,7 +94,7 @@ const BODIES: readonly Row[] = [
   ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'POST /v0/events', 'nobody', '{}'],
   alert({ amount: '0' }, 'amount', 'amount must be a decimal above 0 in a string'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
-    alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value where measure is usage'),
+    alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value if measure is usage'),
   ),
   alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),
   alert({ url: 'https://0x7f.1/' }, 'url', 'url must not be an address of this machine or of a private network'),

@@ -57,15 +57,15 @@ it('an account with costly alerts gets a share of each evaluation, gets to all o
     requested.push(parameters);
     if (parameters.includes('greedy')) nowMs += 2_000;
   });
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
   expect(requested.filter((one) => one.includes('victim'))).toHaveLength(1);
   expect(requested.filter((one) => one.includes('greedy'))).toHaveLength(2);
-  for (let turn = 0; turn < 200; turn += 1) await evaluator.turn(NOW);
+  for (let run = 0; run < 200; run += 1) await evaluator.evaluateAll(NOW);
   for (let n = 0; n < 20; n += 1) expect(requested.some((one) => one.includes(`box-${n}.`))).toBe(true);
 });
 
 it('an alert with unreadable marks is logged, and does not stop the evaluation of others', async () => {
-  const judged: string[] = [];
+  const evaluated: string[] = [];
   const log = pino({ enabled: false });
   const error = jest.spyOn(log, 'error');
   const firedOf = async ({ account }: Alert): Promise<[]> => {
@@ -73,14 +73,14 @@ it('an alert with unreadable marks is logged, and does not stop the evaluation o
     return [];
   };
   const all = [...alertsOf('spoilt', [{}]), ...alertsOf('other', [{}])];
-  await evaluatorOf(all, (parameters) => judged.push(parameters), log, { firedOf }).turn(NOW);
-  expect(judged.filter((one) => one.includes('other'))).not.toEqual([]);
+  await evaluatorOf(all, (parameters) => evaluated.push(parameters), log, { firedOf }).evaluateAll(NOW);
+  expect(evaluated.filter((one) => one.includes('other'))).not.toEqual([]);
   expect(error).toHaveBeenCalledWith(expect.objectContaining({ event: 'evaluation_queue_error' }), expect.anything());
 });
 
 it('an account with more usage than a statement may read does not stop the evaluation of others, and is not logged as an outage', async () => {
   const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
-  const judged = new Set<string>();
+  const evaluated = new Set<string>();
   const all = ['huge', ...accounts].flatMap((account) => alertsOf(account, [{}]));
   let statements = 0;
   const lines: unknown[] = [];
@@ -89,14 +89,14 @@ it('an account with more usage than a statement may read does not stop the evalu
     statements += 1;
     if (parameters.includes('huge'))
       throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
-    for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+    for (const account of accounts) if (parameters.includes(account)) evaluated.add(account);
   };
   const evaluator = evaluatorOf(all, read, log);
-  await evaluator.turn(NOW);
-  expect([...judged].sort()).toEqual(accounts);
+  await evaluator.evaluateAll(NOW);
+  expect([...evaluated].sort()).toEqual(accounts);
   // From now on it has a statement of its own, and the others share one.
   statements = 0;
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
   expect(statements).toBe(2);
   expect(lines).toEqual([expect.objectContaining({ event: 'alert_too_large', account: 'huge', alert: 'huge-0' })]);
 });
@@ -105,23 +105,23 @@ const rejection = (message: string) => new ClickHouseError({ message, code: '100
 
 it('accounts with long ids are evaluated by statements whose parameters ClickHouse accepts', async () => {
   const accounts = Array.from({ length: 600 }, (_, n) => `${n}-`.padEnd(256, '客'));
-  const judged = new Set<string>();
+  const evaluated = new Set<string>();
   let tooLong = 0;
   const evaluator = evaluatorOf(
     accounts.flatMap((account) => alertsOf(account, [{}])),
     (parameters) => {
       if (Buffer.byteLength(parameters) > 128 * 1024) tooLong += 1;
-      for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+      for (const account of accounts) if (parameters.includes(account)) evaluated.add(account);
     },
   );
-  await evaluator.turn(NOW);
-  expect([judged.size, tooLong]).toEqual([600, 0]);
-  expect(evaluator.lastTurn).toMatchObject({ notJudged: 0 });
+  await evaluator.evaluateAll(NOW);
+  expect([evaluated.size, tooLong]).toEqual([600, 0]);
+  expect(evaluator.lastRun).toMatchObject({ notJudged: 0 });
 });
 
 it('an alert whose statement ClickHouse rejects is logged and counted, and does not stop the evaluation of others', async () => {
   const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
-  const judged = new Set<string>();
+  const evaluated = new Set<string>();
   const lines: unknown[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const all = ['odd', ...accounts].flatMap((account) => alertsOf(account, [{}]));
@@ -129,13 +129,13 @@ it('an alert whose statement ClickHouse rejects is logged and counted, and does 
     all,
     (parameters) => {
       if (parameters.includes('odd')) throw rejection('a statement of its own kind');
-      for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+      for (const account of accounts) if (parameters.includes(account)) evaluated.add(account);
     },
     log,
   );
-  await evaluator.turn(NOW);
-  expect([...judged].sort()).toEqual(accounts);
-  expect(evaluator.lastTurn).toMatchObject({ notJudged: 1 });
+  await evaluator.evaluateAll(NOW);
+  expect([...evaluated].sort()).toEqual(accounts);
+  expect(evaluator.lastRun).toMatchObject({ notJudged: 1 });
   expect(lines).toEqual([expect.objectContaining({ event: 'alert_rejected', account: 'odd', alert: 'odd-0' })]);
 });
 
@@ -149,9 +149,9 @@ it('an evaluation ends after ten seconds if ClickHouse rejects every statement',
     statements += 1;
     throw rejection('no');
   });
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
   expect(statements).toBe(101);
-  expect(evaluator.lastTurn).toMatchObject({ notJudged: 500 });
+  expect(evaluator.lastRun).toMatchObject({ notJudged: 500 });
 });
 
 it('an alert that is created again after its rejection and deletion shares a statement', async () => {
@@ -162,13 +162,13 @@ it('an alert that is created again after its rejection and deletion shares a sta
     requested.push(parameters);
     if (isRejected && parameters.includes('odd')) throw rejection('no');
   });
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
   const [odd] = all.splice(0, 1);
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
   isRejected = false;
   requested = [];
   if (odd) all.push(odd);
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
   expect(requested.filter((one) => one.includes('odd'))).toEqual(requested.filter((one) => one.includes('other')));
 });
 
@@ -178,7 +178,7 @@ it.each(['changed', 'full'] as const)(
     const lines: unknown[] = [];
     const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
     const all = alertsOf('acme', [{}]).map((alert) => ({ ...alert, amount: '0' }));
-    await evaluatorOf(all, () => undefined, log, { fire: async () => outcome }).turn(NOW);
+    await evaluatorOf(all, () => undefined, log, { fire: async () => outcome }).evaluateAll(NOW);
     expect(lines).toEqual([expect.objectContaining({ event: 'threshold_not_fired', alert: 'acme-0', threshold: 50 })]);
   },
 );
@@ -194,8 +194,8 @@ it('an account whose statement takes long to reach the limit does not stop the o
     }
     requested.push(parameters);
   });
-  await evaluator.turn(NOW);
-  await evaluator.turn(NOW);
+  await evaluator.evaluateAll(NOW);
+  await evaluator.evaluateAll(NOW);
   expect(requested).toContainEqual(expect.stringContaining('victim'));
 });
 

@@ -1,6 +1,6 @@
 /**
- * Finds crossed thresholds. Alerts with the same definition (measure, period and filters) share one statement over their accounts, the same
- * statement that serves metrics. Each crossed threshold is marked as fired, once, in one step with its webhook.
+ * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. It is the statement of
+ * the metrics API, so alerts and metrics agree. A crossed threshold is marked as fired together with its webhook, once.
  */
 import {
   compareDecimals,
@@ -49,29 +49,29 @@ interface OpenAlert {
   readonly thresholds: readonly number[];
 }
 
-/** One evaluation of all alerts. */
-interface Turn {
+/** The state of one evaluation of all alerts. */
+interface Run {
   readonly now: Date;
   /** Statement time that each account has used. */
   readonly usedMs: Map<string, number>;
   /** IDs of alerts that could not be evaluated in all their periods. */
-  readonly notJudged: Set<string>;
+  readonly skipped: Set<string>;
   /** Queries of one alert each, to run after all others. */
   readonly alone: Query[];
   hasFailed: boolean;
 }
 
 const MAX_ACCOUNTS_PER_STATEMENT = 1_000;
-/** Statement time of one account per evaluation. Its other alerts wait for a later evaluation, so that they delay no other account. */
+/** Statement time of one account per run. Its remaining alerts wait for a later run, so that they do not delay other accounts. */
 const ACCOUNT_MS = 3_000;
-/** Time per evaluation for all alerts that are evaluated alone. It also bounds the statements sent to a ClickHouse that rejects all of them. */
+/** Time per run for alerts that are evaluated alone. Also limits the statements that a run sends to a ClickHouse that rejects them all. */
 const ALONE_MS = 10_000;
 
 const REDIS = 'thresholds cannot be evaluated or marked as fired: Redis rejects a command, or a stored mark is corrupt';
 const TOO_LARGE = 'an alert covers more usage than one statement may read, and is not evaluated; narrow its filters';
 const REJECTED = 'ClickHouse rejects the statement of an alert, which is not evaluated until ClickHouse accepts it';
 const NOT_FIRED = {
-  changed: 'an alert was changed or deleted during its evaluation, and does not fire; the next evaluation decides',
+  changed: 'an alert was changed or deleted during its evaluation, and does not fire; the next run evaluates it again',
   full: `an alert no longer fires: it has fired ${MAX_MARKS} times in 70 days; create a new alert instead`,
 };
 
@@ -84,8 +84,8 @@ export class Evaluator {
   readonly #logNotFired: (facts: object, reason: string) => void;
   /** Keys of alerts whose own statement was rejected. They share no statement, so that they do not fail it for others. */
   #alone = new Set<string>();
-  /** Shown on the health page. Undefined until this process has run a turn: one process at a time does. */
-  lastTurn: { readonly endedAt: string; readonly notJudged: number } | undefined;
+  /** Shown on the health page. Undefined until this process has finished a run: one process at a time evaluates. */
+  lastRun: { readonly endedAt: string; readonly notJudged: number } | undefined;
 
   constructor(options: EvaluatorOptions) {
     const { log } = options;
@@ -99,40 +99,40 @@ export class Evaluator {
     );
   }
 
-  /** Evaluates all alerts. Failures are logged and counted; the next turn tries again. */
-  async turn(now: Date): Promise<void> {
+  /** Evaluates all alerts. Failures are logged and counted; the next run tries again. */
+  async evaluateAll(now: Date): Promise<void> {
     const { metrics } = this.#options;
-    const end = metrics.turns.startTimer();
-    const turn: Turn = { now, usedMs: new Map(), notJudged: new Set(), alone: [], hasFailed: false };
-    // Shuffled, so that an account whose time runs out gets to each of its alerts in one of the next turns.
-    for (const query of shuffled(await this.#queries(turn))) {
-      for (const open of inParts(query.open, listedSize)) await this.#judge({ ...query, open: [...open] }, turn);
+    const end = metrics.runs.startTimer();
+    const run: Run = { now, usedMs: new Map(), skipped: new Set(), alone: [], hasFailed: false };
+    // Shuffled, so that an account whose time runs out gets to each of its alerts in one of the next runs.
+    for (const query of shuffled(await this.#queries(run))) {
+      for (const open of inParts(query.open, listedSize)) await this.#evaluate({ ...query, open: [...open] }, run);
     }
     const aloneUntil = performance.now() + ALONE_MS;
-    for (const query of shuffled(turn.alone)) {
-      if (performance.now() < aloneUntil) await this.#judge(query, turn);
-      else skip(query.open, turn);
+    for (const query of shuffled(run.alone)) {
+      if (performance.now() < aloneUntil) await this.#evaluate(query, run);
+      else skip(query.open, run);
     }
-    if (!turn.hasFailed) this.#outage.recovered();
-    this.lastTurn = { endedAt: new Date().toISOString(), notJudged: turn.notJudged.size };
+    if (!run.hasFailed) this.#outage.recovered();
+    this.lastRun = { endedAt: new Date().toISOString(), notJudged: run.skipped.size };
     end();
   }
 
-  /** Groups all alerts into queries. Those to run alone are added to the turn instead. */
-  async #queries(turn: Turn): Promise<Query[]> {
+  /** Groups all alerts into queries. Alerts to evaluate alone are added to `run.alone` instead. */
+  async #queries(run: Run): Promise<Query[]> {
     const queries = new Map<string, Query>();
     for await (const alerts of this.#options.alerts.all()) {
-      const add = (alert: Alert) => this.#addQueries(queries, alert, turn).catch(this.#onRedisError(alert, turn));
+      const add = (alert: Alert) => this.#addQueries(queries, alert, run).catch(this.#onRedisError(alert, run));
       await Promise.all(alerts.map(add));
     }
     // Drops the keys of deleted alerts and of past periods.
-    this.#alone = new Set(turn.alone.map(aloneKey));
+    this.#alone = new Set(run.alone.map(aloneKey));
     return [...queries.values()];
   }
 
   /** Covers the current period and the one before, because an event of the previous period may arrive late. */
-  async #addQueries(queries: Map<string, Query>, alert: Alert, turn: Turn): Promise<void> {
-    const current = periodAt(alert.period, turn.now.getTime());
+  async #addQueries(queries: Map<string, Query>, alert: Alert, run: Run): Promise<void> {
+    const current = periodAt(alert.period, run.now.getTime());
     for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
       const fired = await this.#options.alerts.firedOf(alert, window.startTime);
       const thresholds = alert.thresholds
@@ -143,7 +143,7 @@ export class Evaluator {
       const { measure, filters } = alert;
       const query = { measure, filters, window, open: [{ alert, thresholds }] };
       const key = JSON.stringify([measure, window.startTime, window.endTime, filters]);
-      if (this.#alone.has(aloneKey(query))) turn.alone.push(query);
+      if (this.#alone.has(aloneKey(query))) run.alone.push(query);
       else if (!queries.has(key)) queries.set(key, query);
       else queries.get(key)?.open.push(...query.open);
     }
@@ -151,34 +151,32 @@ export class Evaluator {
 
   /**
    * Runs one statement, without the alerts of accounts that have used up their time. If ClickHouse rejects a statement over several alerts,
-   * one of them may be at fault: each runs alone at the end of the turn.
+   * one of them may be at fault: each is evaluated alone at the end of the run.
    */
-  async #judge({ open: all, ...definition }: Query, turn: Turn): Promise<void> {
-    const { usedMs } = turn;
+  async #evaluate({ open: all, ...definition }: Query, run: Run): Promise<void> {
+    const { usedMs } = run;
     const hasTime = ({ alert }: OpenAlert) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_MS;
     const open = all.filter(hasTime);
+    const waiting = all.filter((one) => !hasTime(one));
+    skip(waiting, run);
     const query = { ...definition, open };
-    skip(
-      all.filter((one) => !hasTime(one)),
-      turn,
-    );
     if (open.length === 0) return;
     const startedAt = performance.now();
     try {
-      await this.#fireCrossed(query, turn);
+      await this.#fireCrossed(query, run);
       if (open.length === 1) this.#alone.delete(aloneKey(query));
     } catch (error) {
       if (error instanceof ClickHouseError && open.length > 1) {
-        turn.alone.push(...open.map((one) => ({ ...definition, open: [one] })));
+        run.alone.push(...open.map((one) => ({ ...definition, open: [one] })));
         return;
       }
-      skip(open, turn);
+      skip(open, run);
       this.#options.metrics.failures.inc(open.length);
       if (error instanceof ClickHouseError) {
         this.#alone.add(aloneKey(query));
         for (const { alert } of open) this.#logRejection(alert, error);
       } else {
-        turn.hasFailed = true;
+        run.hasFailed = true;
         this.#outage.failed(error);
       }
     }
@@ -191,7 +189,7 @@ export class Evaluator {
     else this.#logRejected({ account, alert: id, err });
   }
 
-  async #fireCrossed({ window, measure, filters, open }: Query, turn: Turn): Promise<void> {
+  async #fireCrossed({ window, measure, filters, open }: Query, run: Run): Promise<void> {
     const { warehouse, readRollupState } = this.#options;
     const accounts = [...new Set(open.map(({ alert }) => alert.account))];
     const { groups } = await readMetrics(warehouse, {
@@ -201,6 +199,7 @@ export class Evaluator {
       groupBy: ['account'],
       // Any resolution above hourly can use daily rollup rows.
       resolution: 'monthly',
+      // Retention never drops the last two months, so the window has all its usage.
       rollups: await readRollupState({ accounts, warehouse }, window),
       limit: accounts.length,
     });
@@ -208,7 +207,7 @@ export class Evaluator {
     for (const { alert, thresholds } of open) {
       const value = values.get(alert.account) ?? ZERO;
       for (const threshold of thresholds.filter((percent) => isCrossed(value, alert, percent))) {
-        await this.#fire(alert, window, threshold, value, turn.now).catch(this.#onRedisError(alert, turn));
+        await this.#fire(alert, window, threshold, value, run.now).catch(this.#onRedisError(alert, run));
       }
     }
   }
@@ -225,9 +224,9 @@ export class Evaluator {
     log.info({ event: 'threshold_reached', ...facts }, 'a threshold was crossed');
   }
 
-  #onRedisError({ id }: Alert, { notJudged }: Turn): (error: unknown) => void {
+  #onRedisError({ id }: Alert, { skipped }: Run): (error: unknown) => void {
     return (error) => {
-      notJudged.add(id);
+      skipped.add(id);
       this.#options.metrics.failures.inc();
       this.#logRedis(error);
     };
@@ -239,8 +238,8 @@ function aloneKey({ open: [first], window }: Query): string {
   return `${first?.alert.id} ${window.startTime}`;
 }
 
-function skip(open: readonly OpenAlert[], { notJudged }: Turn): void {
-  for (const { alert } of open) notJudged.add(alert.id);
+function skip(open: readonly OpenAlert[], { skipped }: Run): void {
+  for (const { alert } of open) skipped.add(alert.id);
 }
 
 /** The size of an alert's account in a statement. Its lower bound limits a statement to {@link MAX_ACCOUNTS_PER_STATEMENT}. */

@@ -1,4 +1,4 @@
-/** The process of the alerts service: evaluates alerts every few seconds and delivers their webhooks. */
+/** Runs the alerts service: evaluates alerts every few seconds and delivers their webhooks. */
 import { abortable } from '@meterline/catalog';
 import {
   checkRedis,
@@ -55,7 +55,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },
     everyMs: constants.evaluateEveryMs,
     lockMs: constants.lockMs,
-    turn: () => evaluator.turn(new Date()),
+    turn: () => evaluator.evaluateAll(new Date()),
     onError: onceAMinute((err: unknown) => {
       log.error(
         { event: 'evaluation_queue_error', err },
@@ -75,8 +75,10 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
     const healthy = status?.problem === undefined;
-    const { lastTurn } = evaluator;
-    return { healthy, facts: { status: healthy ? 'ok' : 'unhealthy', lastTurn, redisProblem: status?.problem } };
+    return {
+      healthy,
+      facts: { status: healthy ? 'ok' : 'unhealthy', lastTurn: evaluator.lastRun, redisProblem: status?.problem },
+    };
   };
   const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();

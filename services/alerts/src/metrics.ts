@@ -7,7 +7,7 @@ import type { Registry } from 'prom-client';
 
 /** A scrape times out after about 10 s, but a Redis command waits until Redis is back. */
 const READ_TIMEOUT_MS = 1_500;
-const TURN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60];
+const RUN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60];
 
 export type AlertMetrics = ReturnType<typeof createAlertMetrics>;
 
@@ -15,18 +15,18 @@ export function createAlertMetrics(registry: Registry, deliveries: Pick<Delivery
   const { counter, histogram, readAtScrape } = instruments(registry);
   readAtScrape(
     'meterline_webhooks_pending',
-    'Webhooks waiting for an attempt, over all accounts; absent while Redis is unavailable.',
+    'Webhooks waiting for an attempt, over all accounts. Absent while Redis is unavailable.',
     () => inTime('Redis', deliveries.countPending(), READ_TIMEOUT_MS).catch(() => undefined),
   );
   return {
-    turns: histogram(
+    runs: histogram(
       'meterline_alert_turn_duration_seconds',
-      'Duration of one evaluation of all alerts; one process at a time evaluates.',
-      TURN_BUCKETS,
+      'Duration of one evaluation of all alerts. One process at a time evaluates.',
+      RUN_BUCKETS,
     ),
     failures: counter(
       'meterline_alert_failures_total',
-      'Alerts that an evaluation could not decide; the next one tries again.',
+      'Alerts that could not be evaluated. The next evaluation tries again.',
     ),
     crossings: counter('meterline_alert_crossings_total', 'Crossed thresholds.'),
     attempts: counter(

@@ -26,11 +26,11 @@ const deliveriesOf = async ({ account, id }: Alert) =>
   (await alerts.deliveries.listOf(account, id, NOW)).map((one) => one.id);
 const changed = async (change: Parameters<AlertStore['change']>[1], now = LATER) => {
   const found = await alerts.change(alert.id, change, now, () => undefined);
-  if (!found) throw new Error('the alert is gone');
+  if (!found) throw new Error('the alert does not exist');
   return found;
 };
 
-it('a threshold fires once in its period, however many find it at the same time', async () => {
+it('a threshold fires once in its period, even if several processes find it at the same time', async () => {
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, () => new AlertStore(redis, prefix).fire(alert, OCTOBER, FIRED, '{}')),
   );
@@ -40,7 +40,7 @@ it('a threshold fires once in its period, however many find it at the same time'
   expect(await alerts.firedOf(alert, Date.UTC(2025, 8))).toEqual([]);
 });
 
-it('the id of a delivery follows from its crossing alone', async () => {
+it('the id of a delivery depends only on its crossing', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   const [first] = await deliveriesOf(alert);
   await redis.del(`${prefix}:alert-marks:${alert.id}`);
@@ -53,30 +53,30 @@ it.each([
   { url: 'https://example.org/' },
   { rotateSecret: true },
   { thresholds: [50, 90] },
-] as const)('what has fired does not fire again when %j is changed', async (change) => {
+] as const)('a threshold that has fired does not fire again after the change %j', async (change) => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   expect(await alerts.fire(await changed({ ...change } as object), OCTOBER, FIRED, '{}')).toBe('already');
 });
 
-it('a changed amount makes another query of an alert, and the amount of before the one that has fired', async () => {
+it('a threshold fires again after a change of the amount, but not when the amount is changed back', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   expect(await alerts.fire(await changed({ amount: '90' }), OCTOBER, FIRED, '{}')).toBe('fired');
   expect(await alerts.fire(await changed({ amount: '100' }), OCTOBER, FIRED, '{}')).toBe('already');
 });
 
-it('an alert that was changed or deleted since it was read does not fire', async () => {
+it('an alert that was changed or deleted after it was read does not fire', async () => {
   await changed({ name: 'Spend' });
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
   await alerts.remove(alert);
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
 });
 
-it('an alert that was changed in the millisecond in which it was made does not fire as it was before', async () => {
+it('an alert that was changed within a millisecond of its creation does not fire by its old definition', async () => {
   await changed({ name: 'Spend' }, NOW);
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
 });
 
-it('an alert whose record has a member of a newer release fires', async () => {
+it('an alert whose record has an unknown member of a newer release fires', async () => {
   const key = `${prefix}:alerts`;
   const record = JSON.parse((await redis.hget(key, alert.id)) ?? '');
   await redis.hset(key, alert.id, JSON.stringify({ channel: 'email', ...record }, null, 1));
@@ -84,14 +84,14 @@ it('an alert whose record has a member of a newer release fires', async () => {
   expect(found && (await alerts.fire(found, OCTOBER, FIRED, '{}'))).toBe('fired');
 });
 
-it('an alert that has fired 5,000 times fires no more', async () => {
+it('an alert that has fired 5,000 times does not fire again', async () => {
   const marks = Array.from({ length: 5_000 }, (_, n) => [`definition 2025-10-01T00:00:00Z ${n}`, '{}']);
   await redis.hset(`${prefix}:alert-marks:${alert.id}`, Object.fromEntries(marks));
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('full');
   expect(await deliveriesOf(alert)).toEqual([]);
 });
 
-it('thresholds count from when they were set, all of them when the query is another', async () => {
+it('new thresholds count from their change on, and all of them do after a change of the definition', async () => {
   const at = NOW.toISOString();
   const added = await changed({ thresholds: [50, 120] });
   expect(added.thresholds).toEqual([
@@ -105,7 +105,7 @@ it('thresholds count from when they were set, all of them when the query is anot
   expect(another.filters).toEqual({ resourceName: ['a', 'b'] });
 });
 
-it('two changes at the same time both count', async () => {
+it('two concurrent changes are both applied', async () => {
   await Promise.all([changed({ name: 'Spend' }), changed({ amount: '7' })]);
   expect(await alerts.find(alert.id)).toMatchObject({ name: 'Spend', amount: '7' });
 });
@@ -202,7 +202,7 @@ it('an attempt that ends after another process has delivered the webhook changes
   expect(await dueAt(delivery.id)).toBeUndefined();
 });
 
-it('each secret that was replaced within a day signs, also when it was replaced twice', async () => {
+it('every secret that was replaced within the last day still signs', async () => {
   const first = await changed({ rotateSecret: true }, NOW);
   const second = await changed({ rotateSecret: true }, new Date(NOW.getTime() + 1));
   expect(validSecrets(second, NOW)).toEqual([second.secret, first.secret, alert.secret]);
@@ -212,7 +212,7 @@ it('each secret that was replaced within a day signs, also when it was replaced 
   ).toHaveLength(2);
 });
 
-it('an attempt at a delivery that is gone does not bring it back', async () => {
+it('an attempt does not restore a deleted delivery', async () => {
   const delivery = await alerts.deliveries.addTest(alert, NOW, '{}');
   await alerts.remove(alert);
   await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', leaseUntil: 0, dueAt: 0 });
@@ -221,7 +221,7 @@ it('an attempt at a delivery that is gone does not bring it back', async () => {
   expect(await deliveriesOf(alert)).toEqual([]);
 });
 
-it('an account keeps the newest 1,000 deliveries, and none for longer than 30 days', async () => {
+it('an account keeps its newest 1,000 deliveries, each for at most 30 days', async () => {
   const times = Array.from({ length: 1_001 }, (_, n) => new Date(NOW.getTime() + n));
   await Promise.all(times.map((time) => alerts.deliveries.addTest(alert, time, '{}')));
   expect(await deliveriesOf(alert)).toHaveLength(1_000);
@@ -230,11 +230,11 @@ it('an account keeps the newest 1,000 deliveries, and none for longer than 30 da
   expect(await alerts.deliveries.countPending()).toBe(1);
 });
 
-it('an erased account leaves nothing of its alerts, and the alerts of others as they are', async () => {
+it('erasing an account deletes everything about its alerts, and nothing of other accounts', async () => {
   const other = await alerts.create('zeta', ALERT_SETTINGS, NOW);
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   await alerts.deliveries.addTest(alert, NOW, '{}');
-  // A deletion that was cut off leaves these.
+  // An interrupted deletion leaves this state.
   const cutOff = await alerts.create('acme', ALERT_SETTINGS, NOW);
   await alerts.deliveries.addTest(cutOff, NOW, '{}');
   await redis.multi().hdel(`${prefix}:alerts`, cutOff.id).srem(`${prefix}:alerts-of:acme`, cutOff.id).exec();
@@ -244,7 +244,7 @@ it('an erased account leaves nothing of its alerts, and the alerts of others as 
   expect(await alerts.listOf('zeta')).toEqual([other]);
 });
 
-it('a record that was edited by hand does not hold up the others', async () => {
+it('an invalid record does not stop the listing of others', async () => {
   await redis.hset(`${prefix}:alerts`, 'alr_x', '{"account":');
   const found: Alert[] = [];
   for await (const slice of alerts.all()) found.push(...slice);
