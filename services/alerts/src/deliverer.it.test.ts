@@ -78,8 +78,8 @@ async function dueTimes(): Promise<number[]> {
 
 it('a delivery whose process died is sent once its lease has expired', async () => {
   const id = await addCrossing();
-  const now = new Date();
-  const leaseUntil = now.getTime() + 1_000;
+  const now = Date.now();
+  const leaseUntil = now + 1_000;
   expect(await alerts.deliveries.claim(now, leaseUntil, 10)).toEqual([id]);
   deliverer.run();
   await until('it is delivered', async () => (await alerts.deliveries.find(id))?.state === 'delivered');

@@ -9,7 +9,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
 import { type Alert, type AlertStore, type Delivery, validSecrets } from '@meterline/service/alerts';
 import { onceAMinute } from '@meterline/service/log';
-import { isConnectionError } from '@meterline/service/queue';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
@@ -49,15 +48,12 @@ export class Deliverer {
 
   constructor(options: DelivererOptions) {
     this.#options = options;
-    const write = onceAMinute((err: unknown) => {
+    this.#logError = onceAMinute((err: unknown) => {
       options.log.error(
         { event: 'webhook_queue_error', err },
         'webhooks are delayed: Redis rejects a command on the outbox',
       );
     });
-    this.#logError = (err) => {
-      if (!(err instanceof Error && isConnectionError(err))) write(err);
-    };
   }
 
   run(): void {
@@ -72,29 +68,20 @@ export class Deliverer {
   }
 
   async #deliverUntilStopped(signal: AbortSignal): Promise<void> {
+    const { alerts, outboxEveryMs } = this.#options;
     while (!signal.aborted) {
       const limit = CONCURRENCY - this.#attempts.size;
-      const claimed = await this.#claim(limit);
-      for (const { id, leaseUntil } of claimed) {
+      const now = Date.now();
+      const leaseUntil = now + LEASE_MS;
+      const ids = await alerts.deliveries.claim(now, leaseUntil, limit).catch(this.#logError);
+      for (const id of ids ?? []) {
         const attempt: Promise<void> = this.#attempt(id, leaseUntil)
           .catch(this.#logError)
           .finally(() => this.#attempts.delete(attempt));
         this.#attempts.add(attempt);
       }
-      if (claimed.length === limit) await Promise.race(this.#attempts);
-      else await delay(this.#options.outboxEveryMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  async #claim(limit: number): Promise<{ id: string; leaseUntil: EpochMs }[]> {
-    const now = new Date();
-    const leaseUntil = now.getTime() + LEASE_MS;
-    try {
-      const ids = await this.#options.alerts.deliveries.claim(now, leaseUntil, limit);
-      return ids.map((id) => ({ id, leaseUntil }));
-    } catch (error) {
-      this.#logError(error);
-      return [];
+      if (this.#attempts.size >= CONCURRENCY) await Promise.race(this.#attempts);
+      else await delay(outboxEveryMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -138,13 +125,8 @@ export class Deliverer {
       dueAt: Date.now() + waitMs,
     });
     metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'pending' ? 'retried' : 'failed' });
-    const facts = {
-      account: alert.account,
-      alert: alert.id,
-      delivery: delivery.id,
-      outcome,
-      attempt: delivery.attempts + 1,
-    };
+    const { account, id } = alert;
+    const facts = { account, alert: id, delivery: delivery.id, outcome, attempt: delivery.attempts + 1 };
     if (isDelivered) log.info({ event: 'webhook_delivered', ...facts }, 'webhook delivered');
     else log.warn({ event: 'webhook_failed', ...facts, state }, 'an attempt to deliver a webhook failed');
   }

@@ -90,7 +90,7 @@ export class Evaluator {
   constructor(options: EvaluatorOptions) {
     const { log } = options;
     this.#options = options;
-    this.#outage = new Outage(log, 'ClickHouse', 'alerts are not evaluated until it does, and then all of them are');
+    this.#outage = new Outage(log, 'ClickHouse', 'alerts are evaluated when it is back');
     this.#logRedis = onceAMinute((err: unknown) => log.error({ event: 'evaluation_queue_error', err }, REDIS));
     this.#logTooLarge = onceAMinute((facts: object) => log.warn({ event: 'alert_too_large', ...facts }, TOO_LARGE));
     this.#logRejected = onceAMinute((facts: object) => log.error({ event: 'alert_rejected', ...facts }, REJECTED));

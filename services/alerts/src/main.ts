@@ -75,10 +75,8 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
     const healthy = status?.problem === undefined;
-    return {
-      healthy,
-      facts: { status: healthy ? 'ok' : 'unhealthy', lastTurn: evaluator.lastRun, redisProblem: status?.problem },
-    };
+    const { lastRun: lastTurn } = evaluator;
+    return { healthy, facts: { status: healthy ? 'ok' : 'unhealthy', lastTurn, redisProblem: status?.problem } };
   };
   const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();

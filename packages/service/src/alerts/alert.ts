@@ -18,7 +18,7 @@ import { z } from 'zod';
 
 /** A replaced secret keeps signing for this long, so that receivers have time to switch. */
 const ROTATION_MS = MS_PER_DAY;
-/** A user who loses a new secret rotates again, while receivers still use an older one. */
+/** Rotating twice in a day must not invalidate the secret that receivers still use. */
 const MAX_PREVIOUS_SECRETS = 9;
 const SECRET_BYTES = 32;
 
@@ -29,7 +29,7 @@ export const alertRecord = z.object({
   name: z.string(),
   period: z.enum(ALERT_PERIODS),
   measure: z.enum(ALERT_MEASURES),
-  /** A decimal in its shortest form. */
+  /** A decimal in its shortest form, in USD or units of the billing dimension. */
   amount: z.string(),
   /** Ascending. Periods that ended before `since` (RFC 3339) are not evaluated, so that a new alert does not fire for the past. */
   thresholds: z.array(z.object({ percent: z.int(), since: z.string() })),

@@ -122,15 +122,15 @@ it('a dropped delivery is neither due nor kept', async () => {
   const { deliveries } = alerts;
   const { id } = await deliveries.addTest(alert, NOW, '{}');
   await deliveries.drop(id);
-  expect([await deliveries.claim(LATER, LEASE, 10), await deliveries.find(id)]).toEqual([[], undefined]);
+  expect([await deliveries.claim(LATER.getTime(), LEASE, 10), await deliveries.find(id)]).toEqual([[], undefined]);
 });
 
 it('a claimed delivery is not due again before its lease expires', async () => {
   const { deliveries } = alerts;
   const { id } = await deliveries.addTest(alert, NOW, '{}');
-  expect(await deliveries.claim(NOW, LEASE, 10)).toEqual([id]);
-  expect(await deliveries.claim(new Date(LEASE - 1), LEASE + 1, 10)).toEqual([]);
-  expect(await deliveries.claim(new Date(LEASE), LEASE + 1, 10)).toEqual([id]);
+  expect(await deliveries.claim(NOW.getTime(), LEASE, 10)).toEqual([id]);
+  expect(await deliveries.claim(LEASE - 1, LEASE + 1, 10)).toEqual([]);
+  expect(await deliveries.claim(LEASE, LEASE + 1, 10)).toEqual([id]);
 });
 
 it('a claim returns at most the number requested, the longest due first', async () => {
@@ -139,7 +139,7 @@ it('a claim returns at most the number requested, the longest due first', async 
   await deliveries.postpone(first.id, 3);
   await deliveries.postpone(second.id, 1);
   await deliveries.postpone(third.id, 2);
-  expect(await deliveries.claim(NOW, LEASE, 2)).toEqual([second.id, third.id]);
+  expect(await deliveries.claim(NOW.getTime(), LEASE, 2)).toEqual([second.id, third.id]);
 });
 
 const addTest = () => alerts.deliveries.addTest(alert, NOW, '{"exact":0.10}');
@@ -147,7 +147,7 @@ const addTest = () => alerts.deliveries.addTest(alert, NOW, '{"exact":0.10}');
 it('a delivery is due until an attempt is noted, and then at the time of the next attempt', async () => {
   const { deliveries } = alerts;
   const delivery = await addTest();
-  await deliveries.claim(NOW, LEASE, 10);
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
   const first = { at: NOW, outcome: '500', state: 'pending', leaseUntil: LEASE, dueAt: LATER.getTime() } as const;
   await deliveries.noteAttempt(delivery, first);
   expect(await dueAt(delivery.id)).toBe(LATER.getTime());
@@ -159,7 +159,7 @@ it('a delivery is due until an attempt is noted, and then at the time of the nex
   const done = { payload: '{"exact":0.10}', state: 'delivered', attempts: 2, lastOutcome: '204' };
   expect(await deliveries.find(delivery.id)).toMatchObject(done);
   await deliveries.redeliver(delivery.id);
-  expect(await deliveries.claim(NOW, LEASE, 10)).toEqual([delivery.id]);
+  expect(await deliveries.claim(NOW.getTime(), LEASE, 10)).toEqual([delivery.id]);
   expect(await deliveries.find(delivery.id)).toMatchObject({ state: 'pending', failures: 0 });
 });
 
@@ -168,13 +168,13 @@ it.each(['failed', 'delivered', 'pending'] as const)(
   async (state) => {
     const { deliveries } = alerts;
     const delivery = await addTest();
-    await deliveries.claim(NOW, LEASE, 10);
+    await deliveries.claim(NOW.getTime(), LEASE, 10);
     await deliveries.redeliver(delivery.id);
     const attempt = { at: NOW, outcome: '500', state, leaseUntil: LEASE, dueAt: LATER.getTime() };
     expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
     const found = await deliveries.find(delivery.id);
     expect(found).toMatchObject({ state: 'pending', attempts: 1, failures: 0, lastOutcome: '500' });
-    expect(await deliveries.claim(NOW, LEASE + 1, 10)).toEqual([delivery.id]);
+    expect(await deliveries.claim(NOW.getTime(), LEASE + 1, 10)).toEqual([delivery.id]);
     const next = { ...attempt, at: LATER, state: 'failed', leaseUntil: LEASE + 1 } as const;
     expect(found && (await deliveries.noteAttempt(found, next))).toBe('failed');
     expect(await dueAt(delivery.id)).toBeUndefined();
@@ -184,8 +184,8 @@ it.each(['failed', 'delivered', 'pending'] as const)(
 it('an attempt whose lease has expired leaves the lease of another process as it is', async () => {
   const { deliveries } = alerts;
   const delivery = await addTest();
-  await deliveries.claim(NOW, LEASE, 10);
-  await deliveries.claim(new Date(LEASE), LEASE + 15_000, 10);
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
+  await deliveries.claim(LEASE, LEASE + 15_000, 10);
   const attempt = { at: NOW, outcome: '500', state: 'failed', leaseUntil: LEASE, dueAt: 0 } as const;
   expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
   expect(await dueAt(delivery.id)).toBe(LEASE + 15_000);

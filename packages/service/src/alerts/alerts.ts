@@ -1,6 +1,6 @@
 /**
  * Stores alerts in Redis: one hash of all alerts, an index for each account, and marks of the thresholds that have fired. A change replaces
- * the whole record, unless another change came first; then it is applied again.
+ * the whole record. If the record was changed concurrently, the change is applied again to the new record.
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
@@ -40,7 +40,7 @@ return 1`;
 
 const firedMark = z.object({ value: z.string(), firedAt: z.string() });
 const READ_AT_ONCE = 1_000;
-/** Longer than two months: an evaluation covers the current period and the one before. */
+/** Longer than two months, because an evaluation covers the current period and the one before. */
 const MARKS_KEPT_MS = 70 * MS_PER_DAY;
 
 export class AlertStore {
@@ -109,7 +109,7 @@ export class AlertStore {
     await this.deliveries.deleteOf(account, id);
   }
 
-  /** Deletes everything stored for the account. @returns the number of its alerts */
+  /** Deletes all alerts of the account, with their marks and deliveries. @returns the number of alerts */
   async eraseOf(account: string): Promise<number> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     for (const id of ids) await this.remove({ id, account });

@@ -1,7 +1,7 @@
 /**
- * Stores webhook deliveries in Redis. A delivery is written once, in one script with the mark that its threshold has fired, and added to the
- * outbox: a sorted set of the pending deliveries by due time. A process claims due deliveries by raising their due time. That is a lease: if
- * the process dies, the lease expires and another process claims them.
+ * Stores webhook deliveries in Redis. One script marks a threshold as fired, writes the delivery and adds it to the outbox, a sorted set of
+ * pending deliveries by due time. A process claims due deliveries by moving their due time to the end of a lease. If the process dies, the
+ * lease expires, and another process claims them.
  *
  * Deliveries are kept for 30 days, and at most the newest 1,000 of an account.
  */
@@ -20,9 +20,9 @@ import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
-/** Maximum number of crossings an alert may mark as fired in 70 days, so that redefining an alert repeatedly cannot fill Redis. */
+/** Maximum number of marks of an alert. Marks are kept for 70 days, so without a limit, repeated changes of an alert could fill Redis. */
 export const MAX_MARKS = 5_000;
-/** The due time of a new or redelivered webhook. It is no timestamp, so it never equals a lease, and clock skew does not delay it. */
+/** The due time of a new or redelivered webhook. Not a timestamp, so it never equals the end of a lease, and clock skew does not delay it. */
 const DUE_NOW = 0;
 
 /** Defaults are for records that an earlier version wrote. */
@@ -39,7 +39,7 @@ const deliveryRecord = z.object({
   failures: z.coerce.number().default(0),
   lastAttemptAt: z.string().optional(),
   lastOutcome: z.string().optional(),
-  /** The least privileged role that may read the payload. Fixed at creation: removing the alert's workspace filter later exposes nothing. */
+  /** `admin` if the alert had a workspace filter when it fired. Members do not see the delivery then, even if the filter is removed later. */
   seenBy: z.enum(['admin', 'member']).default('admin'),
 });
 
@@ -64,9 +64,9 @@ export interface Attempt {
   readonly at: Date;
   /** An HTTP status, or the reason why there is none. */
   readonly outcome: string;
-  /** The state after this attempt, unless the delivery was claimed or redelivered in the meantime. */
+  /** The new state, unless the delivery was claimed again or redelivered during the attempt. */
   readonly state: DeliveryState;
-  /** The lease under which the attempt was made, as passed to `claim`. */
+  /** The end of the attempt's lease, as passed to `claim`. */
   readonly leaseUntil: EpochMs;
   /** The time of the next attempt, if the state is pending. */
   readonly dueAt: EpochMs;
@@ -107,14 +107,11 @@ const CLAIM = `${RUNS_WHEN_FULL}
 local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], ARGV[2], id) end
 return ids`;
-/** KEYS: outbox. ARGV: due time, id. */
-const POSTPONE = `${RUNS_WHEN_FULL}
-redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[2])`;
 /**
  * KEYS: delivery, outbox. ARGV: id, end of the attempt's lease, new state, due time, failures, then other fields and values.
  *
- * Does not recreate a deleted delivery, or reopen one that another process has finished. If the delivery was redelivered or claimed again
- * since the attempt began, its due time is no longer the lease. Then it stays pending, and whoever claims it next decides.
+ * Does not restore a deleted delivery, and does not change one that another process has finished. If the delivery was redelivered or claimed
+ * again since the attempt began, its due time is no longer this lease. Then it stays pending, and its next attempt decides.
  */
 const NOTE_ATTEMPT = `${RUNS_WHEN_FULL}
 local state = redis.call('HGET', KEYS[1], 'state')
@@ -128,10 +125,6 @@ redis.call('HSET', KEYS[1], 'state', ARGV[3], 'failures', ARGV[5])
 if ARGV[3] == 'pending' then redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1])
 else redis.call('ZREM', KEYS[2], ARGV[1]) end
 return ARGV[3]`;
-/** KEYS: delivery, outbox. ARGV: id. */
-const DROP = `${RUNS_WHEN_FULL}
-redis.call('DEL', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[1])`;
 
 export class DeliveryStore {
   readonly #redis: RedisClient;
@@ -176,20 +169,20 @@ export class DeliveryStore {
     });
   }
 
-  /** Makes the delivery due now, with a full set of attempts, the same body and the same id. @returns false if it does not exist */
+  /** Makes the delivery due now, with all attempts again, and the same body and id. @returns false if the delivery does not exist */
   async redeliver(id: string): Promise<boolean> {
     return (await this.#redis.eval(REDELIVER, 2, this.#key(id), this.#outbox(), id)) === 1;
   }
 
-  /** Claims due deliveries until `leaseUntil`: no other process gets them before. @returns their ids, the longest due first */
-  async claim(now: Date, leaseUntil: EpochMs, limit: number): Promise<string[]> {
-    const ids = await this.#redis.eval(CLAIM, 1, this.#outbox(), now.getTime(), leaseUntil, limit);
+  /** Claims due deliveries, so that no other process gets them before `leaseUntil`. @returns their ids, the longest due first */
+  async claim(now: EpochMs, leaseUntil: EpochMs, limit: number): Promise<string[]> {
+    const ids = await this.#redis.eval(CLAIM, 1, this.#outbox(), now, leaseUntil, limit);
     return z.array(z.string()).parse(ids);
   }
 
-  /** Ends the lease of a delivery without an attempt, and makes it due at `dueAt`. */
+  /** Gives up the lease of a delivery without an attempt. It is due again at `dueAt`. */
   async postpone(id: string, dueAt: EpochMs): Promise<void> {
-    await this.#redis.eval(POSTPONE, 1, this.#outbox(), dueAt, id);
+    await this.#redis.zadd(this.#outbox(), 'XX', dueAt, id);
   }
 
   /**
@@ -208,7 +201,7 @@ export class DeliveryStore {
 
   /** Removes a delivery that has expired or whose alert was deleted. */
   async drop(id: string): Promise<void> {
-    await this.#redis.eval(DROP, 2, this.#key(id), this.#outbox(), id);
+    await committed(this.#redis.multi().del(this.#key(id)).zrem(this.#outbox(), id));
   }
 
   async countPending(): Promise<number> {
