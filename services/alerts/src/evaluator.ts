@@ -49,7 +49,6 @@ interface OpenAlert {
   readonly thresholds: readonly number[];
 }
 
-/** The state of one evaluation of all alerts. */
 interface Run {
   readonly now: Date;
   /** Statement time that each account has used. */
@@ -197,9 +196,8 @@ export class Evaluator {
       window,
       filters: dimensionsOf(filters),
       groupBy: ['account'],
-      // Any resolution above hourly can use daily rollup rows.
+      // Not hourly, so that daily rollup rows can be used. Retention keeps the last two months, so no usage is missing.
       resolution: 'monthly',
-      // Retention never drops the last two months, so the window has all its usage.
       rollups: await readRollupState({ accounts, warehouse }, window),
       limit: accounts.length,
     });

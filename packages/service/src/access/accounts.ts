@@ -61,7 +61,6 @@ export class AccountDirectory {
     return [...accounts.values()];
   }
 
-  /** Deletes the record. The next call of `register` creates a new one. */
   async forget(id: string): Promise<void> {
     await this.#redis.hdel(this.#key, id);
   }

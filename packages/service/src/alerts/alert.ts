@@ -54,13 +54,11 @@ export interface Alert extends AlertRecord {
   readonly id: string;
 }
 
-/** The members that callers of the API may set. */
 export type AlertSettings = Pick<AlertRecord, 'name' | 'period' | 'measure' | 'amount' | 'url'> & {
   readonly thresholds: readonly number[];
   readonly filters: AlertFilters;
 };
 
-/** A threshold that has fired in a period. */
 export interface Fired {
   readonly threshold: number;
   /** The period's cost or usage at `firedAt`, a decimal. */
@@ -152,9 +150,8 @@ export function periodAt(period: AlertPeriod, instant: EpochMs): Window {
 }
 
 /**
- * Returns the body of a webhook, with exact amounts. Written by hand because JSON.stringify would round amounts to doubles. Source: Standard
- * Webhooks, "Payload structure".
- * @param fired undefined for a test
+ * Returns the body of a webhook; without `fired`, of a test. Written by hand because JSON.stringify would round amounts to doubles. Source:
+ * Standard Webhooks, "Payload structure".
  */
 export function webhookPayload(alert: Alert, type: WebhookType, period: Window, at: EpochMs, fired?: Fired): string {
   const { id: alertId, account: accountId, name, measure, amount } = alert;
@@ -165,7 +162,6 @@ export function webhookPayload(alert: Alert, type: WebhookType, period: Window, 
     `"name":${JSON.stringify(name)}`,
     `"period":{"startTime":"${formatTimestamp(startTime)}","endTime":"${formatTimestamp(endTime)}"}`,
     `"measure":"${measure}"`,
-    // Decimals in their shortest form are valid JSON numbers.
     `"amount":${amount}`,
     ...(fired ? [`"threshold":${fired.threshold}`, `"value":${fired.value}`] : []),
   ];

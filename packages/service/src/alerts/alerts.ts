@@ -76,7 +76,6 @@ export class AlertStore {
     return ids.flatMap((id, index) => toAlert(id, texts[index]) ?? []);
   }
 
-  /** Yields the alerts of all accounts, in slices. */
   async *all(): AsyncGenerator<Alert[]> {
     for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
       const [next, fields] = await this.#redis.hscan(this.#all(), cursor, 'COUNT', READ_AT_ONCE);

@@ -52,7 +52,6 @@ export interface Delivery extends z.output<typeof deliveryRecord> {
 const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
-/** The mark that a threshold has fired, with the keys that the script needs to set it. */
 export interface CrossingMark {
   readonly alertsKey: string;
   readonly marksKey: string;
@@ -68,7 +67,6 @@ export interface Attempt {
   readonly state: DeliveryState;
   /** The end of the attempt's lease, as passed to `claim`. */
   readonly leaseUntil: EpochMs;
-  /** The time of the next attempt, if the state is pending. */
   readonly dueAt: EpochMs;
 }
 
@@ -185,11 +183,7 @@ export class DeliveryStore {
     await this.#redis.zadd(this.#outbox(), 'XX', dueAt, id);
   }
 
-  /**
-   * Notes the attempt and ends its lease.
-   * @param delivery as read before the attempt
-   * @returns the new state; undefined if the delivery was deleted
-   */
+  /** Notes an attempt at the delivery as read before. @returns the new state; undefined if the delivery was deleted */
   async noteAttempt(delivery: Delivery, attempt: Attempt): Promise<DeliveryState | undefined> {
     const { id, attempts, failures } = delivery;
     const { at, outcome, state, leaseUntil, dueAt } = attempt;
@@ -243,7 +237,6 @@ export class DeliveryStore {
     await this.#delete(account, [...new Set([...aboveLimit, ...expired])]);
   }
 
-  /** @param entries of the account's index */
   async #delete(account: string, entries: readonly string[]): Promise<void> {
     if (entries.length === 0) return;
     const ids = entries.map((entry) => entry.split(' ')[1] ?? '');
