@@ -25,7 +25,7 @@ export const constants = {
   ...burstConstant(4),
   statements: constant(
     0,
-    'Statements at once of a process; half of them are not for accounts that have used much lately. 0: twice as many as ClickHouse has processors.',
+    'Maximum number of concurrent statements of a process. Half of them are reserved for accounts whose statements are usually short. 0: twice the number of processors of ClickHouse.',
   ),
   accountStatements: constant(3, 'Of those, what one account may have, so that three busy ones do not stop a fourth.'),
   callerStatements: constant(2, 'Of those, what one caller of an account may have.'),

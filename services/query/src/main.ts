@@ -65,8 +65,10 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   });
 }
 
-/** Half of the permits are not for busy accounts: these have a processor for each of their statements. */
+/** Half of the permits are reserved for short statements, so long statements have one processor each. */
 const STATEMENTS_PER_PROCESSOR = 2;
+/** Ten times the time of a dashboard's query. */
+const LONG_STATEMENT_MS = 250;
 
 /** Requests of all accounts together that may wait, in requests of one. */
 const ACCOUNTS_WAITING = 10;
@@ -80,6 +82,7 @@ async function admissionLimits(
     process: constants.statements || STATEMENTS_PER_PROCESSOR * (await readProcessors(warehouse)),
     account: constants.accountStatements,
     caller: constants.callerStatements,
+    longMs: LONG_STATEMENT_MS,
     maxWaitMs: constants.maxWaitMs,
     maxWaitingOfAccount: constants.maxWaiting,
     maxWaiting: ACCOUNTS_WAITING * constants.maxWaiting,

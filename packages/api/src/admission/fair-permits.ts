@@ -1,17 +1,21 @@
 /**
- * Permits of a process for work that its requests do, and who gets the next one: statements of the query service, bodies that the collector
- * checks. Requests that wait are served in turn: the account with the fewest permits comes first, then the one that has used least lately,
- * then the one that was served longest ago; and within an account the caller that was served longest ago. So a queue of any length in front
- * of one account delays another by one place. Half of the permits are not for accounts that have used much lately: who asks now and
- * then finds one that is free.
+ * Hands out the permits of a process for the work of its requests: statements of the query service, bodies that the collector checks. When
+ * no permit is free, the next one goes to the account that holds the fewest permits. Among those it goes by start-time fair queueing: each account
+ * has a clock that advances by the time it held permits, and the account whose clock is furthest behind comes first. Within an account, the caller
+ * served longest ago comes first. A long queue of one account therefore delays another account by one permit.
+ *
+ * Half of the permits are reserved for accounts whose work is usually short. Otherwise long work of several accounts could hold every permit.
  */
+import { LRUCache } from 'lru-cache';
 import { callerKey, type Principal } from './principal.js';
 
-/** How many permits may be held at once: in this process, by one account, by one caller of an account. */
+/** Maximum number of permits held at once: in this process, by one account, by one caller of an account. */
 export interface PermitLimits {
   readonly process: number;
   readonly account: number;
   readonly caller: number;
+  /** Work that takes longer on average is long, in milliseconds. */
+  readonly longMs?: number;
 }
 
 /** Gives the permit back. Doing it twice is no error. */
@@ -22,32 +26,37 @@ interface Waiter {
   readonly grant: (release: Release) => void;
 }
 
-/** The share of the process's permits that is kept from busy accounts. */
-const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 2;
+/** The share of the process's permits that is reserved for accounts whose work is usually short. */
+const RESERVED_SHARE = 1 / 2;
+/** The weight of the latest work in the average of an account. */
+const LATEST_WEIGHT = 1 / 8;
+const MAX_ACCOUNTS = 10_000;
 
-/** What accounts have used lately. */
-export interface Usage {
-  /** In any unit. */
-  of(account: string): number;
-  /** From so much on an account is busy. */
-  readonly busyFrom: number;
+/** Recent work of an account. */
+interface Work {
+  /** The clock of the account, in milliseconds. */
+  readonly clockMs: number;
+  readonly averageMs: number;
 }
-
-const NO_USAGE: Usage = { of: () => 0, busyFrom: Number.POSITIVE_INFINITY };
 
 export class FairPermits {
   readonly #limits: PermitLimits;
-  readonly #usage: Usage;
   /** Accounts with waiters, each with its callers, those with their waiters, in the order in which they were served or came. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
   /** By account, and by the key of a caller. */
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
+  readonly #work = new LRUCache<string, Work>({ max: MAX_ACCOUNTS });
   #inUse = 0;
+  /** The clock of the account that was served last. An account that was idle continues from here: idle time earns nothing. */
+  #clockMs = 0;
 
-  constructor(limits: PermitLimits, usage = NO_USAGE) {
+  /** @param now a clock in milliseconds that never goes back */
+  constructor(
+    limits: PermitLimits,
+    readonly now = () => performance.now(),
+  ) {
     this.#limits = limits;
-    this.#usage = usage;
   }
 
   get inUse(): number {
@@ -103,22 +112,44 @@ export class FairPermits {
     });
   }
 
+  /** Whether the work of the account takes longer than `longMs` on average. */
+  isLong(account: string): boolean {
+    return (this.#work.get(account)?.averageMs ?? 0) > (this.#limits.longMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** False for an account without recent work: its first work may be long. */
+  #isShort(account: string): boolean {
+    return this.#limits.longMs === undefined || (this.#work.has(account) && !this.isLong(account));
+  }
+
+  #clockOf(account: string): number {
+    return Math.max(this.#clockMs, this.#work.get(account)?.clockMs ?? 0);
+  }
+
   #mayHave(principal: Principal): boolean {
     const { process } = this.#limits;
-    const isBusy = this.#usage.of(principal.account) >= this.#usage.busyFrom;
-    const most = isBusy ? process - Math.floor(process * SHARE_NOT_FOR_BUSY_ACCOUNTS) : process;
-    return this.#inUse < most && !this.hasItsShare(principal);
+    const reserved = this.#isShort(principal.account) ? 0 : Math.floor(process * RESERVED_SHARE);
+    return this.#inUse < process - reserved && !this.hasItsShare(principal);
   }
 
   #acquire(principal: Principal): Release {
     this.#count(principal, 1);
+    this.#clockMs = this.#clockOf(principal.account);
+    const startedMs = this.now();
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
       this.#count(principal, -1);
+      this.#addWork(principal.account, this.now() - startedMs);
       this.#serve();
     };
+  }
+
+  #addWork(account: string, ms: number): void {
+    const { clockMs, averageMs } = this.#work.get(account) ?? { clockMs: this.#clockMs, averageMs: ms };
+    const average = averageMs + LATEST_WEIGHT * (ms - averageMs);
+    this.#work.set(account, { clockMs: Math.max(clockMs, this.#clockMs) + ms, averageMs: average });
   }
 
   #count(principal: Principal, change: 1 | -1): void {
@@ -155,14 +186,14 @@ export class FairPermits {
   #next(): Waiter | undefined {
     if (this.#inUse >= this.#limits.process) return undefined;
     let best: Waiter | undefined;
-    let [fewest, least] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    let [fewest, earliest] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (const [account, callers] of this.#accounts) {
       const held = this.#held.get(account) ?? 0;
-      const used = this.#usage.of(account);
-      if (held > fewest || (held === fewest && used >= least)) continue;
+      const clock = this.#clockOf(account);
+      if (held > fewest || (held === fewest && clock >= earliest)) continue;
       for (const [first] of callers.values()) {
         if (!first || !this.#mayHave(first.principal)) continue;
-        [best, fewest, least] = [first, held, used];
+        [best, fewest, earliest] = [first, held, clock];
         break;
       }
     }

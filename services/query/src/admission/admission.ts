@@ -13,11 +13,9 @@ import {
   type RateLimiter,
   type RefusalObserver,
   type Release,
-  type Usage,
 } from '@meterline/api';
 import { instruments } from '@meterline/service/metrics';
 import { LOW_PRIORITY, type Warehouse } from '@meterline/warehouse';
-import { LRUCache } from 'lru-cache';
 import type { Registry } from 'prom-client';
 import { overloaded, tooManyStatements } from '../http/errors.js';
 
@@ -51,11 +49,10 @@ export interface Admitted {
 export class Admission {
   readonly permits: FairPermits;
   readonly #options: AdmissionOptions;
-  readonly #usage = new StatementTimes();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    this.permits = new FairPermits(options.limits, this.#usage);
+    this.permits = new FairPermits(options.limits);
   }
 
   /**
@@ -65,19 +62,17 @@ export class Admission {
   async admit(principal: Principal, response: ServerResponse): Promise<Admitted> {
     const gone = goneSignal(response);
     await this.#options.rates.count(principal, response);
-    let held: { readonly release: Release; readonly sinceMs: number } | undefined;
+    let release: Release | undefined;
     return {
       acquire: async () => {
-        held ??= { release: await this.#acquire(principal, gone), sinceMs: performance.now() };
+        release ??= await this.#acquire(principal, gone);
         gone.throwIfAborted();
-        const settings = this.#usage.of(principal.account) >= this.#usage.busyFrom ? LOW_PRIORITY : {};
+        const settings = this.permits.isLong(principal.account) ? LOW_PRIORITY : {};
         return this.#options.warehouse.within({ signal: gone, settings });
       },
       release: () => {
-        if (!held) return;
-        this.#usage.add(principal.account, performance.now() - held.sinceMs);
-        held.release();
-        held = undefined;
+        release?.();
+        release = undefined;
       },
     };
   }
@@ -109,30 +104,6 @@ export class Admission {
     const isItsOwn = this.permits.hasItsShare(principal);
     observeRefusal?.(isItsOwn ? 'statements' : 'overload');
     return isItsOwn ? tooManyStatements(limits.account, limits.caller) : overloaded();
-  }
-}
-
-const MAX_ACCOUNTS = 10_000;
-/** After so long a statement counts for a third (e). */
-const MEMORY_MS = 10_000;
-
-/**
- * How long accounts have kept the engine busy lately. Statements of busy accounts run with less: one thread, behind the threads of others
- * when the processor is short, and with half of the permits. An account that only loads its dashboard, of ten queries, never gets there.
- */
-class StatementTimes implements Usage {
-  readonly busyFrom = 1_000;
-  /** Statement time of the last moments, in which an older second counts for less. */
-  readonly #times = new LRUCache<string, { readonly ms: number; readonly atMs: number }>({ max: MAX_ACCOUNTS });
-
-  of(account: string): number {
-    const time = this.#times.get(account);
-    return time ? time.ms * Math.exp((time.atMs - performance.now()) / MEMORY_MS) : 0;
-  }
-
-  /** A statement of the account took so long. */
-  add(account: string, ms: number): void {
-    this.#times.set(account, { ms: this.of(account) + ms, atMs: performance.now() });
   }
 }
 
