@@ -201,9 +201,7 @@ it('a failure of too many requests is waited for, and then the page continues', 
   };
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
   await expect(tableRows(page)).resolves.toHaveLength(5);
-  expect(await recordedBanners(page)).toContain(
-    'Too many requests. Retrying in 2 s.',
-  );
+  expect(await recordedBanners(page)).toContain('Too many requests. Retrying in 2 s.');
 });
 
 it('another attempt is made at once when a person wants it, however long the service asks to wait', async () => {
