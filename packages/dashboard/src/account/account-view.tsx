@@ -54,7 +54,7 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
       {isFiltering && <FilterBar {...{ account, view, workspaceReason }} window={upTo(window, now)} />}
       <Breadcrumb view={view} />
       <FilterChips view={view} />
-      <RetryBanner queries={[result, comparison.result]} asOf={first && asOf} />
+      <RetryBanner asOf={first && asOf} />
       {isForbidden ? (
         <MessagePanel title="Only admins can see workspaces">
           <p>{membersReason} Ask an admin for the data, or for the admin role.</p>

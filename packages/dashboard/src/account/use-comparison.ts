@@ -42,5 +42,5 @@ export function useComparison({
     amount: sumDecimals(whole.map(({ summary }) => amountOf(summary, measure))),
     cost: sumDecimals(whole.map(({ summary }) => summary.cost)),
   };
-  return { compared, previousQuery, isReady, result, series, totals, error: compared && result.error };
+  return { compared, previousQuery, isReady, series, totals, error: compared && result.error };
 }

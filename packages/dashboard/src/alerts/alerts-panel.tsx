@@ -37,7 +37,7 @@ interface AlertsPanelProps extends AlertsButtonProps {
 export function AlertsButton(props: AlertsButtonProps) {
   const { alerts, isAdmin } = props;
   const [isOpen, setOpen] = useState(false);
-  // The response with a new secret may arrive after the panel has closed. The secret then appears when the panel opens redelivery.
+  // The response with a new secret may arrive after the panel has closed. The secret then appears when the panel opens again.
   const [created, setCreated] = useState<AlertWithSecretResponse>();
   if (alerts.length === 0 && !isAdmin && !isOpen) return null;
   const fired = alerts.filter((alert) => alert.fired.length > 0).length;
@@ -135,13 +135,13 @@ interface SecretProps {
   readonly onDone: () => void;
 }
 
-/** The secret of an alert. It cannot be shown redelivery. */
+/** The secret of an alert. The page cannot show it again. */
 function Secret({ of: { name, secret = '' }, onDone }: SecretProps) {
   return (
     <section ref={focusOn} className="notice" aria-label="Secret" role="status" tabIndex={-1}>
       <p>
         This is the signing secret of “{name}”. Your endpoint needs it to verify signatures. Copy it now, because you
-        cannot see it redelivery.
+        cannot see it again.
       </p>
       <p className="secret">
         <code>{secret}</code>

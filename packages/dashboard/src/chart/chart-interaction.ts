@@ -1,10 +1,9 @@
 /**
- * Handles the input of the chart as a pure function, so that its rules can be tested without a browser. The pointer and the arrow keys move
- * through the buckets and through the series of a bucket. A click or Enter opens a series or a bucket. Dragging, or Shift with the arrow
- * keys, selects a range of buckets to zoom into.
+ * Handles the input of the chart as pure functions, so that its rules can be tested without a browser. The pointer and the arrow keys move
+ * through the buckets and the series of a bucket. A click or Enter opens a series or a bucket. Dragging, or Shift with the arrow keys,
+ * selects a range of buckets to zoom into.
  */
 
-/** The first and the last bucket of a selection, in the order of the selection: `to` may be smaller than `from`. */
 interface Range {
   readonly from: number;
   readonly to: number;
@@ -15,15 +14,13 @@ export interface ChartState {
   readonly bucket?: number | undefined;
   /** The highlighted series; undefined for the whole bucket. */
   readonly series?: number | undefined;
+  /** The selected buckets. A selection to the left ends before it begins. */
   readonly range?: Range | undefined;
   /** The bucket where the mouse button was pressed. */
   readonly pressedAt?: number | undefined;
-  /** How the user opens the highlighted bar. */
+  /** How to open the highlighted bar. */
   readonly gesture: 'Click' | 'Tap again' | 'Press Enter';
-  /**
-   * Whether the next click opens a bar. Touch screens have no hover, so the first tap only highlights a bar. A click that ends a drag
-   * opens nothing.
-   */
+  /** False after the first tap, because touch screens have no hover, and after a drag, which also ends with a click. */
   readonly opensOnClick: boolean;
 }
 
@@ -31,7 +28,7 @@ export const IDLE: ChartState = { gesture: 'Click', opensOnClick: true };
 
 /** A position of the pointer. */
 export interface Point {
-  /** The bucket at the horizontal position. It may be outside the range of buckets. */
+  /** The bucket at the horizontal position, which may be outside the chart. */
   readonly bucket: number;
   /** The series whose bar is under the pointer. */
   readonly series: number | undefined;
@@ -39,120 +36,87 @@ export interface Point {
   readonly isInside: boolean;
 }
 
-export type ChartInput =
-  | { readonly type: 'press'; readonly at: Point; readonly isTouch: boolean; readonly startsRange: boolean }
-  | { readonly type: 'move'; readonly at: Point; readonly isPressed: boolean }
-  | { readonly type: 'release' }
-  | { readonly type: 'click'; readonly at: Point }
-  | { readonly type: 'key'; readonly key: string; readonly hasShift: boolean }
-  | { readonly type: 'leave' };
-
-/** Numbers of buckets and series. */
+/** The number of buckets and series. Buckets after `lastBegun` are in the future and cannot be opened. */
 export interface Bounds {
   readonly buckets: number;
-  /** The position of the last bucket that has begun. Later buckets cannot be opened. */
   readonly lastBegun: number;
   readonly series: number;
 }
 
-type ChartAction =
-  | { readonly type: 'open'; readonly bucket: number; readonly series: number | undefined }
-  | { readonly type: 'zoom'; readonly first: number; readonly last: number };
-
-interface Outcome {
-  /** The same object if the input has no meaning for the chart. */
+export interface Outcome {
   readonly state: ChartState;
-  readonly action?: ChartAction | undefined;
+  /** The bar to open. */
+  readonly open?: { readonly bucket: number; readonly series: number | undefined } | undefined;
+  /** The buckets to zoom into. */
+  readonly zoom?: Range | undefined;
 }
 
-/** Returns the highlighted bucket; undefined if it no longer exists because the data has changed. */
+/** Returns the highlighted bucket; undefined if the current data does not have it. */
 export function highlighted({ bucket }: ChartState, { buckets }: Bounds): number | undefined {
   return bucket !== undefined && bucket < buckets ? bucket : undefined;
 }
 
-export function interact(state: ChartState, input: ChartInput, bounds: Bounds): Outcome {
-  switch (input.type) {
-    case 'press':
-      return { state: pressed(state, input, bounds) };
-    case 'move':
-      return { state: moved(state, input, bounds) };
-    case 'release':
-      return zoom({ ...state, pressedAt: undefined }, bounds);
-    case 'click': {
-      const bucket = bucketAt(state, input.at, bounds);
-      return { state, action: state.opensOnClick ? openAction(bucket, input.at.series, bounds) : undefined };
-    }
-    case 'key':
-      return keyPressed(state, input, bounds);
-    case 'leave':
-      return { state: IDLE };
-  }
-}
-
-/** While the mouse button is down, a range continues outside the chart and ends at its edge. */
-function bucketAt({ pressedAt }: ChartState, { bucket, isInside }: Point, bounds: Bounds): number | undefined {
-  if (pressedAt !== undefined) return clamped(bucket, bounds);
-  return isInside && bucket >= 0 && bucket < bounds.buckets ? bucket : undefined;
-}
-
-function clamped(bucket: number, { buckets }: Bounds): number {
-  return Math.max(0, Math.min(buckets - 1, bucket));
-}
-
-function pressed(state: ChartState, input: Extract<ChartInput, { type: 'press' }>, bounds: Bounds): ChartState {
-  const { at, isTouch, startsRange } = input;
+export function press(state: ChartState, at: Point, kind: 'mouse' | 'touch' | 'other', bounds: Bounds): ChartState {
   const bucket = bucketAt(state, at, bounds);
+  const isTouch = kind === 'touch';
   const isSecondTap = bucket === highlighted(state, bounds) && at.series === state.series;
   return {
     ...state,
     bucket,
     series: isTouch ? at.series : state.series,
-    pressedAt: startsRange ? bucket : state.pressedAt,
+    pressedAt: kind === 'mouse' ? bucket : state.pressedAt,
     gesture: isTouch ? 'Tap again' : 'Click',
     opensOnClick: !isTouch || isSecondTap,
   };
 }
 
-function moved(state: ChartState, input: Extract<ChartInput, { type: 'move' }>, bounds: Bounds): ChartState {
-  const bucket = bucketAt(state, input.at, bounds);
-  const next: ChartState = { ...state, bucket, series: input.at.series, gesture: 'Click' };
+export function move(state: ChartState, at: Point, isPressed: boolean, bounds: Bounds): ChartState {
+  const bucket = bucketAt(state, at, bounds);
+  const next: ChartState = { ...state, bucket, series: at.series, gesture: 'Click' };
   const from = state.pressedAt;
-  if (from === undefined || bucket === undefined || !input.isPressed) return next;
+  if (from === undefined || bucket === undefined || !isPressed) return next;
   // A small movement within the pressed bucket is still a click.
   if (!state.range && bucket === from) return next;
   return { ...next, range: { from, to: bucket }, opensOnClick: false };
 }
 
-function keyPressed(state: ChartState, input: Extract<ChartInput, { type: 'key' }>, bounds: Bounds): Outcome {
-  const { key, hasShift } = input;
-  const current = highlighted(state, bounds);
-  const focused: ChartState = { ...state, gesture: 'Press Enter' };
-  const moveTo = (bucket: number): Outcome => {
-    const to = clamped(bucket, bounds);
-    const range = hasShift && current !== undefined ? { from: state.range?.from ?? current, to } : undefined;
-    return { state: { ...focused, bucket: to, range } };
+export function release(state: ChartState, bounds: Bounds): Outcome {
+  return endRange({ ...state, pressedAt: undefined }, bounds);
+}
+
+export function click(state: ChartState, at: Point, bounds: Bounds): Outcome {
+  return state.opensOnClick ? opened(state, bucketAt(state, at, bounds), at.series, bounds) : { state };
+}
+
+/** Returns undefined for a key that the chart does not use. */
+export function pressKey(state: ChartState, key: string, hasShift: boolean, bounds: Bounds): Outcome | undefined {
+  const bucket = highlighted(state, bounds);
+  const next: ChartState = { ...state, gesture: 'Press Enter' };
+  const moveTo = (target: number): Outcome => {
+    const to = clamped(target, bounds);
+    const range = hasShift && bucket !== undefined ? { from: state.range?.from ?? bucket, to } : undefined;
+    return { state: { ...next, bucket: to, range } };
   };
-  switch (key) {
-    case 'ArrowRight':
-      return moveTo(current === undefined ? 0 : current + 1);
-    case 'ArrowLeft':
-      return moveTo(current === undefined ? bounds.lastBegun : current - 1);
-    case 'Home':
-      return moveTo(0);
-    case 'End':
-      return moveTo(bounds.lastBegun);
-    case 'ArrowDown':
-      return { state: { ...focused, series: steppedSeries(state, 1, bounds) } };
-    case 'ArrowUp':
-      return { state: { ...focused, series: steppedSeries(state, -1, bounds) } };
-    case 'Escape':
-      return { state: IDLE };
-    case 'Enter':
-      if (state.range) return zoom(focused, bounds);
-      return current === undefined ? { state } : { state: focused, action: openAction(current, state.series, bounds) };
-    default:
-      return { state };
-  }
+  if (key === 'ArrowRight') return moveTo(bucket === undefined ? 0 : bucket + 1);
+  if (key === 'ArrowLeft') return moveTo(bucket === undefined ? bounds.lastBegun : bucket - 1);
+  if (key === 'Home') return moveTo(0);
+  if (key === 'End') return moveTo(bounds.lastBegun);
+  if (key === 'ArrowDown') return { state: { ...next, series: steppedSeries(state, 1, bounds) } };
+  if (key === 'ArrowUp') return { state: { ...next, series: steppedSeries(state, -1, bounds) } };
+  if (key === 'Escape') return { state: IDLE };
+  if (key === 'Enter' && state.range) return endRange(next, bounds);
+  if (key === 'Enter' && bucket !== undefined) return opened(next, bucket, state.series, bounds);
+  return undefined;
+}
+
+/** While the mouse button is down, a range continues outside the chart and ends at its edge. */
+function bucketAt({ pressedAt }: ChartState, { bucket, isInside }: Point, bounds: Bounds): number | undefined {
+  if (pressedAt !== undefined) return clamped(bucket, bounds);
+  return isInside && bucket === clamped(bucket, bounds) ? bucket : undefined;
+}
+
+function clamped(bucket: number, { buckets }: Bounds): number {
+  return Math.max(0, Math.min(buckets - 1, bucket));
 }
 
 /** Returns the next or previous series. The whole bucket, which has no series, is one more stop of the cycle. */
@@ -162,16 +126,14 @@ function steppedSeries({ series = -1 }: ChartState, step: number, bounds: Bounds
   return stop === 0 ? undefined : stop - 1;
 }
 
-function openAction(bucket: number | undefined, series: number | undefined, bounds: Bounds): ChartAction | undefined {
-  return bucket === undefined || bucket > bounds.lastBegun ? undefined : { type: 'open', bucket, series };
+function opened(state: ChartState, bucket: number | undefined, series: number | undefined, bounds: Bounds): Outcome {
+  return bucket === undefined || bucket > bounds.lastBegun ? { state } : { state, open: { bucket, series } };
 }
 
 /** Ends the selection, and zooms into the part of it that has begun. */
-function zoom(state: ChartState, { lastBegun }: Bounds): Outcome {
-  if (!state.range) return { state };
-  const { from, to } = state.range;
-  const first = Math.min(from, to);
-  const last = Math.min(lastBegun, Math.max(from, to));
-  const ended = { ...state, range: undefined };
-  return first > lastBegun ? { state: ended } : { state: ended, action: { type: 'zoom', first, last } };
+function endRange({ range, ...state }: ChartState, { lastBegun }: Bounds): Outcome {
+  if (!range) return { state };
+  const from = Math.min(range.from, range.to);
+  const to = Math.min(lastBegun, Math.max(range.from, range.to));
+  return from > lastBegun ? { state } : { state, zoom: { from, to } };
 }

@@ -15,7 +15,17 @@ import { amountText } from '../format/texts.js';
 import { navigate } from '../view/address.js';
 import { type ChartDrawing, drawChart, type Label, type Size } from './chart-drawing.js';
 import type { ChartFigures, TargetOf } from './chart-figures.js';
-import { type ChartInput, highlighted, IDLE, interact, type Point } from './chart-interaction.js';
+import {
+  click,
+  highlighted,
+  IDLE,
+  move,
+  type Outcome,
+  type Point,
+  press,
+  pressKey,
+  release,
+} from './chart-interaction.js';
 import { BucketTooltip, bucketSentence, Legend } from './chart-text.js';
 
 /** Must match chart.css. */
@@ -45,15 +55,12 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   const [state, setState] = useState(IDLE);
   // Several inputs may arrive before React renders.
   const latest = useRef(state);
-  const handle = (input: ChartInput) => {
-    const before = latest.current;
-    const { state: next, action } = interact(before, input, bounds);
+  const apply = ({ state: next, open, zoom }: Outcome) => {
     latest.current = next;
     setState(next);
-    if (action?.type === 'zoom') onZoom(action.first, action.last);
-    const target = action?.type === 'open' && targetOf(action.series, action.bucket);
+    if (zoom) onZoom(zoom.from, zoom.to);
+    const target = open && targetOf(open.series, open.bucket);
     if (target) navigate(target.view);
-    return next !== before;
   };
   const { hidden, toggle } = useHiddenSeries(breakdown);
   /** The series under the pointer in the legend. */
@@ -73,17 +80,22 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     return { bucket, series: drawing.barAt(x, y)?.series, isInside: y >= 0 && y < box.height };
   };
   const onPointerDown = (event: PointerEvent) => {
-    const startsRange = event.pointerType === 'mouse' && event.button === 0;
-    handle({ type: 'press', at: pointAt(event), isTouch: event.pointerType === 'touch', startsRange });
-    if (latest.current.pressedAt !== undefined) event.currentTarget.setPointerCapture(event.pointerId);
+    const { pointerType, button, currentTarget, pointerId } = event;
+    const kind = pointerType === 'touch' ? 'touch' : pointerType === 'mouse' && button === 0 ? 'mouse' : 'other';
+    apply({ state: press(latest.current, pointAt(event), kind, bounds) });
+    if (latest.current.pressedAt !== undefined) currentTarget.setPointerCapture(pointerId);
   };
   const onPointerMove = (event: PointerEvent) => {
-    if (event.pointerType !== 'touch') handle({ type: 'move', at: pointAt(event), isPressed: event.buttons !== 0 });
+    if (event.pointerType === 'touch') return;
+    apply({ state: move(latest.current, pointAt(event), event.buttons !== 0, bounds) });
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (handle({ type: 'key', key: event.key, hasShift: event.shiftKey })) event.preventDefault();
+    const outcome = pressKey(latest.current, event.key, event.shiftKey, bounds);
+    if (!outcome) return;
+    event.preventDefault();
+    apply(outcome);
   };
-  const leave = () => void handle({ type: 'leave' });
+  const leave = () => apply({ state: IDLE });
 
   const bucket = highlighted(state, bounds);
   const { series, range, gesture } = state;
@@ -110,10 +122,10 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
         tabIndex={0}
         onPointerMove={onPointerMove}
         onPointerDown={onPointerDown}
-        onPointerUp={() => void handle({ type: 'release' })}
+        onPointerUp={() => apply(release(latest.current, bounds))}
         onPointerCancel={leave}
         onPointerLeave={({ pointerType }) => pointerType !== 'touch' && leave()}
-        onClick={(event) => void handle({ type: 'click', at: pointAt(event) })}
+        onClick={(event) => apply(click(latest.current, pointAt(event), bounds))}
         onKeyDown={onKeyDown}
         onBlur={leave}
       >

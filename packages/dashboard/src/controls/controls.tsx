@@ -60,7 +60,7 @@ interface FieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly onChange?: (text: string) => void;
 }
 
-/** A labelled text field. */
+/** A text field with a label. */
 export function Field({ label, problem, onChange, ...input }: FieldProps) {
   const id = useId();
   return (

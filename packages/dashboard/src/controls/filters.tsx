@@ -114,7 +114,7 @@ function ValuePicker(props: ValuePickerProps) {
   const tooMany =
     values.length > 0 &&
     values.length + others.length > MAX_FILTER_VALUES &&
-    `All filters together can have at most ${MAX_FILTER_VALUES} values. This selection makes ${values.length + others.length}.`;
+    `All filters together can have at most ${MAX_FILTER_VALUES} values. This selection would make it ${values.length + others.length}.`;
   const chosen = values.length === 0 ? undefined : { values, isExcluded };
   const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
   const toggle = (isOpen: boolean, isApplied: boolean) => {

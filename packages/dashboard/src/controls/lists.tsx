@@ -70,25 +70,25 @@ interface SelectProps<Value extends string> {
   readonly onChange: (value: Value) => void;
   readonly hint?: string;
   /** Position of the label; `hidden` labels are for screen readers only. */
-  readonly labelled?: 'above' | 'inside' | 'hidden';
+  readonly labelPosition?: 'above' | 'inside' | 'hidden';
   /** Highlights a value other than the default. */
   readonly active?: boolean;
 }
 
 /** A choice from a short list. */
 export function Select<Value extends string>(props: SelectProps<Value>) {
-  const { label, value, choices, onChange, hint = '', labelled = 'above', active = false } = props;
+  const { label, value, choices, onChange, hint = '', labelPosition = 'above', active = false } = props;
   const hintId = useId();
   const shown = choices.find((choice) => choice.value === value)?.label ?? (value || 'Select…');
   const select = (
     <BaseSelect.Root value={value} onValueChange={(next) => next !== null && onChange(next)} modal={false}>
-      {labelled === 'above' && <BaseSelect.Label className="option-label">{label}</BaseSelect.Label>}
+      {labelPosition === 'above' && <BaseSelect.Label className="option-label">{label}</BaseSelect.Label>}
       <BaseSelect.Trigger
         className={active ? 'control active' : 'control'}
-        aria-label={labelled === 'above' ? undefined : label}
+        aria-label={labelPosition === 'above' ? undefined : label}
         aria-describedby={hint === '' ? undefined : hintId}
       >
-        <ControlText {...(labelled === 'inside' ? { label, shown } : { label: shown, shown: undefined })} />
+        <ControlText {...(labelPosition === 'inside' ? { label, shown } : { label: shown, shown: undefined })} />
       </BaseSelect.Trigger>
       <BaseSelect.Portal>
         <BaseSelect.Positioner className="positioner" alignItemWithTrigger={false} {...POSITION}>
@@ -111,7 +111,7 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
       </BaseSelect.Portal>
     </BaseSelect.Root>
   );
-  if (labelled !== 'above') return select;
+  if (labelPosition !== 'above') return select;
   return (
     <div className="option">
       {select}

@@ -143,7 +143,7 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
     <>
       <Select
         label="Group by"
-        labelled="inside"
+        labelPosition="inside"
         value={first}
         choices={[...dimensions, { value: 'none', label: 'None', hint: 'total only' }]}
         onChange={(chosen) => (chosen === 'none' ? group() : group(chosen, second))}
@@ -151,7 +151,7 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
       {first !== 'none' && (
         <Select
           label="Then by"
-          labelled="inside"
+          labelPosition="inside"
           active={second !== 'none'}
           value={second}
           choices={[{ value: 'none', label: 'None' }, ...dimensions.filter(({ value }) => value !== first)]}

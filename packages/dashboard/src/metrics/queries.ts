@@ -102,10 +102,7 @@ async function fetchBreakdown(
   }
 }
 
-/**
- * Returns whether there was any usage. A response without a breakdown always has one entry. If its cost is zero, the usage may be free, so
- * this sends another query.
- */
+/** Returns whether there was any usage. A total of zero does not tell, because usage may be free, so this sends another query. */
 async function hasUsage(
   session: Session,
   account: string,
@@ -185,8 +182,8 @@ function usePages(
   useEffect(() => {
     if (hasNext) void fetchNextPage();
   }, [hasNext, fetchNextPage]);
-  const { error, failureReason, failureCount, refetch } = result;
-  return { ...data, hasNextPage, isFetching, error, failureReason, failureCount, refetch };
+  const { error, failureReason, refetch } = result;
+  return { ...data, hasNextPage, isFetching, error, failureReason, refetch };
 }
 
 const NOTHING_READ: ReturnType<typeof entriesOf> = { entries: [], pages: 0 };
@@ -207,17 +204,13 @@ export function useFurtherPages(
   return { ...further, hasMore: cursor !== '' && (further.pages === 0 || further.hasNextPage) };
 }
 
-/** The groups of the previous period. */
 export interface PreviousGroups {
   readonly entries: readonly MetricsEntry[];
   /** Whether all groups were read. A missing group then had no cost. */
   readonly isComplete: boolean;
 }
 
-/**
- * Reads the groups of the previous period.
- * @param maxPages maximum number of pages for each query. The service stores a result only when a second page is requested.
- */
+/** Reads the groups of the previous period. @param maxPages limits the pages of each query; the service stores nothing for one page */
 export function usePreviousGroups(
   account: string,
   queries: readonly MetricsQuery[] | undefined,
@@ -258,7 +251,7 @@ export function useDailyCosts(account: string, filters: FilterQuery, asOf: Epoch
   return useMetrics(account, { ...filters, ...timesOf(monthWindow(asOf)), resolution: 'daily' }, enabled, {
     select: dailyCosts,
     meta: { scope },
-    // A refresh keeps the previous figure until the response arrives. Other filters do not, because that figure would be wrong.
+    // A refresh keeps the previous figure until the response arrives. A change of the filters does not, because the figure would be wrong.
     placeholderData: (last, lastQuery) => (lastQuery?.meta?.['scope'] === scope ? last : undefined),
   });
 }

@@ -35,16 +35,22 @@ export const PRESETS = [
   { id: 'week', label: 'Week to date', window: toDate((now) => bucketStart(now, 'weekly')) },
   { id: 'month', label: 'Month to date', months: 1, window: toDate(monthAt) },
   {
-    ...{ id: 'last-month', label: 'Last month', months: 1 },
+    id: 'last-month',
+    label: 'Last month',
+    months: 1,
     window: (now) => ({ startTime: monthAt(now, -1), endTime: monthAt(now) }),
   },
   {
-    ...{ id: 'quarter', label: 'Quarter to date', months: QUARTER_MONTHS },
+    id: 'quarter',
+    label: 'Quarter to date',
+    months: QUARTER_MONTHS,
     window: toDate((now) => monthAt(now, -(monthOfYear(now) % QUARTER_MONTHS))),
   },
   { id: 'year', label: 'Year to date', months: 12, window: toDate((now) => monthAt(now, -monthOfYear(now))) },
   {
-    ...{ id: '12m', label: 'Last 12 months', months: 12 },
+    id: '12m',
+    label: 'Last 12 months',
+    months: 12,
     window: (now) => ({ startTime: monthAt(now, -11), endTime: monthAt(now, 1) }),
   },
 ] as const satisfies readonly Preset[];

@@ -55,7 +55,7 @@ export function Explorer() {
           {choices.length > MAX_UNSEARCHED_ACCOUNTS ? (
             <SearchSelect {...{ choices, onChange }} label="Account" value={account ?? '…'} />
           ) : (
-            <Select {...{ choices, onChange }} label="Account" labelled="inside" value={account ?? '…'} />
+            <Select {...{ choices, onChange }} label="Account" labelPosition="inside" value={account ?? '…'} />
           )}
           <div className="top-end">
             <TextButton onClick={() => refresh(0)}>
@@ -82,7 +82,7 @@ export function Explorer() {
             onShown={setShownAsOf}
           />
         )}
-        {account === undefined && <RetryBanner queries={[accounts]} />}
+        {account === undefined && <RetryBanner />}
         {account === undefined && accounts.error && (
           <ProblemPanel error={accounts.error} account="your accounts" onRetry={() => void accounts.refetch()} />
         )}

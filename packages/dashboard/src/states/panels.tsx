@@ -2,7 +2,7 @@
 import { type EpochMs, parseTimestamp, plusMonths } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { CopyButton, PrimaryButton, TextButton } from '../controls/controls.js';
 import { firstEvent, keyCommand, sendCommand } from '../export/snippets.js';
 import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
@@ -83,45 +83,33 @@ export function PageFailure({ error }: { readonly error: unknown }) {
   );
 }
 
-/** The state of a query that the page may be retrying. */
-interface RetriedQuery {
-  /** The failure of the last attempt. */
-  readonly failureReason: Error | null;
-  readonly failureCount: number;
-  /** Set when the page has given up. */
-  readonly error: Error | null;
-}
+/** Selects the queries that have failed and are retried. */
+const RETRIED = { predicate: ({ state }: Query) => state.fetchFailureReason !== null && state.fetchStatus !== 'idle' };
 
-interface RetryBannerProps {
-  readonly queries: readonly RetriedQuery[];
-  /** The time of the data on the screen; undefined if there is none. */
-  readonly asOf?: EpochMs | undefined;
-}
-
-/** Counts down to the next attempt of a failing query. */
-export function RetryBanner({ queries, asOf }: RetryBannerProps) {
-  const failing = queries.find(({ failureReason, error }) => failureReason && !error);
-  const { failureReason: reason = null, failureCount = 0 } = failing ?? {};
+/** Counts down to the next attempt of a failing query. @param asOf the time of the data on the screen; undefined if there is none */
+export function RetryBanner({ asOf }: { readonly asOf?: EpochMs | undefined }) {
+  const queries = useQueryClient();
+  const cache = queries.getQueryCache();
+  const subscribe = useCallback((listener: () => void) => cache.subscribe(listener), [cache]);
+  const failing = useSyncExternalStore(subscribe, () => cache.findAll(RETRIED)[0]?.state);
+  const { fetchFailureReason: reason = null, fetchFailureCount: failures = 0 } = failing ?? {};
   const [secondsLeft, setSecondsLeft] = useState(0);
-  const queryClient = useQueryClient();
   const retryNow = async () => {
-    const waiting = queryClient.getQueryCache().findAll({
-      predicate: ({ state }) => state.fetchFailureReason !== null && state.fetchStatus !== 'idle',
-    });
+    const waiting = cache.findAll(RETRIED);
     const filter = { predicate: (query: Query) => waiting.includes(query) };
     // A waiting query without data ignores refetchQueries, so cancel it first.
-    await queryClient.cancelQueries(filter);
-    await queryClient.refetchQueries(filter);
+    await queries.cancelQueries(filter);
+    await queries.refetchQueries(filter);
   };
   useEffect(() => {
     if (!reason) return;
-    const until = performance.now() + retryDelay(failureCount - 1, reason);
+    const until = performance.now() + retryDelay(failures - 1, reason);
     const tick = () => setSecondsLeft(Math.max(0, Math.ceil((until - performance.now()) / SECOND_MS)));
     tick();
     const timer = setInterval(tick, SECOND_MS / 4);
     return () => clearInterval(timer);
-  }, [reason, failureCount]);
-  if (!failing || !reason) return null;
+  }, [reason, failures]);
+  if (!reason) return null;
   return (
     <div className="banner" role="status">
       <span>

@@ -41,21 +41,15 @@ export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
   );
 }
 
-interface ViewLinkProps {
-  readonly to: View;
-  readonly title?: string;
-  readonly children: ReactNode;
-}
-
 /** A link that the user can also open in another tab, or copy. */
-export function ViewLink({ to, title, children }: ViewLinkProps) {
+export function ViewLink({ to, children }: { readonly to: View; readonly children: ReactNode }) {
   const follow = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     navigate(to);
   };
   return (
-    <a href={viewHref(to)} title={title} onClick={follow}>
+    <a href={viewHref(to)} onClick={follow}>
       {children}
     </a>
   );

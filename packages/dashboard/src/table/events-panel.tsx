@@ -45,7 +45,7 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
       {error && !isFetchingNextPage && (
         <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
       )}
-      <RetryBanner queries={[pages]} />
+      <RetryBanner />
       {!events && !error && <Skeleton of="table" />}
       {events && (
         <>

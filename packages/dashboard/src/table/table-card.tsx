@@ -10,7 +10,7 @@ import { CopyMenu, ExportMenu } from '../export/export-menu.js';
 import { localized } from '../format/locale.js';
 import { rowEventsQuery } from '../metrics/query.js';
 import { useSession } from '../shell/session.js';
-import { ComparisonProblem, ProblemPanel, RetryBanner, Skeleton } from '../states/panels.js';
+import { ComparisonProblem, ProblemPanel, Skeleton } from '../states/panels.js';
 import { isCursorExpired } from '../states/problem.js';
 import { changeView, replaceView } from '../view/address.js';
 import { PAGE_SIZES, type View } from '../view/view.js';
@@ -73,7 +73,6 @@ export function TableCard({ costs }: { readonly costs: Costs }) {
           <ExportMenu {...{ account, view, query, previousQuery }} now={costs.asOf} />
         </div>
       </header>
-      <RetryBanner queries={[further, previousGroups]} />
       {previousGroups.error && !comparison.error && (
         <ComparisonProblem error={previousGroups.error} account={account} />
       )}
@@ -141,7 +140,7 @@ function Paging({ view, known, hasMore }: PagingProps) {
       <span role="status">{to < from ? 'No groups' : localized(`${position} · ${range}`)}</span>
       <Select
         label="Rows per page"
-        labelled="hidden"
+        labelPosition="hidden"
         value={String(pageSize)}
         choices={PAGE_SIZES.map((size) => ({ value: String(size), label: `${size} rows` }))}
         onChange={(text) =>

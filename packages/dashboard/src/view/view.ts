@@ -83,7 +83,7 @@ export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Returns whether the view can show usage. The API returns usage only for a single billing dimension. */
+/** Returns whether the view can show usage. The API returns usage for each billing dimension separately. */
 export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
   return groupBy.includes('billing_dimension') || dimensionsLeft(filters).length === 1;
 }
