@@ -110,7 +110,6 @@ interface FiguresProps {
   readonly comparison: Comparison;
 }
 
-/** The figures above the chart. */
 function Figures({ costs, comparison }: FiguresProps) {
   const { breakdown, resolution, window, unit, view } = costs;
   const { isExact } = view;

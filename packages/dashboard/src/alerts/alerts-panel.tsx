@@ -1,7 +1,5 @@
-/** Renders the alerts of an account with their thresholds and deliveries. Admins create and edit them here. */
-import { counted } from '@meterline/catalog/plain';
-import type { AlertResponse, AlertWithSecretResponse, DeliveryResponse, FilterQuery } from '@meterline/client';
-import { useQuery } from '@tanstack/react-query';
+/** Renders the alerts of an account with their thresholds. Admins create and edit them here. */
+import type { AlertResponse, AlertWithSecretResponse, FilterQuery } from '@meterline/client';
 import { useState } from 'react';
 import {
   CopyButton,
@@ -13,9 +11,9 @@ import {
   TextButton,
 } from '../controls/controls.js';
 import { instantText } from '../period/period.js';
-import { useSession } from '../shell/session.js';
 import { AlertEditor } from './alert-editor.js';
 import { alertFilters, measuredText, subjectText, useAlertAction, useAlerts } from './alerts.js';
+import { Deliveries } from './deliveries.js';
 
 interface AlertsButtonProps {
   readonly account: string;
@@ -254,52 +252,4 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
       {isOpen && <Deliveries {...{ account, isAdmin }} alert={alert} />}
     </article>
   );
-}
-
-const MAX_DELIVERIES = 10;
-/** Interval at which the list is read while a delivery is pending. */
-const POLL_MS = 2_000;
-
-/** The newest deliveries of an alert, with the reasons of failures. */
-function Deliveries({ account, isAdmin, alert: { id, name } }: Pick<AlertItemProps, 'account' | 'isAdmin' | 'alert'>) {
-  const { client } = useSession();
-  const { data, error } = useQuery({
-    queryKey: ['alerts', account, id],
-    queryFn: ({ signal }) => client.alerts.deliveries(account, id, { signal }),
-    refetchInterval: ({ state }) => state.data?.some((each) => each.state === 'pending') && POLL_MS,
-  });
-  const redelivery = useAlertAction(account, (api, delivery: string) => api.alerts.redeliver(account, id, delivery));
-  const problem = error ?? redelivery.error;
-  return (
-    <section aria-label={`Deliveries of ${name}`}>
-      <ErrorText>{problem?.message}</ErrorText>
-      {data?.length === 0 && <p className="hint">Nothing has been sent yet.</p>}
-      <ul className="deliveries">
-        {data?.slice(0, MAX_DELIVERIES).map((delivery) => (
-          <li key={delivery.id}>
-            <span>{instantText(delivery.createdAt)}</span>
-            <span>{thresholdText(delivery)}</span>
-            <span className={delivery.state === 'failed' ? 'error-text' : undefined}>{stateText(delivery)}</span>
-            {isAdmin && delivery.state !== 'pending' && (
-              <TextButton disabled={redelivery.isPending} onClick={() => redelivery.mutate(delivery.id)}>
-                Resend
-              </TextButton>
-            )}
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-const STATE = { pending: 'Pending', delivered: 'Delivered', failed: 'Failed' } as const;
-
-function thresholdText({ payload: { data } }: DeliveryResponse): string {
-  return data.threshold === undefined ? 'Test' : `${data.threshold}%`;
-}
-
-/** Returns `Failed after 14 attempts: 503`. */
-function stateText({ state, attempts, lastOutcome }: DeliveryResponse): string {
-  if (state === 'delivered' || lastOutcome === undefined) return STATE[state];
-  return `${STATE[state]} after ${counted(attempts, 'attempt')}: ${lastOutcome}`;
 }

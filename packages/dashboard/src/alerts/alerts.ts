@@ -10,7 +10,7 @@ const POLL_MS = 5_000;
 
 /**
  * Returns undefined until the alerts are loaded, and if the service has no alerts.
- * @param isPolling reads the alerts now and then at intervals
+ * @param isPolling reads the alerts at once, and again at intervals
  */
 export function useAlerts(account: string, enabled: boolean, isPolling = false): readonly AlertResponse[] | undefined {
   const { client } = useSession();
@@ -67,10 +67,7 @@ export function alertFilters(filters: FilterQuery): NewAlertBody['filters'] | un
 
 const GROUPED = /^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/;
 
-/**
- * Returns the decimal in `$1,000.50`. If a comma may be a decimal separator (`0,125`, `1000,500`), returns the text unchanged, which the API
- * rejects.
- */
+/** Returns the decimal in `$1,000.50`. Keeps commas that may be decimal separators (`0,125`, `1000,500`), so that the API rejects them. */
 export function amountIn(text: string): string {
   const amount = text.replace(/[$\s]/g, '');
   return GROUPED.test(amount) ? amount.replaceAll(',', '') : amount;

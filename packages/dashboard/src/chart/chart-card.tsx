@@ -161,7 +161,6 @@ interface Column {
   /** One amount for each bucket; undefined if the bucket has none. */
   readonly points: readonly (DecimalText | undefined)[];
   readonly total?: DecimalText;
-  /** The view that a click on the label opens. */
   readonly to?: View | undefined;
 }
 

@@ -24,7 +24,7 @@ export type TargetOf = (series: number | undefined, bucket: number) => Target | 
 
 export interface Target {
   readonly view: View;
-  /** Completes "Click …". */
+  /** Continues the name of the gesture: `Click` + `to zoom in`. */
   readonly hint: string;
 }
 

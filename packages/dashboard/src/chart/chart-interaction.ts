@@ -14,13 +14,13 @@ export interface ChartState {
   readonly bucket?: number | undefined;
   /** The highlighted series; undefined for the whole bucket. */
   readonly series?: number | undefined;
-  /** The selected buckets. A selection to the left ends before it begins. */
+  /** The selected buckets. `to` is smaller than `from` if the user selects to the left. */
   readonly range?: Range | undefined;
   /** The bucket where the mouse button was pressed. */
   readonly pressedAt?: number | undefined;
   /** How to open the highlighted bar. */
   readonly gesture: 'Click' | 'Tap again' | 'Press Enter';
-  /** False after the first tap, because touch screens have no hover, and after a drag, which also ends with a click. */
+  /** Whether a click opens the bar. Not after a first tap, which replaces hovering, and not after a drag, which ends with a click. */
   readonly opensOnClick: boolean;
 }
 
@@ -45,9 +45,7 @@ export interface Bounds {
 
 export interface Outcome {
   readonly state: ChartState;
-  /** The bar to open. */
   readonly open?: { readonly bucket: number; readonly series: number | undefined } | undefined;
-  /** The buckets to zoom into. */
   readonly zoom?: Range | undefined;
 }
 

@@ -41,7 +41,6 @@ interface ToolbarProps {
   readonly now: EpochMs;
   /** Why the user cannot choose workspaces; undefined if they can. */
   readonly workspaceReason: string | undefined;
-  /** Whether the filters are visible. */
   readonly isFiltering: boolean;
   readonly onFilter: (isFiltering: boolean) => void;
 }

@@ -8,7 +8,7 @@ const BACK_OFF = { firstMs: 1_000, longestMs: 15_000 };
 const EXPORT_RETRIES = 4;
 const LONGEST_EXPORT_WAIT_MS = 60_000;
 
-/** This limit may last a day, so a retry does not help. The message of the API says when it ends, and which query to send instead. */
+/** This limit may last a day, so a retry does not help. The API's message has the end time and an alternative. */
 const TOO_MANY_GROUPS = 'too_many_stored_groups';
 
 /**

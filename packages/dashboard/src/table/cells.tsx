@@ -17,7 +17,6 @@ interface AmountProps {
   readonly amount: DecimalText;
   /** Undefined for money. */
   readonly unit: Quantity | undefined;
-  /** Shows every digit. */
   readonly isExact: boolean;
 }
 

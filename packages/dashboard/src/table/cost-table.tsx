@@ -137,7 +137,6 @@ function columnsOf(source: ColumnsSource): Column[] {
         cell: ({ usage, unit }) => (usage && unit ? <Amount {...{ unit, isExact }} amount={usage} /> : '–'),
       },
       {
-        // Cost divided by usage.
         label: 'Average price',
         className: 'number price-column',
         cell: (of) => averagePrice(of, dimensions),
@@ -177,7 +176,6 @@ function averagePrice(of: Row | Totals, dimensions: ColumnsSource['dimensions'] 
   return <span title={current && `Current price: ${current}`}>{unitPriceText(cost, usage, unit) ?? '–'}</span>;
 }
 
-/** An amount that opens the events behind it. */
 function explainButton(row: Row, onExplain: (row: Row) => void, amount: ReactNode) {
   return (
     <button

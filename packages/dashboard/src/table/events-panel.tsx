@@ -21,7 +21,6 @@ const PAGE_SIZE = 100;
 
 export interface EventsPanelProps {
   readonly account: string;
-  /** The name of the row. */
   readonly name: string;
   /** The cost in the row, in USD. */
   readonly cost: DecimalText;

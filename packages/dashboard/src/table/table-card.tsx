@@ -123,7 +123,6 @@ interface PagingProps {
   readonly view: View;
   /** Number of groups loaded so far. */
   readonly known: number;
-  /** Whether there are more groups to load. */
   readonly hasMore: boolean;
 }
 

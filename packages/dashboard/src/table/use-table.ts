@@ -7,7 +7,7 @@ import type { Costs } from '../account/use-costs.js';
 import { useFurtherPages, usePreviousGroups } from '../metrics/queries.js';
 import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from './rows.js';
 
-/** A view that needs all groups reads at most this many pages, and then says that there are more. */
+/** A view that needs all groups reads at most this many pages. The table then shows a note that it is incomplete. */
 const MAX_PAGES = 100;
 
 export function useTable({ account, view, query, first }: Costs, { compared, previousQuery, isReady }: Comparison) {
