@@ -29,24 +29,24 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   const page = await open('acme', 'admin');
   await press(page, 'Set an alert');
   await page.getByLabel('Name').fill('Monthly spend');
-  await page.getByLabel('Amount, USD a month').fill('0,125');
-  await page.getByLabel('Fires at').fill('50-80');
-  await page.getByLabel('Sent to').fill('http://example.com/hooks');
-  await press(page, 'Create the alert');
-  await page.getByText(/^One to ten whole numbers/).waitFor();
-  await page.getByText(/^An amount above 0/).waitFor();
+  await page.getByLabel('Amount (USD per month)').fill('0,125');
+  await page.getByLabel('Thresholds (percent').fill('50-80');
+  await page.getByLabel('Webhook URL').fill('http://example.com/hooks');
+  await press(page, 'Create alert');
+  await page.getByText(/^Enter one to ten whole numbers/).waitFor();
+  await page.getByText(/^Enter an amount above 0/).waitFor();
   expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
-  await page.getByLabel('Amount, USD a month').fill('$150.00');
-  await page.getByLabel('Fires at').fill('100 %, 50, 100');
-  await page.getByLabel('Sent to').fill('https://example.com/hooks');
+  await page.getByLabel('Amount (USD per month)').fill('$150.00');
+  await page.getByLabel('Thresholds (percent').fill('100 %, 50, 100');
+  await page.getByLabel('Webhook URL').fill('https://example.com/hooks');
   // The list is read again, which is not waited for.
   const list = /\/alerts(\?|$)/;
   await page.route(list, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
-  await press(page, 'Create the alert');
+  await press(page, 'Create alert');
   const first = await secretOf(page);
   expect(first).toMatch(/^whsec_/);
   await page.unroute(list);
-  await page.getByText('$150.00 a month').waitFor();
+  await page.getByText('$150.00 per month').waitFor();
   expect(await page.getByRole('list', { name: 'Thresholds' }).locator('strong').allTextContents()).toEqual([
     '50%',
     '100%',
@@ -56,33 +56,33 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await press(page, 'Done');
   await press(page, 'Close');
   await page.getByText('50% of the budget of $150.00').waitFor();
-  await page.getByText('Budget, $5.00 a day').waitFor();
-  await page.getByText('so far + same weekdays, last 4 weeks', { exact: true }).waitFor();
+  await page.getByText('Budget: $5.00 per day').waitFor();
+  await page.getByText('so far + weekday averages of the last 4 weeks', { exact: true }).waitFor();
   await showView(page, 'account=acme&period=month&type=agent');
-  expect(await page.getByText('Budget, ').count()).toBe(0);
+  expect(await page.getByText('Budget: ').count()).toBe(0);
 
   await press(page, 'Alerts');
-  await press(page, 'Change');
+  await press(page, 'Edit');
   expect(await page.locator('input:focus').inputValue()).toBe('Monthly spend');
-  await page.getByLabel('Amount, USD a month').fill('300');
+  await page.getByLabel('Amount (USD per month)').fill('300');
   await press(page, 'Save');
-  await page.getByText('$300.00 a month').waitFor();
-  expect(await focused(page)).toBe('Change');
+  await page.getByText('$300.00 per month').waitFor();
+  expect(await focused(page)).toBe('Edit');
   expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
-  await press(page, 'New secret');
-  expect(await focused(page)).toBe('Keep');
-  await press(page, 'Make a new secret');
+  await press(page, 'Rotate secret');
+  expect(await focused(page)).toBe('Cancel');
+  await press(page, 'Rotate now');
   expect(await secretOf(page)).toMatch(/^whsec_/);
   expect(await secretOf(page)).not.toBe(first);
-  expect(await page.getByRole('button', { name: 'Change' }).isDisabled()).toBe(true);
+  expect(await page.getByRole('button', { name: 'Edit' }).isDisabled()).toBe(true);
   await press(page, 'Done');
   await press(page, 'New alert');
   await page.getByText('Cost · Resource type: Agent').waitFor();
   await press(page, 'Cancel');
   await press(page, 'Delete');
-  expect(await focused(page)).toBe('Keep');
-  await press(page, 'Delete for good');
-  await page.getByText('$300.00 a month').waitFor({ state: 'detached' });
+  expect(await focused(page)).toBe('Cancel');
+  await press(page, 'Delete permanently');
+  await page.getByText('$300.00 per month').waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Set an alert' }).waitFor();
 });
@@ -99,8 +99,8 @@ it('a form that was changed stays open until it is discarded or saved, and its s
   await press(page, 'Discard');
   await press(page, 'New alert');
   await page.getByLabel('Name').fill('Slow');
-  await page.getByLabel('Amount, USD a month').fill('150');
-  await page.getByLabel('Sent to').fill('https://example.com/hooks');
+  await page.getByLabel('Amount (USD per month)').fill('150');
+  await page.getByLabel('Webhook URL').fill('https://example.com/hooks');
   let release = () => {};
   const responded = new Promise<void>((resolve) => {
     release = resolve;
@@ -109,7 +109,7 @@ it('a form that was changed stays open until it is discarded or saved, and its s
     if (route.request().method() === 'POST') await responded;
     await route.continue();
   });
-  await press(page, 'Create the alert');
+  await press(page, 'Create alert');
   await page.getByRole('button', { name: 'Discard', disabled: true }).waitFor();
   await dismiss(page);
   release();
@@ -149,35 +149,35 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
 
   const member = await open('globex', 'member', 'real');
   await press(member, 'Alerts 1 fired');
-  await member.getByText(/^50% fired on .*, at \$40\.25$/).waitFor();
+  await member.getByText(/^50% fired on .* at \$40\.25$/).waitFor();
   await press(member, 'Deliveries');
-  await member.getByText('Failed, after 1 attempt: 503').waitFor();
+  await member.getByText('Failed after 1 attempt: 503').waitFor();
   expect(await member.getByRole('dialog').getByRole('button').allTextContents()).toEqual(['Close', 'Deliveries']);
   expect(await graveFindings(member)).toEqual([]);
 
   const page = await open('globex', 'admin', 'real');
   await page.getByText('50% of the budget of $80.00').waitFor();
   await press(page, 'Alerts 1 fired');
-  await press(page, 'Send a test');
+  await press(page, 'Send test');
   await page.getByText('Test', { exact: true }).waitFor();
   await alerts.fire(alert, period.startTime, { ...fired, threshold: 80 }, payload);
   await page.getByText(/^80% fired on/).waitFor();
-  await press(page, 'Send again');
-  await page.getByText('On its way, after 1 attempt: 503').waitFor();
+  await press(page, 'Resend');
+  await page.getByText('Pending after 1 attempt: 503').waitFor();
   expect(await graveFindings(page)).toEqual([]);
   // Another admin deletes the one that is edited.
-  await press(page, 'Change');
+  await press(page, 'Edit');
   await client.alerts.delete('globex', id);
   await press(page, 'New alert');
   await press(page, 'Cancel');
   expect(await focused(page)).toBe('New alert');
   await press(page, 'New alert');
   await page.getByLabel('Name').fill('Next');
-  await page.getByLabel('Amount, USD a month').fill('90');
-  await page.getByLabel('Sent to').fill('https://example.com/hooks');
-  await press(page, 'Create the alert');
-  await page.getByText('$90.00 a month').waitFor();
-  expect(await focused(page)).toContain('The secret of “Next”');
+  await page.getByLabel('Amount (USD per month)').fill('90');
+  await page.getByLabel('Webhook URL').fill('https://example.com/hooks');
+  await press(page, 'Create alert');
+  await page.getByText('$90.00 per month').waitFor();
+  expect(await focused(page)).toContain('signing secret of “Next”');
 });
 
 it('an API without alerts has none on the page', async () => {

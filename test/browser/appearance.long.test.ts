@@ -74,7 +74,7 @@ it('the pages of an empty account and of a problem have no serious finding of ac
     expect(await graveFindings(page)).toEqual([]);
   }
   const { page } = await explorer().visit({ key: await explorer().api.key('fresh') });
-  await page.getByRole('heading', { name: 'Send the first event' }).waitFor();
+  await page.getByRole('heading', { name: 'Send your first event' }).waitFor();
   expect(await graveFindings(page)).toEqual([]);
 });
 
@@ -100,7 +100,7 @@ it('a narrow screen shows everything without scrolling sideways', async () => {
   // Above the fold.
   expect((chart?.y ?? Number.NaN) + (chart?.height ?? Number.NaN)).toBeLessThan(PHONE.height);
   await setFilter(page, 'Resource type', { values: ['Sandbox'] });
-  await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
+  await page.getByRole('button', { name: 'Filters 1 active' }).waitFor();
 });
 
 it('on a desktop every list opens inside the window, and a cost stands near its name', async () => {
@@ -161,7 +161,7 @@ it('the sign-in page says what a key of a provisioner may do, and lets it in now
   const { page } = await explorer().visit({ guest: {} });
   await page.getByLabel('API key or access token').fill(await explorer().api.key(undefined, 'provisioner'));
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('This key has the role provisioner: it manages accounts and their keys').waitFor();
+  await page.getByText('This key has the provisioner role, which manages accounts and keys').waitFor();
   expect(await page.getByLabel('API key or access token').isEnabled()).toBe(true);
 });
 
@@ -171,10 +171,10 @@ it('what the page needs comes from this service alone, and nothing that a person
   await page.getByRole('button', { name: 'Sign in' }).click();
   await tableRows(page);
   await choose(page, 'Group by', 'Resource');
-  await chooseOption(page, 'Compare with', 'The period before');
+  await chooseOption(page, 'Compare with', 'Previous period');
   await page.getByRole('slider').hover();
   await page.getByRole('button', { name: 'Export CSV' }).click();
-  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'The table' }).click()]);
+  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^Groups/ }).click()]);
   await page.getByRole('button', { name: 'Table', exact: true }).click();
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   await setFilter(page, 'Resource', { values: ['support'] });

@@ -229,7 +229,7 @@ export async function unfoldFilters(page: Page): Promise<void> {
 export async function setFilter(
   page: Page,
   filter: string,
-  { search, values, mode = 'Only' }: { search?: string; values: readonly string[]; mode?: 'Only' | 'All but' },
+  { search, values, mode = 'Include' }: { search?: string; values: readonly string[]; mode?: 'Include' | 'Exclude' },
 ): Promise<void> {
   await unfoldFilters(page);
   await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: filter, exact: true }).click();

@@ -47,11 +47,11 @@ it('the events behind a row open from its amount, by keyboard too, and add up to
   await tableRows(page);
   const button = page.getByRole('button', { name: '$40.00: events behind Agent' });
   await button.press('Enter');
-  await panel(page).getByText('2 events: $40.000002 in all, as in the table.').waitFor();
+  await panel(page).getByText('2 events: $40.000002 in total, which matches the table.').waitFor();
   await panel(page).getByText('17 Oct – 15 Nov 2025 12:00 · Resource type: Agent').waitFor();
   expect((await cells(page)).map(([time, resource, , , cost]) => [time?.slice(0, 19), resource, cost])).toEqual([
-    ['2025-11-14 09:00:00', 'supportmain · Agent compute · no instance id', '$40.00'],
-    ['2025-11-14 09:00:00', 'supportmain · Agent async requests · no instance id', '$0.000002'],
+    ['2025-11-14 09:00:00', 'supportmain · Agent compute · no instance ID', '$40.00'],
+    ['2025-11-14 09:00:00', 'supportmain · Agent async requests · no instance ID', '$0.000002'],
   ]);
   const row = panel(page).locator('tbody tr').first();
   await row.hover();
@@ -76,9 +76,9 @@ it('the events behind a row come in pages', async () => {
   await panel(page)
     .getByText(/^The first 100 events: \$\d+\.\d+ of \$75\.015002000001\.$/)
     .waitFor();
-  await panel(page).getByRole('button', { name: 'More events' }).click();
-  await panel(page).getByText('135 events: $75.015002000001 in all, as in the table.').waitFor();
-  expect(await panel(page).getByRole('button', { name: 'More events' }).count()).toBe(0);
+  await panel(page).getByRole('button', { name: 'Load more' }).click();
+  await panel(page).getByText('135 events: $75.015002000001 in total, which matches the table.').waitFor();
+  expect(await panel(page).getByRole('button', { name: 'Load more' }).count()).toBe(0);
   await panel(page).getByRole('button', { name: 'Close' }).click();
   await panel(page).waitFor({ state: 'detached' });
 });
@@ -88,9 +88,9 @@ it('the events behind a row show what was corrected, at which price of which boo
   const { page, offences } = await explorer().visit({ key, view: 'account=fixes&group=resource_name' });
   await tableRows(page);
   await page.getByRole('button', { name: /events behind box$/ }).click();
-  await panel(page).getByText('1 event: $0.0115 in all, as in the table.').waitFor();
+  await panel(page).getByText('1 event: $0.0115 in total, which matches the table.').waitFor();
   const resource = 'boxmain · Sandbox compute · u-1';
-  const price = `$0.0000115 per GB-sbook ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
+  const price = `$0.0000115 per GB-sprice book ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
   expect(await cells(page)).toEqual([
     ['2025-11-14 09:00:00.25018f0000-0000-7000-8000-000000000001', resource, '1,000 GB-s', price, '$0.0115'],
     ['was revision 0', resource, '2,000 GB-s', price, '$0.023'],
@@ -113,7 +113,7 @@ it('the events behind a row are for admins: a member is told so, and has nothing
   const key = await explorer().api.key('acme', 'member');
   const { page } = await explorer().visit({ key, view: 'account=acme' });
   await tableRows(page);
-  await page.getByText('An admin of the account can open the events behind each amount.').waitFor();
+  await page.getByText('Admins of the account can open the events behind each amount.').waitFor();
   expect(await page.getByRole('button', { name: /events behind/ }).count()).toBe(0);
 });
 
@@ -125,7 +125,7 @@ it('a month as FOCUS has the bytes of the command', async () => {
   const menu = page.getByRole('dialog', { name: 'Export CSV' });
   await choose(page, 'Month', 'November 2025');
   expect(await graveFindings(page)).toEqual([]);
-  await menu.getByLabel('Name of the provider').fill('Acme Cloud');
+  await menu.getByLabel('Provider name').fill('Acme Cloud');
   const button = menu.getByRole('button', { name: 'Export FOCUS' });
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
   expect(download.suggestedFilename()).toBe('meterline-acme-2025-11-focus.csv');

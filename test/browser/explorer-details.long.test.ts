@@ -23,7 +23,7 @@ const press = (page: Page, name: string | RegExp) => page.getByRole('button', { 
 it('the breakdown is by any dimension or pair, and goes back with the browser', async () => {
   const page = await explorer().open();
   await choose(page, 'Group by', 'Workspace');
-  await choose(page, 'and by', 'Billing dimension');
+  await choose(page, 'Then by', 'Billing dimension');
   await columnAppears(page, 'Billing dimension');
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
   expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
@@ -105,7 +105,7 @@ it('the breakdown leaves out a group whose name in the legend is clicked', async
   const names = page.locator('.tooltip-name');
   await names.first().waitFor();
   expect(await names.allTextContents()).toEqual(['Job', 'Volume', 'Custom domain']);
-  expect(await page.locator('.tooltip-total').textContent()).toMatch(/^Total, hidden groups included\$/);
+  expect(await page.locator('.tooltip-total').textContent()).toMatch(/^Total \(including hidden groups\)\$/);
 });
 
 it('the breakdown has its lines again when another one is shown than the one that a name was left out of', async () => {
@@ -209,7 +209,7 @@ it('the table is read again by itself when its pages have expired, and by hand w
     }
     await page.route(further, expire);
     await showView(page, 'account=acme&group=resource_name,resource_type&page=6');
-    await page.getByText('This list is too old to continue').waitFor();
+    await page.getByText('This list has expired').waitFor();
     await page.unroute(further);
     await press(page, 'Try again');
     await page.getByText('126–134 of 134 groups').waitFor();
@@ -225,20 +225,20 @@ it('the table sorts and searches all groups, whatever page they came on, and has
   await page.getByRole('columnheader', { name: 'Cost (USD)' }).and(page.locator('[aria-sort=ascending]')).waitFor();
   await page.getByText('1–25 of 134 groups').waitFor();
   expect((await tableRows(page))[0]?.[0]).toBe('box-001main · Sandbox');
-  await choose(page, 'Rows on a page', '50 rows');
+  await choose(page, 'Rows per page', '50 rows');
   await page.getByText(/1–50 of /).waitFor();
-  await page.getByLabel('Search in the table').fill('box-00');
+  await page.getByLabel('Search groups').fill('box-00');
   await page.getByText('1–9 of 9 groups').waitFor();
   expect(viewOf(page)).toMatchObject({ sort: 'cost', rows: '50', search: 'box-00' });
   await page.getByRole('row', { name: '9 groups found $0.04' }).waitFor();
-  await page.getByLabel('Search in the table').fill('zzz');
-  await page.getByText('No group’s name contains “zzz”.').waitFor();
+  await page.getByLabel('Search groups').fill('zzz');
+  await page.getByText('No groups match “zzz”.').waitFor();
 });
 
 it('usage is shown in its unit where there is one, and explained where not', async () => {
   const page = await explorer().open();
   await press(page, /^Options/);
-  await page.getByText('Usage adds up only in one unit').waitFor();
+  await page.getByText('This view mixes GB-seconds, events and hours').waitFor();
   await page.keyboard.press('Escape');
   await setFilter(page, 'Billing dimension', { values: ['Job compute'] });
   await chooseOption(page, 'Measure', 'Usage');
@@ -256,13 +256,13 @@ it('the period is a preset, a month or a custom range, and explains which resolu
   await press(page, /^Period/);
   await press(page, /^Last 12 months/);
   await press(page, /^Options/);
-  await page.getByText('Hourly: For up to 7 days; choose a shorter period.').waitFor();
+  await page.getByText('Hourly: Only available for periods of up to 7 days.').waitFor();
   await page.keyboard.press('Escape');
   await press(page, /^Period/);
-  await choose(page, 'A month', 'October 2025');
+  await choose(page, 'Month', 'October 2025');
   await press(page, 'Period October 2025');
-  await page.getByLabel('First day').fill('14 Nov 2025');
-  await page.getByLabel('Last day, inclusive').fill('2025-11-14');
+  await page.getByLabel('Start date').fill('2025-11-14');
+  await page.getByLabel('End date').fill('2025-11-14');
   await press(page, 'Apply');
   await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
   expect(viewOf(page)).toMatchObject(NOV_14);

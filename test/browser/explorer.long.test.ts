@@ -74,7 +74,7 @@ it('the figures are read again each minute, but not where that would store all g
     Date.now = () => later;
     document.dispatchEvent(new Event('visibilitychange'));
   });
-  await page.getByText('as of 12:00:00 UTC, paused').waitFor();
+  await page.getByText('as of 12:00:00 UTC (auto-refresh paused)').waitFor();
   expect(requested).toEqual([]);
   const read = page.waitForRequest(/\/metrics\?/);
   await showView(page, 'account=acme&live=1&group=resource_name');
@@ -122,11 +122,11 @@ it('the figures that are tiny are not rounded to nothing, and have their usage a
 
 it('a filter leaves out what is chosen, also one of more names than a filter may have values', async () => {
   const page = await explorer().open('group=none&exact=1');
-  await setFilter(page, 'Workspace', { values: ['staging'], mode: 'All but' });
+  await setFilter(page, 'Workspace', { values: ['staging'], mode: 'Exclude' });
   await totalBecomes(page, '$70.725002000001');
   expect(viewOf(page)).toMatchObject({ 'not-workspace': 'staging' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
-  await setFilter(page, 'Resource', { values: ['support'], mode: 'All but' });
+  await setFilter(page, 'Resource', { values: ['support'], mode: 'Exclude' });
   await totalBecomes(page, '$35.015');
   await page.getByRole('button', { name: 'Copy as' }).click();
   const command = (await page.locator('.copy pre').textContent()) ?? '';
@@ -135,7 +135,7 @@ it('a filter leaves out what is chosen, also one of more names than a filter may
   expect(await response.text()).toContain('"totalCost":35.015');
   expect(command).not.toContain(explorer().key);
   await page.keyboard.press('Escape');
-  await setFilter(page, 'Instance', { values: ['no instance id'], mode: 'All but' });
+  await setFilter(page, 'Instance', { values: ['no instance ID'], mode: 'Exclude' });
   await totalBecomes(page, '$8.515');
 });
 
@@ -143,9 +143,9 @@ it.each([
   [
     'has more values than the API takes',
     Array.from({ length: 101 }, (_, index) => `not-name=n${index}`),
-    'The service refused the request',
+    'The service rejected the request',
   ],
-  ['leaves nothing', RESOURCE_TYPES.map((type) => `not-type=${type}`), 'Nothing matches these filters'],
+  ['leaves nothing', RESOURCE_TYPES.map((type) => `not-type=${type}`), 'No usage matches these filters'],
 ])('a filter in a link that %s is named', async (_what, filters, title) => {
   const page = await explorer().open(['group=none', ...filters].join('&'));
   // A link is opened in a new tab, which asks before the page renders.
@@ -185,7 +185,7 @@ it('a filter is applied by a click outside its list and by Enter, not by Escape,
 
 it('the comparison with the period before goes back whole weeks, in money and in percent, in sum and for each row', async () => {
   const page = await explorer().open();
-  await chooseOption(page, 'Compare with', 'The period before');
+  await chooseOption(page, 'Compare with', 'Previous period');
   await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
   // The rows of the period before and its sum come with responses of their own, in any order.
   for (const name of ['+$8.00 +25.0%', '+$43.02 +134.4%']) await page.getByRole('cell', { name }).waitFor();
@@ -226,7 +226,7 @@ it('all accounts are one choice, by account; a row leads into the account, and t
     ['acme', '$75.02', '42.9%'],
   ]);
   await setFilter(page, 'Resource type', { values: ['Agent'] });
-  await choose(page, 'and by', 'Billing dimension');
+  await choose(page, 'Then by', 'Billing dimension');
   await page.getByRole('columnheader', { name: 'Account' }).waitFor();
   expect((await tableRows(page)).map((cells) => cells.slice(0, 3))).toEqual([
     ['globexAgent computeAgent', 'Agent compute', '$100.00'],
@@ -252,7 +252,7 @@ it('all accounts are one choice, by account; a row leads into the account, and t
   // The query of the period before is copied too.
   expect(copied?.match(/startTime=/g)).toHaveLength(2);
   await page.keyboard.press('Escape');
-  const { name, lines } = await exported(page, 'The table');
+  const { name, lines } = await exported(page, 'Groups');
   expect(name).toBe('meterline-all-accounts-2025-10-17-to-2025-11-15-account.csv');
   await page.getByRole('button', { name: 'Export CSV' }).click();
   expect(await page.getByText('FOCUS').count()).toBe(0);
@@ -286,7 +286,7 @@ it('the comparison with the period before finds a group among thousands that cos
   // The service stores a result when a page after its first is asked for.
   expect(cursors.filter((cursor) => cursor !== '')).toEqual([]);
   // The file is read from every page, and box-0 was the cheapest. The others have a line too, so that the costs of then add up.
-  const { lines } = await exported(page, 'The table');
+  const { lines } = await exported(page, 'Groups');
   const previousCosts = lines.slice(1).map((line) => line.split(',').at(-3));
   expect(previousCosts).toEqual(['1', '0', ...Array(5_000).fill('2')]);
 

@@ -65,7 +65,7 @@ it('a filter finds names on every page of the API and takes several', async () =
   await page.getByRole('option', { name: 'support $40.00' }).waitFor();
   // The cheapest of 134: they are on the second page of the API.
   await page.keyboard.type('BOX-01');
-  await page.getByRole('button', { name: 'Choose these 10' }).click();
+  await page.getByRole('button', { name: 'Select all 10' }).click();
   await page.getByRole('button', { name: 'Apply (10)' }).click();
   await totalBecomes(page, '$0.145');
   expect(new URL(page.url()).searchParams.getAll('name')).toHaveLength(10);
@@ -79,7 +79,7 @@ it('a row opens the next finer breakdown, and the breadcrumb leads back', async 
   await page.getByRole('link', { name: 'support' }).click();
   await columnAppears(page, 'Billing dimension');
   expect(viewOf(page)).toMatchObject({ group: 'billing_dimension', type: 'agent', name: 'support' });
-  await page.getByTitle('In force now: $0.0414 per GB-h').waitFor();
+  await page.getByTitle('Current price: $0.0414 per GB-h').waitFor();
   const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('listitem');
   expect(await crumbs.allTextContents()).toEqual(['All usage', 'Agent', 'support']);
   await page.getByRole('link', { name: 'All usage' }).click();
@@ -90,7 +90,7 @@ it('a row opens the next finer breakdown, and the breadcrumb leads back', async 
 it('the CSV export has the exact costs of all groups and no formula; the export of the series has a line for each bar', async () => {
   const page = await explorer().open('group=resource_name');
   await tableRows(page);
-  const { name, lines } = await exported(page, 'The table');
+  const { name, lines } = await exported(page, 'Groups');
   expect(name).toBe('meterline-acme-2025-10-17-to-2025-11-15-resource_name.csv');
   expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,startTime,endTime,costUsd,sharePercent');
   expect(lines).toHaveLength(1 + BOXES + 4);
@@ -98,9 +98,9 @@ it('the CSV export has the exact costs of all groups and no formula; the export 
   expect(lines).toContain(`main,job,nightly,${times},20.000000000001,26.661334`);
   expect(lines).toContain(`main,volume,"'${FORMULA.replaceAll('"', '""')}",${times},5,6.665333`);
   expect(lines.at(-1)).toMatch(/^main,sandbox,box-001,.*,0\.001,/);
-  await page.getByLabel('Search in the table').fill('nightly');
+  await page.getByLabel('Search groups').fill('nightly');
   await page.getByText('1–1 of 1 group').waitFor();
-  const series = await exported(page, 'The series');
+  const series = await exported(page, 'Time series');
   expect(series.lines).toHaveLength(1 + 30);
   expect(series.lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
 });

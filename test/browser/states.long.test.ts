@@ -80,7 +80,7 @@ it('credentials that are wrong are refused where they were entered', async () =>
     await field.fill('');
   }
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('Paste an API key or a token.').waitFor();
+  await page.getByText('Enter an API key or access token.').waitFor();
 });
 
 const BLOCKED_SITE_DATA: Readonly<Record<string, () => void>> = {
@@ -126,7 +126,7 @@ it('an exception while the page is rendered shows the error, a reload and the de
     view: 'group=workspace',
     prepare: (opened) => opened.addInitScript(fail),
   });
-  await heading(page, 'This page has failed');
+  await heading(page, 'Something went wrong on this page');
   await page.getByText('RangeError: no such locale').waitFor();
   await page.getByRole('button', { name: 'Reload' }).waitFor();
   expect(await page.getByRole('link', { name: 'default view' }).getAttribute('href')).toBe('/');
@@ -135,7 +135,7 @@ it('an exception while the page is rendered shows the error, a reload and the de
 it('a page whose scripts are blocked says that it has not started', async () => {
   const prepare = (opened: Page) => opened.route('**/*.js', (route) => route.abort());
   const { page } = await explorer().visit({ prepare });
-  await page.getByText('This page has not started. Reload it.').waitFor();
+  await page.getByText('This page did not start. Reload it.').waitFor();
 });
 
 it('credentials that are revoked lead back to the sign-in, and the view is kept', async () => {
@@ -145,7 +145,7 @@ it('credentials that are revoked lead back to the sign-in, and the view is kept'
   await tableRows(page);
   await api.keys.revoke(doomed.split('_')[1] ?? '', NOW);
   await page.getByRole('button', { name: /^Refresh/ }).click();
-  await page.getByText(/ Sign in again; the view that you had open is kept\.$/).waitFor();
+  await page.getByText(/ Sign in again to return to your view\.$/).waitFor();
   await page.getByLabel('API key or access token').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
@@ -156,42 +156,42 @@ it('credentials of several accounts change between them, or see them together, w
   const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
   await tableRows(page);
   await choose(page, 'Account', 'globex');
-  await heading(page, 'Send the first event');
+  await heading(page, 'Send your first event');
   expect(viewOf(page)).toEqual({ account: 'globex' });
   await choose(page, 'Account', 'All accounts');
   await expect(tableRows(page)).resolves.toEqual([['acme', '$75.02', '100.0%']]);
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
-  expect(await workspace.textContent()).toContain('Only an admin of all these accounts');
+  expect(await workspace.textContent()).toContain('Only admins of every account');
 });
 
 it('credentials of no account, or without the scope, get a message that says so', async () => {
-  await heading(await open('', await token({})), 'You belong to no account');
+  await heading(await open('', await token({})), 'You don’t have access to any account');
   const page = await open('account=acme', await token({ acme: 'admin' }, 'jobs:list'));
-  await heading(page, 'This token may not read billing data');
+  await heading(page, 'This token cannot read billing data');
   await page.getByText('The token lacks the scope admin').waitFor();
 });
 
 it('what is not allowed is explained to a member, before and after, with a way on', async () => {
   const page = await open('account=acme&group=workspace', await explorer().api.key('acme', 'member'));
-  await heading(page, 'Workspaces are for admins');
+  await heading(page, 'Only admins can see workspaces');
   await page.getByRole('button', { name: /^Filters/ }).click();
   await page.getByRole('button', { name: 'Workspace All' }).click();
-  await page.getByRole('dialog').getByText('Only an admin of the account sees its workspaces').waitFor();
+  await page.getByRole('dialog').getByText('Only admins of this account can break it down by workspace').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
   expect(await workspace.getAttribute('aria-disabled')).toBe('true');
-  expect(await workspace.textContent()).toContain('Only an admin');
+  expect(await workspace.textContent()).toContain('Only admins');
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Show the account as a whole' }).click();
+  await page.getByRole('button', { name: 'Show without workspaces' }).click();
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
 
 it('the account of somebody else is told to be out of reach', async () => {
   const page = await open('account=initech');
-  await heading(page, 'You have no access to initech');
-  await page.getByText(/^Request [\w-]+: quote it when you ask for help\.$/).waitFor();
+  await heading(page, 'You don’t have access to initech');
+  await page.getByText(/^Request ID: [\w-]+\. Include it when you report this problem\.$/).waitFor();
 });
 
 it('a failure of too many requests is waited for, and then the page continues', async () => {
@@ -201,20 +201,20 @@ it('a failure of too many requests is waited for, and then the page continues', 
   };
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
   await expect(tableRows(page)).resolves.toHaveLength(5);
-  expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 2 s.');
+  expect(await recordedBanners(page)).toContain('Too many requests. Retrying in 2 s.');
 });
 
 it('another attempt is made at once when a person wants it, however long the service asks to wait', async () => {
   const prepare = (page: Page) =>
     page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '600' }), { times: 1 });
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
-  await page.getByRole('button', { name: 'Try now' }).click();
+  await page.getByRole('button', { name: 'Retry now' }).click();
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
 
 it.each([
-  ['of the network', (route: Route) => route.abort(), 'The service cannot be reached.'],
-  ['of the service', refuse(500, 'internal_error'), 'The service has a problem (500, request request-7).'],
+  ['of the network', (route: Route) => route.abort(), 'The service is unreachable.'],
+  ['of the service', refuse(500, 'internal_error'), 'The service returned an error (500, request ID request-7).'],
 ])('%s keeps the last figures with their time, and is waited for without an end', async (_what, fail, problem) => {
   const page = await open('account=acme&group=resource_type', explorer().key);
   await tableRows(page);
@@ -225,15 +225,15 @@ it.each([
     Date.now = () => later;
   });
   await page.getByRole('button', { name: /^Refresh/ }).click();
-  await page.getByText(`${problem} The figures are of 12:00:00 UTC.`).waitFor();
+  await page.getByText(`${problem} Showing data as of 12:00:00 UTC.`).waitFor();
   for (let failures = 1; failures < 8; failures += 1) {
     const requested = page.waitForEvent('request', (request) => METRICS.test(request.url()));
-    await page.getByRole('button', { name: 'Try now' }).click();
+    await page.getByRole('button', { name: 'Retry now' }).click();
     await requested;
   }
   expect(await page.getByRole('row', { name: /^Agent/ }).isVisible()).toBe(true);
   await page.unroute(METRICS);
-  await page.getByRole('button', { name: 'Try now' }).click();
+  await page.getByRole('button', { name: 'Retry now' }).click();
   await page.getByText(problem).waitFor({ state: 'detached' });
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
@@ -242,11 +242,11 @@ it('a failure of the comparison alone leaves the rest as it is', async () => {
   const page = await open('account=acme');
   await tableRows(page);
   await page.route(/startTime=2025-09-12/, refuse(400, 'invalid_parameter'));
-  await chooseOption(page, 'Compare with', 'The period before');
-  await page.getByText('The period before cannot be read: It is invalid_parameter.').waitFor();
+  await chooseOption(page, 'Compare with', 'Previous period');
+  await page.getByText('The previous period could not be loaded: It is invalid_parameter.').waitFor();
   await expect(page.locator('.placeholder').count()).resolves.toBe(0);
   await expect(tableRows(page)).resolves.toHaveLength(5);
-  await page.getByRole('cell', { name: 'not compared' }).first().waitFor();
+  await page.getByRole('cell', { name: 'not available' }).first().waitFor();
   await page.unroute(/startTime=2025-09-12/);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
@@ -267,7 +267,7 @@ it('a failure of the network keeps what is shown, and ends by itself', async () 
 
 it('a view in which filters leave nothing, and a period without usage, lead to what there is', async () => {
   const page = await open('account=acme&name=nobody');
-  await heading(page, 'Nothing matches these filters');
+  await heading(page, 'No usage matches these filters');
   await page.getByRole('main').getByRole('button', { name: 'Clear filters' }).last().click();
   await expect(tableRows(page)).resolves.toHaveLength(5);
   await open('account=acme&from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z');
@@ -278,15 +278,15 @@ it('a view in which filters leave nothing, and a period without usage, lead to w
 it('a new account shows commands that make a key and send the first event, and work', async () => {
   await ingest;
   const { page } = await explorer().visit({ key: await explorer().api.key("o'hara & söhne"), now: 'real' });
-  await heading(page, 'Send the first event');
-  await page.getByText('A runtime in Node').waitFor();
-  const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();
+  await heading(page, 'Send your first event');
+  await page.getByText('In a Node program').waitFor();
+  const [keyCommand = '', sendCommand = ''] = await page.locator('pre').allTextContents();
   // The commands stay as they are when the page looks again: somebody may be copying from it.
   const shown = await page.locator('pre').first().elementHandle();
   for (let looks = 0; looks < 2; looks += 1) await page.waitForResponse(/metrics/);
   expect(await shown?.evaluate((command) => command.isConnected)).toBe(true);
   expect(await page.locator('pre').nth(1).textContent()).toBe(sendCommand);
-  expect(code).toContain(`openEmitter({ url: '${collector.url}', apiKey: process.env.KEY })`);
+  expect(sendCommand).toContain(`"${collector.url}/v0/events"`);
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL: product.env['REDIS_URL'] };
   const shell = (command: string, variables: object = {}) =>
     promisify(execFile)('bash', ['-c', command], { cwd: ROOT, env: { ...env, ...variables } });
