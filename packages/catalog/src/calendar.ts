@@ -1,7 +1,7 @@
 /**
- * Windows, resolutions and buckets: what a query is about, and the calendar axis of its response. Buckets are UTC hours, days, ISO
- * weeks (from Monday) and months. Source: the API specification, section "Billing API", and DESIGN section 6 (the caps on a window
- * are inclusive, the defaults are not).
+ * Defines windows, resolutions and buckets, and the calendar axis of a response. Buckets are UTC hours, days, ISO weeks
+ * (from Monday) and months. Source: the API specification, section "Billing API", and DESIGN section 6 (the caps on a
+ * window are inclusive, the defaults are not).
  */
 import { UTCDateMini } from '@date-fns/utc/date/mini';
 import { addDays } from 'date-fns/addDays';
@@ -25,17 +25,17 @@ export type EpochMs = number;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 export const MS_PER_WEEK = 7 * MS_PER_DAY;
-/** Exclusive: the first instant after the year 2100. The command line takes times from 1970 up to it. */
+/** Exclusive end of the times that the command line accepts, which begin in 1970. */
 export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
-/** 0001-01-01: a window may begin there. RFC 3339 has a year before it, which calendars do not. */
+/** 0001-01-01, the earliest start of a window. RFC 3339 allows a year 0000, which the calendar does not have. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 
-/** With a fraction of up to nine digits. Source: RFC 3339, section 5.6. */
+/** Source: RFC 3339, section 5.6, with at most nine fraction digits. */
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
 
 /**
- * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`, with 0–9 fraction digits; digits past the
- * millisecond are cut off. Gives undefined for anything else: another offset, a day that does not exist, a leap second.
+ * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`. Fraction digits after the millisecond are cut off.
+ * Returns undefined for any other text, such as another offset, a day that does not exist, or a leap second.
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
   if (!TIMESTAMP.test(text)) return undefined;
@@ -44,25 +44,25 @@ export function parseTimestamp(text: string): EpochMs | undefined {
   return day === undefined ? undefined : day + 1_000 * seconds + (text[19] === '.' ? numberAt(text, 20, 3) : 0);
 }
 
-/** The days of the latest timestamps: a Date takes longer than all the rest. */
+/** Caches the days of recent timestamps: constructing a Date takes longer than the rest of the parsing. */
 const knownDays = /* @__PURE__ */ new Map<number, EpochMs | undefined>();
 const MOST_KNOWN_DAYS = 1_000;
 
-/** @param date 20251001 for 2025-10-01 @returns undefined for a day that does not exist */
+/** Returns undefined if the day does not exist. @param date 20251001 for 2025-10-01 */
 function startOfDate(date: number): EpochMs | undefined {
   if (knownDays.has(date)) return knownDays.get(date);
   if (knownDays.size === MOST_KNOWN_DAYS) knownDays.clear();
   const text = String(date)
     .padStart(8, '0')
     .replace(/^(....)(..)/, '$1-$2-');
-  // Date.parse takes a day that the month does not have for one of the next month.
+  // Date.parse accepts 31 June and returns 1 July.
   const instant = Date.parse(`${text}T00:00:00Z`);
   const day = new Date(instant).getUTCDate() === date % 100 ? instant : undefined;
   knownDays.set(date, day);
   return day;
 }
 
-/** A number of so many digits in a text; other characters count as zeros. */
+/** Parses `digits` digits of a text. Other characters count as zeros. */
 function numberAt(text: string, from: number, digits: number): number {
   let value = 0;
   for (let index = from; index < from + digits; index += 1) {
@@ -74,14 +74,14 @@ function numberAt(text: string, from: number, digits: number): number {
 
 const ZERO = 48;
 
-/** `2025-10-01T00:00:00Z`; a fraction only if it is not zero, and then without trailing zeros. */
+/** Formats `2025-10-01T00:00:00Z`, with a fraction only if it is not zero, and without trailing zeros. */
 export function formatTimestamp(instant: EpochMs): string {
   return new Date(instant).toISOString().replace(/\.?0*Z$/, 'Z');
 }
 
 /**
- * What a `Retry-After` says: milliseconds from now; undefined without a usable value. Seconds or an HTTP date, which may have passed.
- * Source: RFC 9110, section 10.2.3.
+ * Parses a `Retry-After` header, which holds seconds or an HTTP date. Returns milliseconds from now, 0 for a past date, or
+ * undefined if the value is unusable. Source: RFC 9110, section 10.2.3.
  */
 export function parseRetryAfter(value: string | null, now: Date): number | undefined {
   const text = value?.trim() ?? '';
@@ -90,7 +90,7 @@ export function parseRetryAfter(value: string | null, now: Date): number | undef
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
-/** Half-open: startTime is inside, endTime is not. */
+/** Half-open: includes startTime, excludes endTime. */
 export interface Window {
   readonly startTime: EpochMs;
   readonly endTime: EpochMs;
@@ -99,10 +99,10 @@ export interface Window {
 export const RESOLUTIONS = ['hourly', 'daily', 'weekly', 'monthly'] as const;
 export type Resolution = (typeof RESOLUTIONS)[number];
 
-/** Without the formats of `@date-fns/utc`'s complete class, which nothing here needs and a command would load for 14 ms. */
+/** Makes date-fns calculate in UTC. The mini class lacks formatting, which is not needed here and takes 14 ms to load. */
 const UTC = { in: (value: Date | EpochMs | string) => new UTCDateMini(+new Date(value)) };
 
-/** For each resolution the start of a bucket, a later start, and how many of them lie between two starts. */
+/** Per resolution: the start of a bucket, a later start, and the number of buckets between two starts. */
 const BUCKETS = {
   hourly: { start: startOfHour, add: addHours, between: differenceInHours },
   daily: { start: startOfDay, add: addDays, between: differenceInCalendarDays },
@@ -110,7 +110,7 @@ const BUCKETS = {
   monthly: { start: startOfMonth, add: addMonths, between: differenceInCalendarMonths },
 } as const satisfies Record<Resolution, object>;
 
-/** The latest endTime that a window from `startTime` may have, and its length in words; null for none. */
+/** The latest endTime of a window that begins at `startTime`, and the same length as text. Null means no cap. */
 interface WindowCap {
   readonly end: (startTime: EpochMs) => EpochMs;
   readonly text: string;
@@ -119,59 +119,59 @@ interface WindowCap {
 const CAPS = {
   hourly: { end: (startTime) => addDays(startTime, 7, UTC).getTime(), text: '7 days' },
   daily: { end: (startTime) => addDays(startTime, 90, UTC).getTime(), text: '90 days' },
-  // A calendar year: 366 days from 2024-01-01. From 29 February it ends on 28 February.
+  // A calendar year, which has 366 days from 2024-01-01. From 29 February it ends on 28 February.
   weekly: { end: (startTime) => addYears(startTime, 1, UTC).getTime(), text: '1 year' },
   monthly: null,
 } as const satisfies Record<Resolution, WindowCap | null>;
 
-/** The finest resolution whose cap the window stays below: exactly 7 days is daily, exactly 1 year is monthly. */
+/** Returns the finest resolution with a cap longer than the window: exactly 7 days is daily, exactly 1 year is monthly. */
 export function defaultResolution({ startTime, endTime }: Window): Resolution {
   return RESOLUTIONS.find((resolution) => endTime < (CAPS[resolution]?.end(startTime) ?? Infinity)) ?? 'monthly';
 }
 
-/** The cap that the window exceeds, as text ("7 days"), or undefined when the resolution may be used. */
+/** Returns the exceeded cap as text ("7 days"), or undefined if the window is short enough for the resolution. */
 export function exceededCap(resolution: Resolution, { startTime, endTime }: Window): string | undefined {
   const cap = CAPS[resolution];
   return cap && endTime > cap.end(startTime) ? cap.text : undefined;
 }
 
-/** The calendar start of the bucket that holds the instant; it may lie before a window's startTime. */
+/** Returns the start of the bucket that contains the instant. It may lie before a window's startTime. */
 export function bucketStart(instant: EpochMs, resolution: Resolution): EpochMs {
   return BUCKETS[resolution].start(instant, UTC).getTime();
 }
 
-/** The same day and time so many months later, or earlier; the last day of the month where it has no such day. */
+/** Adds months, keeping day and time; the last day of a month that is too short. Negative numbers subtract. */
 export function plusMonths(instant: EpochMs, months: number): EpochMs {
   return addMonths(instant, months, UTC).getTime();
 }
 
-/** The starts of all buckets that the window touches, ascending, past and future alike. Never empty for a real window. */
+/** Returns the starts of all buckets that overlap the window, ascending, past and future alike. */
 export function bucketAxis(window: Window, resolution: Resolution): EpochMs[] {
   const first = bucketStart(window.startTime, resolution);
   const { add } = BUCKETS[resolution];
   return Array.from({ length: bucketCount(window, resolution) }, (_, index) => add(first, index, UTC).getTime());
 }
 
-/** How many buckets the window touches: all of time has 120,000 months. */
+/** Counts the buckets that overlap the window, without listing them: the whole calendar has 120,000 months. */
 export function bucketCount({ startTime, endTime }: Window, resolution: Resolution): number {
   const [first, last] = [bucketStart(startTime, resolution), bucketStart(endTime - 1, resolution)];
   return BUCKETS[resolution].between(last, first, UTC) + 1;
 }
 
-/** The window as the API takes and gives it. */
+/** Formats the window as the API's startTime and endTime. */
 export function timesOf({ startTime, endTime }: Window) {
   return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
 const UNIT_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
-/** The last so many hours or days: whole ones, of which the present one is the last. Its end lies in the future. */
+/** Returns a window of whole hours or days that ends with the current one, so its end lies in the future. */
 export function lastUnits(count: number, unit: keyof typeof UNIT_MS, now: EpochMs): Window {
   const endTime = bucketStart(now, unit) + UNIT_MS[unit];
   return { startTime: endTime - count * UNIT_MS[unit], endTime };
 }
 
-/** The number of calendar months that the window is made of; undefined where it begins or ends within one. */
+/** Returns how many whole calendar months the window consists of, or undefined if it starts or ends within a month. */
 export function wholeMonths(window: Window): number | undefined {
   return beginsMonth(window.startTime) && beginsMonth(window.endTime) ? bucketCount(window, 'monthly') : undefined;
 }
@@ -181,34 +181,34 @@ function beginsMonth(instant: EpochMs): boolean {
 }
 
 /**
- * The part of a window up to an instant. Every query of a screen ends there, so that answers that come one after another
- * still speak of the same time. A window in the future is left as it is: it is empty.
+ * Cuts a window off at `asOf`. All queries of a screen use the same `asOf`, so their responses describe the same time even
+ * if they arrive one after another. A window in the future is returned unchanged: it is empty.
  */
 export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };
 }
 
-/** The weeks of a month in a year of 365.25 days: a month faces the one 4 weeks earlier, a quarter 13, a year 52. */
+/** Weeks per month in a year of 365.25 days: a month is compared with 4 weeks earlier, a quarter with 13, a year with 52. */
 const WEEKS_PER_MONTH = 365.25 / 12 / 7;
 
 /**
- * `period`: whole weeks earlier, so that a weekend faces a weekend and an hour of the night one of the night; or whole months
- * where the buckets are months. `months`: whole months, by date.
+ * `period` compares with whole weeks earlier, so that weekends face weekends and night hours face night hours; with monthly
+ * buckets it compares whole months. `months` compares with whole months earlier, by date.
  */
 export const COMPARISONS = ['period', 'months'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 
 export interface ComparedWindow {
   readonly window: Window;
-  /** `4 weeks earlier`. */
+  /** Such as `4 weeks earlier`. */
   readonly distance: string;
 }
 
 export interface Compared {
   readonly window: Window;
   /**
-   * The calendar months that the window is meant as: a month to date is one. Undefined for days and hours; thirty days that
-   * happen to be a month are still thirty days.
+   * The number of calendar months that the window represents: 1 for a month to date. Undefined for a window in days or
+   * hours, even if thirty days happen to be a month.
    */
   readonly months: number | undefined;
   readonly resolution: Resolution;
@@ -216,8 +216,8 @@ export interface Compared {
 }
 
 /**
- * A window that has not ended yet is compared with an equally long part: twelve days with twelve days. Undefined for a
- * window in the future, and where the other would begin before 1970.
+ * Returns the window to compare with. A window that has not ended yet is compared with an equally long part: twelve days
+ * with twelve days. Returns undefined for a window in the future, and if the earlier window would begin before 1970.
  */
 export function comparedWindow(comparison: Comparison, compared: Compared): ComparedWindow | undefined {
   if (compared.asOf <= compared.window.startTime) return undefined;
@@ -227,7 +227,7 @@ export function comparedWindow(comparison: Comparison, compared: Compared): Comp
 }
 
 function weeksEarlier({ window: { startTime, endTime }, months = 0, asOf }: Compared): ComparedWindow {
-  // Never so few that the two would overlap.
+  // At least the length of the window, so that the two windows do not overlap.
   const weeks = Math.max(Math.floor(months * WEEKS_PER_MONTH), Math.ceil((endTime - startTime) / MS_PER_WEEK));
   const shift = weeks * MS_PER_WEEK;
   return {
@@ -245,10 +245,10 @@ function monthsEarlier({
   const { startTime, endTime } = window;
   const previousStart = plusMonths(startTime, -months);
   const whole = { startTime: previousStart, endTime: plusMonths(endTime, -months) };
-  // Longer months may be more than the resolution allows: then it is an equally long part of them.
+  // Earlier months may be longer than the resolution's cap. Then the comparison uses an equally long part of them.
   const isOver = asOf >= endTime && beginsMonth(endTime) && exceededCap(resolution, whole) === undefined;
   const elapsed = Math.min(asOf, endTime) - startTime;
-  // The month before may be shorter; it never overlaps the present one.
+  // The previous month may be shorter than the elapsed time. The two windows must not overlap.
   const previousEnd = isOver ? whole.endTime : Math.min(previousStart + elapsed, startTime);
   return {
     window: { startTime: previousStart, endTime: previousEnd },

@@ -1,4 +1,4 @@
-/** The catalog for browsers and producers: all but prices and the schemas of the API. It brings no zod. */
+/** Exports the catalog for browsers and producers, without zod: everything but prices and the API's schemas. */
 export * from './alert.js';
 export * from './amount-format.js';
 export * from './amounts.js';

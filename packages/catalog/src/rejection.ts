@@ -1,10 +1,7 @@
-/**
- * Why an event or a job is rejected, and how it is written to rejected_events. The codes are stable: operators filter by
- * them and alerts name them.
- */
+/** Defines the reasons for rejecting an event or a job. The codes are stable: operators filter by them, and alerts name them. */
 
 export const REJECTION_REASONS = [
-  // A job as a whole; these begin with its name, and only these.
+  // A whole job. Exactly these reasons begin with `job_`.
   'job_not_an_object',
   'job_invalid',
   'job_empty',
@@ -41,11 +38,11 @@ export function isJobRejection(reason: RejectionReason): boolean {
 
 export interface Rejection {
   readonly reason: RejectionReason;
-  /** One sentence that names the field, what was wrong and what is allowed. */
+  /** One sentence that names the field, the problem and the allowed values. */
   readonly message: string;
 }
 
-/** The outcome of checking something a producer sent: the value, or why it is rejected. */
+/** The result of validating a producer's input: the value, or the reason for rejecting it. */
 export type Checked<T> = { readonly ok: true; readonly value: T } | Rejected;
 export type Rejected = { readonly ok: false } & Rejection;
 

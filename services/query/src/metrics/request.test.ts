@@ -154,7 +154,7 @@ const VALUES: readonly Row[] = [
 const GROUP_BY: readonly Row[] = [
   ...metrics(
     'groupBy',
-    'must list dimensions out of workspace, resource_type, resource_name, resource_uuid, billing_dimension',
+    'must list dimensions from workspace, resource_type, resource_name, resource_uuid, billing_dimension',
     ...encoded('groupBy', 'colour', 'resourceType', 'workspace, resource_type', 'workspace,', ',', 'toString'),
     'groupBy=account',
   ),
