@@ -290,7 +290,7 @@ it.each([
   [undefined, ['http://127.0.0.1:8123', 'http://127.0.0.1:8123/', 'https://x.example.com', 'http://[::1]:8123']],
   [RULE, ['', '127.0.0.1', 'localhost:8123', 'tcp://127.0.0.1:9000', 'redis://127.0.0.1']],
   [
-    `${RULE} and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE`,
+    `${RULE} and nothing more: set user, password and database with CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE`,
     ['127.0.0.1/system', '127.0.0.1?database=x', '127.0.0.1/#x', 'ann:pass@x', 'ann@x', ':pass@x'].map(
       (address) => `http://${address}`,
     ),

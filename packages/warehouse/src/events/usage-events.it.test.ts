@@ -303,7 +303,7 @@ it.each<[string, Payload]>([
 ])('rows refuse what %s: %p', (message, changes) => {
   expect(() => EventRows.of([pricedEvent(changes)], new Names())).toThrow(message);
   expect(() => new EventRows(0, new Names()).add(pricedEvent(), pricedEvent(), 0)).toThrow(
-    'there is room for 0 events only',
+    'the table is full: its capacity is 0 events',
   );
 });
 

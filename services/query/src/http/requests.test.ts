@@ -37,7 +37,7 @@ it.each<Row>([
   [
     { role: 'operator' },
     'role',
-    'emitter; keys for all accounts are created with the command line, with access to Redis (got',
+    'emitter; create keys for all accounts with the command line, with access to Redis (got',
   ],
   [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a member; the members are role, account, expiresAt.'],
   [{ ...KEY, expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'],
