@@ -127,7 +127,9 @@ it('the event store marks the sealed hours of late events before it is done, and
   const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
   await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
   const window = { startTime: 0, endTime: sealed + MS_PER_HOUR };
-  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([{ bucket: sealed - MS_PER_HOUR }]);
+  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([
+    { accountId: 'acme', bucket: sealed - MS_PER_HOUR },
+  ]);
   expect(await readDirtyHours(database.warehouse, ['globex'], window)).toEqual([]);
 });
 

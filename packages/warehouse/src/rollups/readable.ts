@@ -8,7 +8,7 @@ import type { Accounts } from '../accounts.js';
 import { readBounds } from '../bounds.js';
 import type { Warehouse } from '../clickhouse/connection.js';
 import { readDirtyHours } from './dirty-hours.js';
-import { NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
+import { type DirtyHours, NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
 
 /** The accounts of a query, and a connection that aborts its statements when the client disconnects. */
 export interface QueryScope {
@@ -74,7 +74,13 @@ export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }
   return {
     hourly: Math.max(hourly, droppedBefore),
     daily: Math.max(daily, droppedBefore),
-    dirtyHours: dirtyHours.filter(({ bucket }) => bucket >= droppedBefore),
+    dirtyHours: dirtySince(droppedBefore, dirtyHours),
     droppedBefore,
   };
+}
+
+function dirtySince(start: EpochMs, dirtyHours: DirtyHours): DirtyHours {
+  if (!('startTime' in dirtyHours)) return dirtyHours.filter(({ bucket }) => bucket >= start);
+  const { startTime, endTime } = dirtyHours;
+  return endTime > start ? { startTime: Math.max(startTime, start), endTime } : [];
 }

@@ -15,9 +15,6 @@ export interface RollupKey {
   readonly bucket: EpochMs;
 }
 
-/** A bucket of one account, or of every account that a query is about. */
-export interface AccountBucket extends Partial<Pick<RollupKey, 'accountId'>>, Pick<RollupKey, 'bucket'> {}
-
 export interface AccountHours {
   readonly accountId: string;
   /** Starts of hours. */

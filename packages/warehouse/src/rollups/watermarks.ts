@@ -6,19 +6,24 @@
  * snapshot, and every shard has recomputed a bucket before `sealedUntil` is written to any. So workers and queries may read any copy, even
  * while other shards are unavailable.
  */
-import type { EpochMs } from '@meterline/catalog';
+import type { EpochMs, Window } from '@meterline/catalog';
 import { type GrainWatermarks, readBounds, type Watermarks } from '../bounds.js';
 import { insertRows, onEachShard, type Warehouse } from '../clickhouse/connection.js';
-import type { AccountBucket, Grain } from './rollup-rows.js';
+import type { Grain, RollupKey } from './rollup-rows.js';
 
 /** Rollup rows of each grain below this instant may be read. */
 export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
-/** Which rollups a query may read: those below these instants, without the dirty hours and the days that they are of. */
+/** The rollup rows that a query may read: those below these instants, except the rows of dirty hours and of their days. */
 export interface ReadableRollups extends SealedUntil {
-  /** Hours that are answered from the events, ascending: all with their accounts, or all of every account. */
-  readonly dirtyHours: readonly AccountBucket[];
+  readonly dirtyHours: DirtyHours;
 }
+
+/**
+ * Hours of accounts that must be read from the events, ascending by hour. If they are too many to be listed in a statement: the window from
+ * the first to the last, in which every account is read from the events.
+ */
+export type DirtyHours = readonly RollupKey[] | Window;
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };
 

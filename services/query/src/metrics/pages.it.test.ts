@@ -31,7 +31,13 @@ it.each([
   ['of a part of an hour', SEALED, { startTime: MAY + 1, endTime: JUNE }, [0, MAY]],
   [
     'of a dirty hour',
-    { ...SEALED, dirtyHours: [{ bucket: MAY - MS_PER_HOUR }] },
+    { ...SEALED, dirtyHours: [{ accountId: 'acme', bucket: MAY - MS_PER_HOUR }] },
+    { startTime: 0, endTime: MAY },
+    [0, MAY],
+  ],
+  [
+    'of dirty hours that are too many to list',
+    { ...SEALED, dirtyHours: { startTime: 0, endTime: MAY } },
     { startTime: 0, endTime: MAY },
     [0, MAY],
   ],

@@ -162,8 +162,8 @@ export async function whileEventsLast<T>(
   // This month and the one before it are not dropped. With an old reading of the watermarks, or for a query of the events alone, events of
   // earlier months may have been read.
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
-  if (!mayReadOldEvents && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0)
-    return result;
+  const hasDirtyHours = 'startTime' in state.dirtyHours || state.dirtyHours.length > 0;
+  if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;
   const { droppedBefore } = await readBounds(warehouse);
   if (droppedBefore <= state.droppedBefore) return result;
   return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
