@@ -102,12 +102,12 @@ it('the maintainer goes on sealing after a process whose clock was two days ahea
 
 it('the maintainer recomputes dirty hours, seals what is due, and says how much there is to do', async () => {
   const maintainer = openMaintainer();
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   expect(await sealedUntil()).toBeGreaterThan(0);
   await storeLate();
   await storeLate(HOUR + MS_PER_HOUR);
   expect(await dirtyHours()).toBe(2);
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   expect(await dirtyHours()).toBe(0);
   expect(await metric('meterline_rollup_rows_recomputed_total')).toBe(3);
   expect(await metric('meterline_dirty_hours')).toBe(0);
@@ -116,11 +116,11 @@ it('the maintainer recomputes dirty hours, seals what is due, and says how much 
 
 it('the maintainer counts and logs events that differ under one id and revision', async () => {
   const maintainer = openMaintainer();
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   const event = pricedEvent({ timestamp: HOUR });
   await storeEvents(database.warehouse, [event]);
   await storeEvents(database.warehouse, [{ ...event, workspace: 'another' }]);
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   expect(await metric('meterline_conflicting_events_total')).toBe(1);
   const first = { account: event.accountId, eventId: event.eventId };
   expect(lines).toContainEqual(
@@ -143,19 +143,19 @@ it.each([
         if (isBroken) throw error;
       },
     });
-    for (let time = 0; time < 3; time += 1) await maintainer.turn();
+    for (let time = 0; time < 3; time += 1) await maintainer.runDueSteps();
     expect(await dirtyHours()).toBe(1);
     expect(await metric('meterline_maintenance_failures_total')).toBeGreaterThanOrEqual(3);
     expect(await sealedUntil()).toBeGreaterThan(hourEnd);
     isBroken = false;
-    await maintainer.turn();
+    await maintainer.runDueSteps();
     expect(await dirtyHours()).toBe(0);
     expect(lines.map(({ event }) => event).filter((event) => event !== 'sealed')).toEqual(said);
   },
 );
 
 it('the maintainer leaves the step under way when it is closed, and its marks to the next', async () => {
-  await openMaintainer().turn();
+  await openMaintainer().runDueSteps();
   await storeLate();
   const gate = new EventEmitter();
   const [isHeld, goesOn] = [once(gate, 'held'), once(gate, 'goesOn')];
@@ -165,7 +165,7 @@ it('the maintainer leaves the step under way when it is closed, and its marks to
       await goesOn;
     },
   });
-  const turn = maintainer.turn();
+  const turn = maintainer.runDueSteps();
   await isHeld;
   const closed = maintainer.close();
   gate.emit('goesOn');
@@ -175,7 +175,7 @@ it('the maintainer leaves the step under way when it is closed, and its marks to
 });
 
 it('the maintainer ends its turn when another process has taken its job, however much there is to do', async () => {
-  await openMaintainer().turn();
+  await openMaintainer().runDueSteps();
   await storeLate();
   let [steps, isOver] = [0, false];
   const maintainer = openMaintainer({
@@ -185,7 +185,7 @@ it('the maintainer ends its turn when another process has taken its job, however
       await storeLate();
     },
   });
-  const turn = jest.spyOn(maintainer, 'turn');
+  const turn = jest.spyOn(maintainer, 'runDueSteps');
   maintainer.run();
   await until('a turn has begun', () => steps > 0);
   const [lock = ''] = await redis.keys(`${prefix}:*:lock`);

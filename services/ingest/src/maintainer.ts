@@ -56,7 +56,7 @@ export class Maintainer {
       ...options,
       queue: QUEUE,
       name: 'rollups',
-      turn: () => this.turn(),
+      turn: () => this.runDueSteps(),
       // Every attempt to take a job may fail with the same error.
       onError: onceAMinute((err: Error) => {
         if (this.#stopping.signal.aborted) return;
@@ -80,7 +80,7 @@ export class Maintainer {
    * every
    * step. Failures are logged.
    */
-  async turn(): Promise<void> {
+  async runDueSteps(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
       const outcomes = [await this.#attempt(() => this.#recompute()), await this.#attempt(() => this.#seal())];
       if (!outcomes.includes('failed') && !this.#stopping.signal.aborted) this.#outage.recovered();

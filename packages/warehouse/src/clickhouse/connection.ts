@@ -18,8 +18,8 @@ export interface WarehouseOptions extends HostOptions {
 /** Called when a statement starts, with the stable name of the statement. Must not throw. */
 export type StatementObserver = (name: string) => StatementEnd;
 /**
- * `refused`: the server responded with an error. `unanswered`: the response is missing, late or incomplete. `cancelled`: the caller no
- * longer needs the result.
+ * The result of a statement, a label of metrics. In order: success; the server responded with an error; the response is missing, late or
+ * incomplete; the caller no longer needs the result.
  */
 export type StatementOutcome = 'ok' | 'refused' | 'unanswered' | 'cancelled';
 /** Called once, when the statement ends. */

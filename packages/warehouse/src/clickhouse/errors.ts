@@ -108,8 +108,8 @@ export class UnfitServer extends Error {
 const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError', 'ZodError']);
 
 /**
- * Classifies a failed statement. `refused`: ClickHouse responded with an error. `unfit`: its version is too old, or the user may not set a
- * required setting. `foreign`: something other than ClickHouse responded. `away`: there was no response. `defect`: a bug of ours.
+ * Classifies a failed statement. The first kind means that ClickHouse responded with an error. `unfit`: its version is too old, or the user
+ * may not set a required setting. `foreign`: something other than ClickHouse responded. `away`: there was no response. `defect`: a bug of ours.
  */
 export function clickHouseFailureKind(error: unknown): 'refused' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'refused';
