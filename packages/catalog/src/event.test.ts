@@ -4,14 +4,7 @@ import fc from 'fast-check';
 import { understand } from '../../../test/oracle/event-rules.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
 import { parseUsage, parseUsageEvent, rejectionOf } from './event.js';
-import {
-  NOT_ALLOWED,
-  parseJson,
-  payloadOf,
-  payloadReference,
-  REJECTION_REASONS,
-  referencedPosition,
-} from './rejection.js';
+import { NOT_ALLOWED, parseJson, payloadOf, REJECTION_REASONS } from './rejection.js';
 
 const NOW = Date.UTC(2025, 9, 1, 12);
 
@@ -223,15 +216,6 @@ it.each([
 
 it('the payload of a rejected event cannot be written when it is nested deeper than the stack', () => {
   expect(payloadOf(JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`))).toBeUndefined();
-});
-
-it('the payload that refers to the whole job is JSON and names its position', () => {
-  expect(JSON.parse(payloadReference(4_999))).toBe('see the payload of position 4999 of this job');
-  const payloads = [
-    payloadReference(4_999),
-    ...['{}', '""', 'see the payload of position 1 of this job', '"see the payload of position x of this job"'],
-  ];
-  expect(payloads.map(referencedPosition)).toEqual([4_999, undefined, undefined, undefined, undefined]);
 });
 
 it('a text that is no JSON has no value', () => {

@@ -105,19 +105,3 @@ export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | 
   }
   return accepted === events - rejected.size ? [...rejected.values()] : undefined;
 }
-
-const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;
-
-/**
- * The payload of an event that cannot be written alone. Its whole job is then kept as the payload of another rejected event
- * of that job, at a lower position.
- */
-export function payloadReference(position: number): string {
-  return JSON.stringify(`see the payload of position ${position} of this job`);
-}
-
-/** The position that such a reference names; undefined for any other payload. */
-export function referencedPosition(payload: string): number | undefined {
-  const [, position] = REFERENCE.exec(payload) ?? [];
-  return position === undefined ? undefined : Number(position);
-}

@@ -9,7 +9,6 @@ import {
   parseEventJson,
   parsePricedEvent,
   payloadOf,
-  payloadReference,
   type Rejection,
   USAGE_SCALE,
   type UsageEvent,
@@ -52,16 +51,20 @@ export class Pricer {
    */
   priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): Intake {
     const content = readable(data);
-    const events = content.ok ? eventsOfJob(content.value) : content;
+    if (!content.ok) return rejectedJob(job, data, content);
+    const events = eventsOfJob(content.value);
     if (!events.ok) return rejectedJob(job, data, events);
 
     if (this.#names.isLarge) this.#names = new Names();
     const accepted = new EventRows(events.value.length, this.#names);
     const rejected: RejectedEvent[] = [];
-    const payloadOf = payloads(data, content.ok ? content.value : undefined);
     for (const [position, input] of events.value.entries()) {
       const rejection = this.#add(accepted, input, position, now, closedBefore);
-      if (rejection) rejected.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
+      if (!rejection) continue;
+      // A job that is a single event is stored as it came.
+      const payload = input === content.value ? data : payloadOf(input);
+      if (payload === undefined) return rejectedJob(job, data, TOO_DEEP);
+      rejected.push(rejectedEvent(job, position, input, payload, rejection));
     }
     return { job, accepted, rejected };
   }
@@ -80,6 +83,12 @@ export class Pricer {
 
 const LOST =
   'the data of this job was evicted or deleted in Redis; its events are lost unless their producer sends them again';
+
+const TOO_DEEP: Rejection = {
+  reason: 'job_invalid',
+  message:
+    'an event of this job is nested too deeply to be stored on its own; fix it, and send all events of the job again',
+};
 
 /**
  * Parses the data of a job. Data that is not JSON becomes undefined, which is not a valid job either. Does not parse data above the size
@@ -111,21 +120,6 @@ export function tooOldBefore(closedBefore: EpochMs): Rejection {
 function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
   const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
   return { job, accepted: new EventRows(0, new Names()), rejected };
-}
-
-/**
- * What is kept of a rejected event. A job of one event is kept as it came. What is nested too deeply to be written alone is kept with its
- * whole job, and the job once: it may be large and hold many such events.
- */
-function payloads(data: string, content: unknown): (input: unknown, position: number) => string {
-  let keptWhole: number | undefined;
-  return (input, position) => {
-    const payload = input === content ? data : payloadOf(input);
-    if (payload !== undefined) return payload;
-    if (keptWhole !== undefined) return payloadReference(keptWhole);
-    keptWhole = position;
-    return data;
-  };
 }
 
 function rejectedEvent(

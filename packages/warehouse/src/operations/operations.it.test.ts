@@ -8,7 +8,6 @@ import type { PricedEvent } from '../events/event-rows.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { eraseAccountPartition, readAccountPartitions, removeDeletedRejections } from './account-erasure.js';
 import {
-  countOpenRejections,
   type OpenRejection,
   prepareRejectedEvents,
   type RejectedEvent,
@@ -166,9 +165,7 @@ describe('rejections', () => {
     expect(await positions({ accountId: 'zeta' })).toEqual([2]);
     expect(await positions({ from: TIME + 1 })).toEqual([3]);
     expect(await positions({ to: TIME + 1 })).toEqual([4, 2, 1, 0]);
-    expect(await positions({ position: 2 })).toEqual([2]);
-    expect(await positions({ payload: '[]' })).toEqual([4]);
-    expect(await countOpenRejections(database.warehouse, { jobId, accountId: 'acme' })).toBe(4);
+    expect(await positions({ accountId: 'acme' })).toHaveLength(4);
   });
 
   it('payloads come in the order of the ids; one that is gone is undefined', async () => {
@@ -192,7 +189,6 @@ describe('rejections', () => {
       await deliver();
       await settleRejections(database.shards, ids, 'replayed');
       expect(await positions()).toEqual([1]);
-      expect(await countOpenRejections(database.warehouse, { jobId })).toBe(1);
     }
     expect(await open({ jobId: other })).toHaveLength(1);
   });

@@ -59,8 +59,6 @@ export interface RejectionFilter {
   readonly reason?: RejectionReason | undefined;
   readonly accountId?: string | undefined;
   readonly jobId?: string | undefined;
-  readonly position?: number | undefined;
-  readonly payload?: string | undefined;
   readonly fingerprint?: bigint | undefined;
 }
 
@@ -79,8 +77,6 @@ const CONDITIONS = {
   reason: 'reason = {reason: String}',
   accountId: 'account_id = {accountId: String}',
   jobId: 'job_id = {jobId: String}',
-  position: 'position = {position: UInt32}',
-  payload: 'payload = {payload: String}',
   fingerprint: `${FINGERPRINT} = {fingerprint: UInt64}`,
 } as const satisfies Record<keyof RejectionFilter, string>;
 
@@ -102,7 +98,7 @@ const openRejection = rejectionId.extend({
 /** An unsettled rejection, without its payload, which may be megabytes. */
 export type OpenRejection = Readonly<z.output<typeof openRejection>>;
 
-/** The newest first, and of one job the highest position first: a reference comes before what it refers to. */
+/** Reads a page of open rejections, newest first. */
 export async function readOpenRejections(
   warehouse: Warehouse,
   filter: RejectionFilter,
@@ -136,19 +132,6 @@ LIMIT {limit: UInt32}`,
     },
   };
   return warehouse.read(statement, openRejection);
-}
-
-export async function countOpenRejections(warehouse: Warehouse, filter: RejectionFilter): Promise<number> {
-  const statement = {
-    name: 'count_open_rejections',
-    query: `
-SELECT count() AS rejections
-FROM rejected_events FINAL
-WHERE ${openConditions(filter).join('\n  AND ')}`,
-    query_params: parameters(filter),
-  };
-  const [counted] = await warehouse.read(statement, z.object({ rejections: z.coerce.number() }));
-  return counted?.rejections ?? 0;
 }
 
 /** Selects rejections by ID, with the parameters of {@link idParameters}. The first part narrows the read by the table's key. */
