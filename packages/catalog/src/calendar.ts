@@ -17,7 +17,6 @@ import { startOfDay } from 'date-fns/startOfDay';
 import { startOfHour } from 'date-fns/startOfHour';
 import { startOfISOWeek } from 'date-fns/startOfISOWeek';
 import { startOfMonth } from 'date-fns/startOfMonth';
-import { counted } from './amount-format.js';
 
 /** An instant: milliseconds since 1970-01-01T00:00:00Z. */
 export type EpochMs = number;
@@ -77,17 +76,6 @@ const ZERO = 48;
 /** Formats `2025-10-01T00:00:00Z`, with a fraction only if it is not zero, and without trailing zeros. */
 export function formatTimestamp(instant: EpochMs): string {
   return new Date(instant).toISOString().replace(/\.?0*Z$/, 'Z');
-}
-
-/**
- * Parses a `Retry-After` header, which holds seconds or an HTTP date. Returns milliseconds from now, 0 for a past date, or
- * undefined if the value is unusable. Source: RFC 9110, section 10.2.3.
- */
-export function parseRetryAfter(value: string | null, now: Date): number | undefined {
-  const text = value?.trim() ?? '';
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
 /** Half-open: includes startTime, excludes endTime. */
@@ -176,7 +164,7 @@ export function wholeMonths(window: Window): number | undefined {
   return beginsMonth(window.startTime) && beginsMonth(window.endTime) ? bucketCount(window, 'monthly') : undefined;
 }
 
-function beginsMonth(instant: EpochMs): boolean {
+export function beginsMonth(instant: EpochMs): boolean {
   return bucketStart(instant, 'monthly') === instant;
 }
 
@@ -186,72 +174,4 @@ function beginsMonth(instant: EpochMs): boolean {
  */
 export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };
-}
-
-/** Weeks per month in a year of 365.25 days: a month is compared with 4 weeks earlier, a quarter with 13, a year with 52. */
-const WEEKS_PER_MONTH = 365.25 / 12 / 7;
-
-/**
- * `period` compares with whole weeks earlier, so that weekends face weekends and night hours face night hours; with monthly
- * buckets it compares whole months. `months` compares with whole months earlier, by date.
- */
-export const COMPARISONS = ['period', 'months'] as const;
-export type Comparison = (typeof COMPARISONS)[number];
-
-export interface ComparedWindow {
-  readonly window: Window;
-  /** Such as `4 weeks earlier`. */
-  readonly distance: string;
-}
-
-export interface Compared {
-  readonly window: Window;
-  /**
-   * The number of calendar months that the window represents: 1 for a month to date. Undefined for a window in days or
-   * hours, even if thirty days happen to be a month.
-   */
-  readonly months: number | undefined;
-  readonly resolution: Resolution;
-  readonly asOf: EpochMs;
-}
-
-/**
- * Returns the window to compare with. A window that has not ended yet is compared with an equally long part: twelve days
- * with twelve days. Returns undefined for a window in the future, and if the earlier window would begin before 1970.
- */
-export function comparedWindow(comparison: Comparison, compared: Compared): ComparedWindow | undefined {
-  if (compared.asOf <= compared.window.startTime) return undefined;
-  const isByMonths = comparison === 'months' || compared.resolution === 'monthly';
-  const earlier = isByMonths ? monthsEarlier(compared) : weeksEarlier(compared);
-  return earlier.window.startTime < 0 ? undefined : earlier;
-}
-
-function weeksEarlier({ window: { startTime, endTime }, months = 0, asOf }: Compared): ComparedWindow {
-  // At least the length of the window, so that the two windows do not overlap.
-  const weeks = Math.max(Math.floor(months * WEEKS_PER_MONTH), Math.ceil((endTime - startTime) / MS_PER_WEEK));
-  const shift = weeks * MS_PER_WEEK;
-  return {
-    window: { startTime: startTime - shift, endTime: Math.min(asOf, endTime) - shift },
-    distance: `${counted(weeks, 'week')} earlier`,
-  };
-}
-
-function monthsEarlier({
-  window,
-  months = bucketCount(window, 'monthly'),
-  resolution,
-  asOf,
-}: Compared): ComparedWindow {
-  const { startTime, endTime } = window;
-  const previousStart = plusMonths(startTime, -months);
-  const whole = { startTime: previousStart, endTime: plusMonths(endTime, -months) };
-  // Earlier months may be longer than the resolution's cap. Then the comparison uses an equally long part of them.
-  const isOver = asOf >= endTime && beginsMonth(endTime) && exceededCap(resolution, whole) === undefined;
-  const elapsed = Math.min(asOf, endTime) - startTime;
-  // The previous month may be shorter than the elapsed time. The two windows must not overlap.
-  const previousEnd = isOver ? whole.endTime : Math.min(previousStart + elapsed, startTime);
-  return {
-    window: { startTime: previousStart, endTime: previousEnd },
-    distance: `${counted(months, 'month')} earlier`,
-  };
 }

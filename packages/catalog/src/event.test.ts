@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { understand } from '../../../test/oracle/event-rules.js';
+import { parseJson } from './api/exact-json.js';
+import { NOT_ALLOWED } from './api/receipt.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
 import { parseUsage, parseUsageEvent, rejectionOf } from './event.js';
-import { NOT_ALLOWED, parseJson, payloadOf, REJECTION_REASONS } from './rejection.js';
+import { payloadOf, REJECTION_REASONS } from './rejection.js';
 
 const NOW = Date.UTC(2025, 9, 1, 12);
 

@@ -16,14 +16,6 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /**
- * Whether the status means that the service, or a proxy in front of it, failed or is unavailable. Idempotent requests are
- * then retried.
- */
-export function isAwayStatus(status: number): boolean {
-  return [408, 500, 502, 503, 504].includes(status);
-}
-
-/**
  * Returns the back-off after a failure in milliseconds. It doubles with each failure up to `longestMs`. Jitter picks a value
  * between half of the back-off and all of it, so that clients that failed together do not retry together.
  * @param failures number of earlier failures

@@ -25,3 +25,12 @@ function quoteNumber(token: string): string {
   if (!JSON_NUMBER.test(token)) throw new SyntaxError(`${token} is not a JSON number`);
   return `"${token}"`;
 }
+
+/** Parses JSON. Returns undefined, which JSON cannot represent, if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -44,25 +44,6 @@ export function hasPaginatedLists(version: ApiVersion): boolean {
 }
 
 export const MAX_METRICS_PAGE = 100;
-/** Accounts that no HTTP address can have: between slashes these are the folder itself and the one above, however they are written. */
-export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
-
-/**
- * The address of an API or a collector in one form, so that two can be compared: without `/v0`, and without a slash at its end.
- * @param errorOf is given what is wrong, in words that follow the name of the address and never repeat it: it may hold a secret
- * @throws what that makes, unless it is a URL of http or https with nothing but a host, a port and a path
- */
-export function serviceAddress(text: string, errorOf: (problem: string) => Error): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw errorOf('must be a URL such as https://billing.example.com or http://127.0.0.1:8080');
-  }
-  if (url.username || url.password || url.search || url.hash) {
-    throw errorOf('must be a URL without user and password, ? and #; a key has a place of its own');
-  }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
-}
-
 /** Per request, over all its filters. */
 export const MAX_FILTER_VALUES = 100;
 /**
