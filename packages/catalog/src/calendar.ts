@@ -1,7 +1,7 @@
 /**
- * Defines windows, resolutions and buckets, and the calendar axis of a response. Buckets are UTC hours, days, ISO weeks
- * (from Monday) and months. Source: the API specification, section "Billing API", and DESIGN section 6 (the caps on a
- * window are inclusive, the defaults are not).
+ * Defines windows, resolutions and buckets, and the calendar axis of a response. Buckets are UTC hours, days, ISO weeks (from Monday) and
+ * months. Source: the API specification, section "Billing API", and DESIGN section 6 (the caps on a window are inclusive, the defaults are
+ * not).
  */
 import { UTCDateMini } from '@date-fns/utc/date/mini';
 import { addDays } from 'date-fns/addDays';
@@ -33,8 +33,8 @@ export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
 
 /**
- * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`. Fraction digits after the millisecond are cut off.
- * Returns undefined for any other text, such as another offset, a day that does not exist, or a leap second.
+ * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`. Fraction digits after the millisecond are cut off. Returns undefined for
+ * any other text, such as another offset, a day that does not exist, or a leap second.
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
   if (!TIMESTAMP.test(text)) return undefined;
@@ -169,8 +169,8 @@ export function beginsMonth(instant: EpochMs): boolean {
 }
 
 /**
- * Cuts a window off at `asOf`. All queries of a screen use the same `asOf`, so their responses describe the same time even
- * if they arrive one after another. A window in the future is returned unchanged: it is empty.
+ * Cuts a window off at `asOf`. All queries of a screen use the same `asOf`, so their responses describe the same time even if they arrive
+ * one after another. A window in the future is returned unchanged: it is empty.
  */
 export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };

@@ -15,8 +15,8 @@ import {
 const WEEKS_PER_MONTH = 365.25 / 12 / 7;
 
 /**
- * `period` compares with whole weeks earlier, so that weekends face weekends and night hours face night hours; with monthly
- * buckets it compares whole months. `months` compares with whole months earlier, by date.
+ * `period` compares with whole weeks earlier, so that weekends face weekends and night hours face night hours; with monthly buckets it
+ * compares whole months. `months` compares with whole months earlier, by date.
  */
 export const COMPARISONS = ['period', 'months'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
@@ -30,8 +30,8 @@ export interface ComparedWindow {
 export interface Compared {
   readonly window: Window;
   /**
-   * The number of calendar months that the window represents: 1 for a month to date. Undefined for a window in days or
-   * hours, even if thirty days happen to be a month.
+   * The number of calendar months that the window represents: 1 for a month to date. Undefined for a window in days or hours, even if
+   * thirty days happen to be a month.
    */
   readonly months: number | undefined;
   readonly resolution: Resolution;
@@ -39,8 +39,8 @@ export interface Compared {
 }
 
 /**
- * Returns the window to compare with. A window that has not ended yet is compared with an equally long part: twelve days
- * with twelve days. Returns undefined for a window in the future, and if the earlier window would begin before 1970.
+ * Returns the window to compare with. A window that has not ended yet is compared with an equally long part: twelve days with twelve days.
+ * Returns undefined for a window in the future, and if the earlier window would begin before 1970.
  */
 export function comparedWindow(comparison: Comparison, compared: Compared): ComparedWindow | undefined {
   if (compared.asOf <= compared.window.startTime) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Calculates with exact decimals, never through a double. There are two forms. Events are stored and added as scaled bigints
- * (1.5 at scale 9 is 1_500_000_000n), which price an event in 0.18 µs where big.js takes 0.69 (docs/decisions/0002). API
- * responses hold decimal text, and their readers calculate in amounts.ts with big.js.
+ * Calculates with exact decimals, never through a double. There are two forms. Events are stored and added as scaled bigints (1.5 at scale
+ * 9 is 1_500_000_000n), which price an event in 0.18 µs where big.js takes 0.69 (docs/decisions/0002). API responses hold decimal text, and
+ * their readers calculate in amounts.ts with big.js.
  */
 
 export const USAGE_SCALE = 9;

@@ -1,7 +1,7 @@
 /**
- * Defines resource types, billing dimensions and their units, and the groupBy dimensions with their fields in a response.
- * Source: the API specification, section "Billing API": the table of billing dimensions (whose order is kept), the
- * parameter `groupBy`, and the table AccountMetricsDataEntry.
+ * Defines resource types, billing dimensions and their units, and the groupBy dimensions with their fields in a response. Source: the API
+ * specification, section "Billing API": the table of billing dimensions (whose order is kept), the parameter `groupBy`, and the table
+ * AccountMetricsDataEntry.
  */
 
 export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'] as const;

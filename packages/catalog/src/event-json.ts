@@ -2,8 +2,8 @@
 import { decimalOfNumber, decimalOfNumberText } from './decimal.js';
 
 /**
- * Matches a number of at least 16 characters that is the value of a member "usage"; a double holds every decimal of 15
- * digits. Inside a string the quotes around "usage" would be escaped, so strings do not match.
+ * Matches a number of at least 16 characters that is the value of a member "usage"; a double holds every decimal of 15 digits. Inside a
+ * string the quotes around "usage" would be escaped, so strings do not match.
  */
 const LONG_USAGE =
   /(?<!\\)("usage"[ \t\r\n]*:[ \t\r\n]*)(?=[\d.eE+-]{16})((?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=[ \t\r\n]*[,}])/g;
@@ -31,8 +31,8 @@ export function parseEventJson(text: string): unknown {
 }
 
 /**
- * Returns the decimal text of a JSON number that a double would round. Returns undefined for the shortest form of a double,
- * such as 0.30000000000000004, because it loses nothing, and for numbers that as doubles are infinite or not above 0.
+ * Returns the decimal text of a JSON number that a double would round. Returns undefined for the shortest form of a double, such as
+ * 0.30000000000000004, because it loses nothing, and for numbers that as doubles are infinite or not above 0.
  */
 export function exactDecimal(number: string): string | undefined {
   const value = Number(number);

@@ -1,6 +1,6 @@
 /**
- * Defines and validates usage events. Source: DESIGN section 3. The rules do not use zod, because producers and browsers load
- * them: they add 2 kB to a bundle instead of 94, and take a third of the time (decision 0025).
+ * Defines and validates usage events. Source: DESIGN section 3. The rules do not use zod, because producers and browsers load them: they
+ * add 2 kB to a bundle instead of 94, and take a third of the time (decision 0025).
  */
 
 import { type EpochMs, parseTimestamp } from './calendar.js';
@@ -125,8 +125,8 @@ export function uuidText(words: Uint32Array, at: number): string {
 }
 
 /**
- * Validates one event and converts it into its stored form. A fast pass accepts valid events; only for invalid ones does a
- * second pass find out which rule is broken.
+ * Validates one event and converts it into its stored form. A fast pass accepts valid events; only for invalid ones does a second pass find
+ * out which rule is broken.
  * @param now for the rule "not more than 10 minutes in the future"
  */
 export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
@@ -281,8 +281,7 @@ function isEventField(name: string): name is UsageEventField {
 }
 
 /**
- * Returns one rejection: the reason is that of the first broken rule, and the message lists all, so that the producer can fix
- * them at once.
+ * Returns one rejection: the reason is that of the first broken rule, and the message lists all, so that the producer can fix them at once.
  */
 function brokenRules(input: Readonly<Record<string, unknown>>): Rejected | undefined {
   const broken: Rejected[] = [];

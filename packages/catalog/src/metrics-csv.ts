@@ -59,8 +59,8 @@ function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
 }
 
 /**
- * Returns a column for each dimension, including the enriched ones. The columns depend on groupBy alone, so an empty response
- * has the same columns.
+ * Returns a column for each dimension, including the enriched ones. The columns depend on groupBy alone, so an empty response has the same
+ * columns.
  */
 function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
@@ -100,8 +100,8 @@ export function groupsCsvLines(
 }
 
 /**
- * Returns a group of the previous period that has no usage in the current one, with zero amounts. Without its line the
- * previous costs would not add up.
+ * Returns a group of the previous period that has no usage in the current one, with zero amounts. Without its line the previous costs would
+ * not add up.
  */
 export function groupWithoutUsage(before: MetricsEntry): MetricsEntry {
   const { usage } = before.summary;
@@ -152,8 +152,8 @@ function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[],
 }
 
 /**
- * Matches the beginning of a formula, also after blanks and invisible characters, which some spreadsheets remove, and with
- * full-width signs, which some treat like the plain ones.
+ * Matches the beginning of a formula, also after blanks and invisible characters, which some spreadsheets remove, and with full-width
+ * signs, which some treat like the plain ones.
  */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\uFF05])/u;
 /** Some spreadsheets also split at semicolons and tabs, and some treat an apostrophe as a text marker. */

@@ -130,10 +130,7 @@ export class PriceBook {
   }
 }
 
-/**
- * Validates an event and finds its price. The collector and the ingest worker share this check, so that both accept the same
- * events.
- */
+/** Validates an event and finds its price. The collector and the ingest worker share this check, so that both accept the same events. */
 export function parsePricedEvent(
   input: unknown,
   book: PriceBook,

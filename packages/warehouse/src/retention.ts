@@ -5,7 +5,7 @@
  *
  * - A worker rejects events before the `closedBefore` that it last read, even if the bound has moved since. It stores the other events, and
  *   *then* reads `droppingBefore`. It also rejects stored events before that bound; the rest count as always. Only then does it
- * acknowledge.
+ *   acknowledge.
  * - The dropping process publishes `droppingBefore`, then compares the month's rollup rows with its events, then makes the rollup rows
  *   final, then publishes `droppedBefore`, then drops the events.
  *

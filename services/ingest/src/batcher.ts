@@ -2,8 +2,7 @@
  * Collects the intakes of many jobs, or slices of them, into inserts.
  *
  * An intake is pending (collected, not yet in an insert), then in flight (in a running insert), then done (its promise resolves).
- * Invariants,
- * checked at run time except the third:
+ * Invariants, checked at run time except the third:
  * - at most maxInFlight batches are in flight: while ClickHouse stores one, the next is encoded and sent;
  * - a batch that is not full starts only if no other is in flight, so inserts are small under light load and grow with a backlog;
  * - an intake's promise resolves only after the insert with all its rows is durable;

@@ -48,31 +48,30 @@ export class EventStore {
   /**
    * Resolves when every row of the batch is durable and the sealed hours of all its events are marked as dirty. Only then are the jobs
    * acknowledged. A crash at any point leaves the jobs in the queue, and their redelivery runs all steps again. docs/guarantees.md refers
-   * to
-   * the numbers of the steps.
+   * to the numbers of the steps.
    * @throws when the signal is aborted, or the error of a bug
    */
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#traced(batch, async () => {
       // 1. Store the events that validation rejected. A failure before step 2 leaves them in rejected_events. The redelivery writes the
-      // same rows with the same keys: the receipt time, ID, position and payload.
+      //    same rows with the same keys: the receipt time, ID, position and payload.
       const rejected = batch.flatMap((intake) => intake.rejected);
       await this.#keepRejected(rejected);
 
       // 2. Store the accepted events. A failure before step 3 leaves all or some of them in usage_events. The table keeps one row per
-      // event, so the redelivery changes nothing.
+      //    event, so the redelivery changes nothing.
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
       const byStorage = await this.#insertAccepted(parts);
 
       // 3. Read the bounds, after step 2 (see retention.ts and dirty-hours.ts). Store the events that ClickHouse rejected, and those whose
-      // month is being dropped, as rejected. A failure before step 4 leaves the same as after step 1. Queries may still read sealed rollup
-      // rows, which lack the new events; that is correct, because the events are not acknowledged before step 5.
+      //    month is being dropped, as rejected. A failure before step 4 leaves the same as after step 1. Queries may still read sealed
+      //    rollup rows, which lack the new events; that is correct, because the events are not acknowledged before step 5.
       await this.#keepRejectedByStorage(byStorage);
       const { hourly, droppingBefore } = await this.#readBounds();
       const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage, droppingBefore);
 
       // 4. Mark the hours below the watermark as dirty, so that queries read them from the events. A failure before step 5 leaves marks,
-      // which cost a recomputation. The redelivery marks the hours again.
+      //    which cost a recomputation. The redelivery marks the hours again.
       await this.#markDirtyHours(accepted, hourly.sealingUntil);
 
       // 5. The caller acknowledges the jobs. After a failure before that, the redelivery changes nothing.

@@ -77,8 +77,7 @@ export class Maintainer {
 
   /**
    * Runs all due steps, alternating between the two kinds, as long as this process holds the scheduler's job: two processes would both do
-   * every
-   * step. Failures are logged.
+   * every step. Failures are logged.
    */
   async runDueSteps(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {

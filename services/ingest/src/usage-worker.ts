@@ -1,9 +1,9 @@
 /**
  * Takes jobs from the queue and acknowledges each only after all its rows are durable.
  *
- * The order for one job: taken, then checked and priced, then stored (steps 1 to 4 of `store()` in event-store.ts), then acknowledged
- * (step 5). A crash before the acknowledgement leaves the job with a lock that expires. Any worker then takes the job again, and inserting
- * its rows twice changes nothing.
+ * The order for one job: taken, then checked and priced, then stored (steps 1 to 4 of `store()` in event-store.ts), then acknowledged (step
+ * 5). A crash before the acknowledgement leaves the job with a lock that expires. Any worker then takes the job again, and inserting its
+ * rows twice changes nothing.
  */
 
 import { backOffMs, type EpochMs, QUEUE_NAME } from '@meterline/catalog';
@@ -155,8 +155,8 @@ export class UsageWorker {
   }
 
   /**
-   * A job that left without an acknowledgement is no longer in progress. That is not progress either. While Redis rejects calls, jobs seem to
-   * leave although they cannot, so the count stays.
+   * A job that left without an acknowledgement is no longer in progress. That is not progress either. While Redis rejects calls, jobs seem
+   * to leave although they cannot, so the count stays.
    */
   #forgetGone(): void {
     if (this.#work.isEmpty && this.#queueError === undefined) this.#unacknowledged = 0;

@@ -1,8 +1,6 @@
 /** HTTP conventions that the clients of the API and of the collector share. */
 
-/**
- * Matches account IDs that no URL path can contain: an empty segment, and "." and "..", which clients resolve even if they are encoded.
- */
+/** Matches account IDs that no URL path can contain: an empty segment, and "." and "..", which clients resolve even if they are encoded. */
 export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
 
 /**
@@ -23,8 +21,8 @@ export function serviceAddress(text: string, errorOf: (problem: string) => Error
 }
 
 /**
- * Parses a `Retry-After` header, which holds seconds or an HTTP date. Returns milliseconds from now, 0 for a past date, or
- * undefined if the value is unusable. Source: RFC 9110, section 10.2.3.
+ * Parses a `Retry-After` header, which holds seconds or an HTTP date. Returns milliseconds from now, 0 for a past date, or undefined if the
+ * value is unusable. Source: RFC 9110, section 10.2.3.
  */
 export function parseRetryAfter(value: string | null, now: Date): number | undefined {
   const text = value?.trim() ?? '';
@@ -33,10 +31,7 @@ export function parseRetryAfter(value: string | null, now: Date): number | undef
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
-/**
- * Whether the status means that the service, or a proxy in front of it, failed or is unavailable. Idempotent requests are
- * then retried.
- */
+/** Whether the status means that the service, or a proxy in front of it, failed or is unavailable. Idempotent requests are then retried. */
 export function isAwayStatus(status: number): boolean {
   return [408, 500, 502, 503, 504].includes(status);
 }

@@ -1,8 +1,7 @@
 /**
- * Defines the API's query parameters. The same schemas validate them in the service, describe them in the OpenAPI document
- * and type them in the client. Rules that involve several parameters, such as the order and length of a window, are
- * checked where a request is parsed. Source: the API specification, sections "Billing API" and "Limits", and DESIGN
- * section 6.
+ * Defines the API's query parameters. The same schemas validate them in the service, describe them in the OpenAPI document and type them in
+ * the client. Rules that involve several parameters, such as the order and length of a window, are checked where a request is parsed.
+ * Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
  */
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
@@ -91,8 +90,8 @@ export const WINDOW_PARAMETERS = {
 };
 
 /**
- * Filters that select usage. A repeated filter selects usage that matches any of its values (an extension, like the
- * other filters). Each schema describes one value.
+ * Filters that select usage. A repeated filter selects usage that matches any of its values (an extension, like the other filters). Each
+ * schema describes one value.
  */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),

@@ -1,6 +1,6 @@
 /**
- * Defines roles, API versions and limits of requests, without the zod schemas, which a page does not need. Source: DESIGN
- * section 7 (roles), and the API specification, section "Versioning".
+ * Defines roles, API versions and limits of requests, without the zod schemas, which a page does not need. Source: DESIGN section 7
+ * (roles), and the API specification, section "Versioning".
  */
 import type { MetricsField } from '../dimensions.js';
 
@@ -11,9 +11,9 @@ export type Role = (typeof ROLES)[number];
 /** Roles of an API key of one account. An emitter sends events of the account and reads nothing. */
 export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
 /**
- * Roles that apply to all accounts, for keys without an account and for tokens. An operator reads every account like an
- * admin and changes nothing. A provisioner names accounts and manages their API keys, and reads no usage. An emitter
- * sends events of any account and reads nothing.
+ * Roles that apply to all accounts, for keys without an account and for tokens. An operator reads every account like an admin and changes
+ * nothing. A provisioner names accounts and manages their API keys, and reads no usage. An emitter sends events of any account and reads
+ * nothing.
  */
 export const PLATFORM_ROLES = ['operator', 'provisioner', 'emitter'] as const;
 export type PlatformRole = (typeof PLATFORM_ROLES)[number];
@@ -47,8 +47,8 @@ export const MAX_METRICS_PAGE = 100;
 /** Per request, over all its filters. */
 export const MAX_FILTER_VALUES = 100;
 /**
- * Maximum number of points on one page: groups times buckets. A point takes about 60 to 100 bytes, so a page is at most
- * 2 MB. Windows whose length is capped always fit 100 groups: 7 days have at most 169 hours.
+ * Maximum number of points on one page: groups times buckets. A point takes about 60 to 100 bytes, so a page is at most 2 MB. Windows whose
+ * length is capped always fit 100 groups: 7 days have at most 169 hours.
  */
 export const MAX_PAGE_POINTS = 20_000;
 export const DEFAULT_EVENTS_PAGE = 100;

@@ -1,9 +1,9 @@
 /**
- * Defines the API's responses as `readExactJson` parses them: numbers are decimal text. Unknown members, which a later
- * service may add, are ignored. The metadata registered for a schema describes the JSON on the wire, for the OpenAPI document.
+ * Defines the API's responses as `readExactJson` parses them: numbers are decimal text. Unknown members, which a later service may add, are
+ * ignored. The metadata registered for a schema describes the JSON on the wire, for the OpenAPI document.
  *
- * Uses `zod/mini`, because the client brings these schemas into other people's pages: it is a third of zod's size and needs
- * no eval (docs/decisions/0013). Source: the API specification, sections "Billing API", "Limits" and "Errors".
+ * Uses `zod/mini`, because the client brings these schemas into other people's pages: it is a third of zod's size and needs no eval
+ * (docs/decisions/0013). Source: the API specification, sections "Billing API", "Limits" and "Errors".
  */
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
@@ -50,10 +50,7 @@ function hasMore() {
   return described(z.boolean(), 'Whether there are more pages.');
 }
 
-/**
- * Returns the schema of a list in the management API since version 2026-04-28. Source: the API specification, section
- * "Limits".
- */
+/** Returns the schema of a list in the management API since version 2026-04-28. Source: the API specification, section "Limits". */
 export function listPage<Item extends z.ZodMiniType>(item: Item) {
   return z.object({
     data: z.array(item),

@@ -68,8 +68,7 @@ export interface Warehouse {
    * the statement may or may not have run, or may still be running.
    * @param rows rows of an insert, in the format that the statement names. An insert is sent once more if the connection is lost, because
    * inserting the same rows twice changes nothing. Other statements are sent once: a migration or mutation that may still be running must
-   * not
-   * start a second time without its caller's knowledge.
+   * not start a second time without its caller's knowledge.
    * @returns the number of rows that ClickHouse reports as written, including those of materialized views; undefined if a proxy removed the
    * header
    * @throws as {@link read}
@@ -198,8 +197,7 @@ export async function readProcessors(warehouse: Warehouse): Promise<number> {
 /**
  * Checks every server in `options.url`.
  * @throws as {@link checkConnection} if no server can be used, or if one is unfit. Unreachable servers are tolerated: they affect only
- * their
- * own accounts.
+ * their own accounts.
  */
 export async function checkServers(options: WarehouseOptions): Promise<void> {
   const urls = hostsOf(options.url);
@@ -219,10 +217,7 @@ const FIT =
   `Meterline needs ClickHouse ${OLDEST_CLICKHOUSE} or newer, and a user without readonly and without constraints on the settings ` +
   'of docs/operations.md, "ClickHouse settings"';
 
-/**
- * Runs the work on all shards concurrently.
- * @throws the first error, after the work on every shard has ended
- */
+/** Runs the work on all shards concurrently. @throws the first error, after the work on every shard has ended */
 export async function onEachShard<Shard, T>(
   shards: readonly Shard[],
   work: (shard: Shard) => Promise<T>,

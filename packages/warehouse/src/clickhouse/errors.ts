@@ -109,7 +109,8 @@ const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'Refere
 
 /**
  * Classifies a failed statement. The first kind means that ClickHouse responded with an error. `unfit`: its version is too old, or the user
- * may not set a required setting. `foreign`: something other than ClickHouse responded. `away`: there was no response. `defect`: a bug of ours.
+ * may not set a required setting. `foreign`: something other than ClickHouse responded. `away`: there was no response. `defect`: a bug of
+ * ours.
  */
 export function clickHouseFailureKind(error: unknown): 'refused' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'refused';

@@ -109,8 +109,7 @@ export class Hosts {
 
   /**
    * Tries the hosts in order. A host that does not respond moves to the end. A statement that a host may have received is sent again only
-   * if
-   * it is repeatable.
+   * if it is repeatable.
    * @throws the signal's reason once it is aborted, whatever the result of the statement
    */
   async send(params: QueryParams, options: SendOptions, send: Send): Promise<StatementResponse> {

@@ -1,7 +1,7 @@
 /**
  * Stores priced events as columns of numbers until they are inserted. An event takes about 100 bytes outside the heap, instead of an object
- * with two bigints and seven strings, which the garbage collector would copy while it waits. Names are replaced by numbers from a
- * {@link Names} table.
+ * with two bigints and seven strings, which the garbage collector would copy while it waits. Names are replaced by numbers from a {@link
+ * Names} table.
  */
 import {
   type BillingDimension,

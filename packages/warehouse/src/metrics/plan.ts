@@ -1,7 +1,6 @@
 /**
  * Plans what a query reads: the table for each part of the window, and the conditions on its rows with their parameters. Pure. Source:
- * DESIGN
- * section 6.
+ * DESIGN section 6.
  */
 
 import { TupleParam } from '@clickhouse/client';
@@ -36,9 +35,9 @@ export interface Segment {
 
 /**
  * Plans which source each part of a window is read from. Partial hours at the window's edges, unsealed hours and dirty hours come from the
- * events. Whole days come from daily rollup rows unless the resolution is hourly, and all other hours from hourly rollup rows. Every hour of
- * an account is in exactly one segment. The segments of dirty hours, if they are listed, are last; the other segments ascend without gaps
- * and cover the window.
+ * events. Whole days come from daily rollup rows unless the resolution is hourly, and all other hours from hourly rollup rows. Every hour
+ * of an account is in exactly one segment. The segments of dirty hours, if they are listed, are last; the other segments ascend without
+ * gaps and cover the window.
  */
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
   const { dirtyHours } = rollups;

@@ -192,8 +192,7 @@ QUALIFY ${digest} = {digest: UInt64}`,
 
 /**
  * Reads up to `limit` stored groups that rank after number `after`. Returns undefined if the result is not stored or has expired, or if
- * some
- * of its groups are missing: a server that loses power may lose recent writes, because this table is not fsynced.
+ * some of its groups are missing: a server that loses power may lose recent writes, because this table is not fsynced.
  */
 export async function readStoredMetrics(
   warehouse: Warehouse,

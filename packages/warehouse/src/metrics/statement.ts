@@ -199,8 +199,7 @@ interface Entries {
 
 /**
  * Combines the segments. A single segment is read without a subquery, except for events of several buckets: summing them by group and
- * bucket
- * first takes less time per event than `sumMap` (docs/decisions/0022).
+ * bucket first takes less time per event than `sumMap` (docs/decisions/0022).
  */
 function entriesOf(segments: readonly Segment[], request: EntriesQuery): Entries {
   const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, request) }));
@@ -243,8 +242,7 @@ function entriesSelect({ from, bucket, cost, usage, block }: Entries, request: E
 
 /**
  * Reads one row per event. PREWHERE drops rows inserted after block `as_of` before FINAL picks a row of each event, so that a later
- * revision
- * does not hide the one that was current then.
+ * revision does not hide the one that was current then.
  */
 function eventEntries(span: TimeSpan, index: number, request: EntriesQuery): Entries {
   const { accounts, resolution, filters, asOf } = request;

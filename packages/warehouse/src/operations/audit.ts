@@ -1,7 +1,6 @@
 /**
  * Compares rollup rows with the events, row by row and group by group. It shares only the tables with the recomputation, so that a bug
- * there
- * shows up here.
+ * there shows up here.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';

@@ -27,23 +27,18 @@
  * 2. The writer marked the hour before it acknowledged, so the query would have seen that mark unless the mark was cleared.
  *
  * If a mark was cleared, a maintainer had read it, and took its snapshot later, so the snapshot contains the event. It wrote the row before
- * it
- * cleared the mark. Any row that replaces this row has a higher version, so it comes from a later snapshot.
+ * it cleared the mark. Any row that replaces this row has a higher version, so it comes from a later snapshot.
  *
  * Proof for days. A day is read from its row only if none of its hours is dirty. By the proof above, the hourly row with the event was
  * written. Either it was written before the snapshot of the day's sealer, so the day's row contains the event. Or it was written after that
  * sealer had published the daily `sealingUntil`. Then the maintainer read that value, and wrote the day's row before it cleared the mark.
- * If
- * the sealer marked the day's first hour instead of writing the day, the same holds for the maintainer that cleared this mark: it read the
- * marks and the hourly rows after the sealer had published the daily `sealingUntil`.
+ * If the sealer marked the day's first hour instead of writing the day, the same holds for the maintainer that cleared this mark: it read
+ * the marks and the hourly rows after the sealer had published the daily `sealingUntil`.
  *
  * The proof does not need a single maintainer: any number of them, late or killed at any point, do no harm. If a writer dies before its
- * mark
- * is durable, the event is not acknowledged, and its redelivery marks the hour again. A cleared key is never written again on purpose. A
- * mark
- * that arrives after its clearing, because it was sent twice, costs a recomputation. The marks of rows that are too large are cleared in
- * the
- * same insert that marks the hours again with a later due time.
+ * mark is durable, the event is not acknowledged, and its redelivery marks the hour again. A cleared key is never written again on purpose.
+ * A mark that arrives after its clearing, because it was sent twice, costs a recomputation. The marks of rows that are too large are
+ * cleared in the same insert that marks the hours again with a later due time.
  */
 import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
@@ -107,8 +102,7 @@ function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
 
 /**
  * Marks rollup rows that queries must not read, due for recomputation in an hour. For a day, marking its first hour is enough to keep
- * queries
- * from reading the day. A sealer marks rows that it could not compute, before it raises `sealedUntil` above them.
+ * queries from reading the day. A sealer marks rows that it could not compute, before it raises `sealedUntil` above them.
  */
 export async function markUnreadable(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<MarkKey[]> {
   const marks = setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS);

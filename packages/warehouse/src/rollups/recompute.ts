@@ -21,8 +21,7 @@ export const ROLLUP_COLUMNS = [
 
 /**
  * The highest bit of a version marks a final rollup row. A version computed from events reaches it only above 2^31 events in one rollup
- * row.
- * The sum of final hours' versions may overflow this bit, but is correct in the other bits.
+ * row. The sum of final hours' versions may overflow this bit, but is correct in the other bits.
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
@@ -31,10 +30,8 @@ export type Finality = 'replaceable' | 'final';
 
 /**
  * Selects the correct rollup rows, with the columns of ROLLUP_COLUMNS. Summary and detail come from a single read of the source. Entries
- * are
- * sorted because they then compress better. Comparing them as text takes a seventh of the time of comparing tuples. Names contain no
- * control
- * characters, so the order is the same.
+ * are sorted because they then compress better. Comparing them as text takes a seventh of the time of comparing tuples. Names contain no
+ * control characters, so the order is the same.
  */
 function rollupsSelect(grain: Grain, condition: string, finality: Finality): string {
   const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
@@ -150,10 +147,7 @@ export async function readConflictsOfRollups(warehouse: Warehouse, hours: readon
   return allConflicts(found);
 }
 
-/**
- * Recomputes rollup rows in statements of bounded size.
- * @returns the rollup rows that exceed the server's limits
- */
+/** Recomputes rollup rows in statements of bounded size. @returns the rollup rows that exceed the server's limits */
 export async function recomputeEach(
   warehouse: Warehouse,
   grain: Grain,

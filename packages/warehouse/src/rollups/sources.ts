@@ -185,8 +185,7 @@ GROUP BY account_id, started`,
 
 /**
  * Returns the end of a step that begins at `from`: after the bucket in which it reaches `stepRows` rows, or `limit` if there are fewer
- * rows.
- * Empty buckets cost nothing.
+ * rows. Empty buckets cost nothing.
  */
 export async function readStepEnd(
   warehouse: Warehouse,
@@ -231,9 +230,8 @@ export interface SizedSlice extends Slice {
 
 /**
  * Splits the rollup rows of a step into slices of about `sliceRows` source rows each, fewer than twice as many. A rollup row is never
- * split:
- * one with at least `sliceRows` source rows is a slice of its own. There are at most as many groups as source rows, so this also bounds the
- * memory of a statement.
+ * split: one with at least `sliceRows` source rows is a slice of its own. There are at most as many groups as source rows, so this also
+ * bounds the memory of a statement.
  */
 export async function readSlices(
   warehouse: Warehouse,

@@ -70,8 +70,7 @@ type AppliedMigration = z.output<typeof historyRow>;
 
 /**
  * Creates the database if it does not exist and runs all missing migrations, in order, on each host. A user without rights to the schema
- * can
- * call this too: if the schema is up to date, it only sends a SELECT. Concurrent calls and crashes are safe.
+ * can call this too: if the schema is up to date, it only sends a SELECT. Concurrent calls and crashes are safe.
  * @returns the names of the migrations that this call ran, on any host
  * @throws MigrationError if another build created the database, if its layout (single server or cluster) differs from the options, or if a
  * migration must run and the user may not run it; the database is left unchanged
@@ -147,10 +146,7 @@ async function checkLayout({ options: { database, cluster }, distributed }: Migr
   );
 }
 
-/**
- * Returns the migrations still to run. The applied ones must equal the first files, byte for byte.
- * @throws MigrationError
- */
+/** Returns the migrations still to run. The applied ones must equal the first files, byte for byte. @throws MigrationError */
 export function pendingMigrations(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],

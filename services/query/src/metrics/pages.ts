@@ -110,9 +110,8 @@ export async function nextPage(
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
     // The first attempt ignores everything inserted since the first page. It also ignores a void or a revision that the first page had
-    // seen, if the
-    // first page contained no newer event. Then the second attempt, which reads everything, returns the same result if nothing was inserted
-    // since.
+    // seen, if the first page contained no newer event. Then the second attempt, which reads everything, returns the same result if nothing
+    // was inserted since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
@@ -146,10 +145,8 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 
 /**
  * Runs a query, and runs it again if events that it may have read were dropped meanwhile. Months whose events are dropped are read from
- * rollup
- * rows, exactly. Queries that only events could answer, for a part of an hour, are rejected. See retention.ts in packages/warehouse for why
- * no
- * response lacks events that are dropped meanwhile.
+ * rollup rows, exactly. Queries that only events could answer, for a part of an hour, are rejected. See retention.ts in packages/warehouse
+ * for why no response lacks events that are dropped meanwhile.
  * @throws ApiError `events_dropped` if the window includes a part of an hour whose events are dropped
  */
 export async function whileEventsLast<T>(
@@ -161,8 +158,7 @@ export async function whileEventsLast<T>(
   rejectDroppedParts(window, state.droppedBefore);
   const result = await run(state);
   // This month and the previous one are never dropped. Events of earlier months may have been read if the watermarks are old, or if the
-  // query
-  // reads only events.
+  // query reads only events.
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
   const hasDirtyHours = 'startTime' in state.dirtyHours || state.dirtyHours.length > 0;
   if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;

@@ -124,8 +124,7 @@ const NO_UUID = '';
 
 /**
  * Reads the filters: values of one filter are alternatives, and excluding filters take precedence. Values are deduplicated and sorted.
- * Source:
- * DESIGN section 6; docs/decisions/0019.
+ * Source: DESIGN section 6; docs/decisions/0019.
  */
 export function readFilters(parameters: QueryParameters): FilterValues {
   const filters = readValues(parameters, (field) => field, 'withoutResourceUuid');

@@ -1,9 +1,7 @@
 /**
  * Caches first pages of metrics for requests that allow it with `Cache-Control: max-age=N` (RFC 9111, section 5.2.1.1). The age of a
- * response
- * counts from before its data was read, so a response to a request with max-age=N contains every event acknowledged at least N seconds ago.
- * The
- * cache is private to this process.
+ * response counts from before its data was read, so a response to a request with max-age=N contains every event acknowledged at least N
+ * seconds ago. The cache is private to this process.
  */
 import { ApiError, ClientGone } from '@meterline/api/http/errors';
 import { instruments } from '@meterline/service/metrics';
@@ -176,8 +174,7 @@ const DIRECTIVE = /^([a-z-]+)(?:="?(\d+)"?)?$/;
 
 /**
  * Returns the maximum age that a request allows, in seconds. 0, the default, means to compute the response. Unreadable values, `no-cache`
- * and
- * `no-store` also mean 0.
+ * and `no-store` also mean 0.
  */
 export function allowedAgeSeconds(cacheControl: string | undefined): number {
   const directives = (cacheControl ?? '').toLowerCase().split(',');

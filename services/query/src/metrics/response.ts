@@ -3,8 +3,7 @@
  * "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  *
  * Numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write exact numbers, but not
- * the
- * preformatted text of a whole series, and is eight times slower (docs/decisions/0002).
+ * the preformatted text of a whole series, and is eight times slower (docs/decisions/0002).
  */
 import {
   bucketAxis,
