@@ -61,7 +61,6 @@ export function shareText(of: Big | string, all: Big | string): string {
   return `${share.includes('.') ? share : `${share}.0`}%`;
 }
 
-/** The change of an amount, in its own unit and in percent. */
 export interface Change {
   /** Negative if the amount fell. */
   readonly difference: DecimalText;

@@ -146,7 +146,6 @@ export function bucketCount({ startTime, endTime }: Window, resolution: Resoluti
   return BUCKETS[resolution].between(last, first, UTC) + 1;
 }
 
-/** Formats the window as the API's startTime and endTime. */
 export function timesOf({ startTime, endTime }: Window) {
   return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }

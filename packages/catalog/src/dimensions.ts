@@ -64,7 +64,6 @@ export const ENTRY_FIELD = {
   billing_dimension: 'billingDimension',
 } as const satisfies Record<MetricsDimension, string>;
 export type MetricsField = (typeof ENTRY_FIELD)[MetricsDimension];
-/** The fields in a response about one account. */
 export type EntryField = (typeof ENTRY_FIELD)[GroupByDimension];
 
 /** Text to show if an entry leaves a field out because its usage has several values. */
@@ -87,7 +86,6 @@ export const ENRICHED_BY = {
   billing_dimension: ['resource_type'],
 } as const satisfies Record<MetricsDimension, readonly GroupByDimension[]>;
 
-/** Sorts the dimensions in canonical order. */
 export function canonicalGroupBy<Dimension extends MetricsDimension>(dimensions: Iterable<Dimension>): Dimension[] {
   const requested = new Set<MetricsDimension>(dimensions);
   return METRICS_DIMENSIONS.filter((dimension): dimension is Dimension => requested.has(dimension));
@@ -99,7 +97,6 @@ export function enrichedDimensions(groupBy: readonly MetricsDimension[]): GroupB
   return GROUP_BY_DIMENSIONS.filter((dimension) => enriched.has(dimension) && !groupBy.includes(dimension));
 }
 
-/** Returns a key that identifies the group in any window. */
 export function groupKey(
   group: { readonly [Field in MetricsField]?: string | undefined },
   groupBy: readonly MetricsDimension[],

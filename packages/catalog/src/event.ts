@@ -26,7 +26,6 @@ const MAX_USAGE_DIGITS = 15;
 /** With the u flag, lengths count code points, and \p{Cs} matches only unpaired surrogates. */
 const NAME = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 
-/** A usage event as a producer sends it. */
 export interface UsageEventInput {
   eventId: string;
   accountId: string;
@@ -190,7 +189,7 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
   return undefined;
 }
 
-/** Parses the usage of a dimension into a bigint scaled by 10^9, rounded half-even. Usage in events must be a whole number. */
+/** Parses the usage of a dimension into a bigint scaled by 10^9, rounded half-even. A dimension that counts events needs a whole number. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
   const usage = usageOf(input, DIMENSIONS[dimension].unit);
   return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: usage };
@@ -313,7 +312,6 @@ function usageRejection(dimension: BillingDimension, usage: unknown): Rejected {
   return rejected('invalid_usage', message);
 }
 
-/** Whether a JSON value is an object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

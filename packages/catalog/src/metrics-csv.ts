@@ -128,7 +128,6 @@ function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<Bucke
   ];
 }
 
-/** Returns the heading and a line for each bucket of each group. */
 export function seriesCsvLines(
   groups: readonly MetricsEntry[],
   groupBy: readonly MetricsDimension[],

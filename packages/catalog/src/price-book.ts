@@ -44,7 +44,6 @@ const priceBookSchema = z.strictObject({
   prices: z.array(priceSchema),
   overrides: z.array(overrideSchema).default([]),
 });
-/** The content of a price book file. */
 export type PriceBookFile = z.input<typeof priceBookSchema>;
 
 export interface Price {
@@ -115,7 +114,6 @@ export class PriceBook {
     return new PriceBook({ version: 0, currency: CURRENCY, prices }, false);
   }
 
-  /** Returns every dimension with the account's price at the instant. */
   billingDimensions(accountId: string, instant: EpochMs): BillingDimensionResponse[] {
     return BILLING_DIMENSIONS.map((billingDimension) => {
       const price = this.priceAt(accountId, billingDimension, instant);
@@ -153,7 +151,6 @@ export function costOf(usage: bigint, { numerator, denominator }: Price): bigint
   return divideHalfEven(usage * numerator, denominator);
 }
 
-/** The prices of each dimension, latest first. */
 type PriceLists = ReadonlyMap<BillingDimension, readonly Price[]>;
 type PriceRow = z.output<typeof priceSchema> & { readonly accountId?: string };
 

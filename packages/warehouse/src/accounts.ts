@@ -6,7 +6,6 @@ import type { StatementParameters, Warehouse } from './clickhouse/connection.js'
 /** Must not contain duplicates. In a cluster, ClickHouse sends a statement about one account only to the shard of that account. */
 export type Accounts = readonly string[] | 'all';
 
-/** Returns the account if there is exactly one. */
 export function onlyAccount(accounts: Accounts): string | undefined {
   return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
 }

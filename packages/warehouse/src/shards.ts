@@ -77,7 +77,6 @@ export class ClusterError extends Error {
   override readonly name = 'ClusterError';
 }
 
-/** The cluster as one host sees it. */
 export interface HostFacts {
   readonly url: string;
   readonly replicas: readonly Replica[];
@@ -131,7 +130,6 @@ LIMIT 1`,
 
 const strayRow = z.object({ account_id: z.string() });
 
-/** Reads the facts of a host. Its schema must be up to date. */
 async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): Promise<HostFacts> {
   const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replica);
   const [table] = await warehouse.read(ENGINE, z.object({ table_engine: z.string(), replicas: z.number() }));

@@ -20,7 +20,6 @@ const OPEN_WITHIN_MS = 5_000;
 /** How long jobs may wait without progress. While ClickHouse is up, an insert with its retries takes less. */
 const STALE_MS = 60_000;
 
-/** The parts of the service whose state is reported. */
 export interface Watched {
   readonly worker: Pick<UsageWorker, 'state'>;
   readonly store: Pick<EventStore, 'isClickHouseAway'>;
@@ -88,7 +87,6 @@ export function isConsuming(
   return (waitingJobs === 0 && unacknowledged === 0) || outage || now - lastProgressAt < STALE_MS;
 }
 
-/** Maps label values to counts. */
 const QUEUE_STATES = {
   waiting: 'waiting',
   active: 'active',
@@ -97,7 +95,6 @@ const QUEUE_STATES = {
   'waiting-children': 'waitingChildren',
 } as const satisfies Record<string, keyof QueueDepth>;
 
-/** Registers gauges of the queue, the worker and the batcher. */
 export function registerWorkerGauges(registry: Registry, watched: Watched, queue: QueueReader): void {
   const { readAtScrape: gauge } = instruments(registry);
   new Gauge({

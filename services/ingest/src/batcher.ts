@@ -50,7 +50,6 @@ export class Batcher {
   #hasStopped = false;
   #pending: Waiting[] = [];
   #pendingRows = 0;
-  /** The position of the last slice in the latest batch. */
   #rank = 0;
   #timer: NodeJS.Timeout | undefined;
   /** Whether the pending slices have waited long enough, and are only waiting for the batch in flight. */
@@ -63,7 +62,6 @@ export class Batcher {
     this.#waitMs = options.flushMs;
   }
 
-  /** The number of rows collected for the next inserts. */
   get pendingRows(): number {
     return this.#pendingRows;
   }

@@ -187,7 +187,6 @@ export class EventStore {
     metrics.insertedRows.inc({ table }, rows);
   }
 
-  /** @param isWorthwhile whether a retry can succeed */
   async #retried<T>(
     work: () => Promise<T>,
     failures: Pick<Counter.Internal, 'inc'>,

@@ -116,7 +116,6 @@ export function tooOldBefore(closedBefore: EpochMs): Rejection {
   return { reason: 'too_old', message };
 }
 
-/** Rejects a whole job, which belongs to no account. */
 function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
   const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
   return { job, accepted: new EventRows(0, new Names()), rejected };

@@ -18,11 +18,9 @@ const CURRENT_IN_FLIGHT = 2;
 const LATE_IN_FLIGHT = 1;
 
 export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight'> {
-  /** How long after its end an hour is sealed. */
   readonly sealDelayMs: number;
 }
 
-/** The rows of a job by lane. */
 export interface Split {
   readonly current: readonly Slice[];
   readonly late: readonly Slice[];
@@ -39,7 +37,6 @@ export class Lanes {
     this.#sealDelayMs = sealDelayMs;
   }
 
-  /** The number of rows collected for the next inserts. */
   get pendingRows(): number {
     return this.#current.pendingRows + this.#late.pendingRows;
   }
@@ -106,7 +103,6 @@ export function splitByAge(intake: Intake, since: EpochMs): Split {
   };
 }
 
-/** Months since the year 0. */
 function monthOf(time: EpochMs): number {
   const date = new Date(time);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();

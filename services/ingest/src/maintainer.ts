@@ -140,7 +140,6 @@ export class Maintainer {
     return true;
   }
 
-  /** Logs one line per step about different events with the same ID and revision. */
   #tellConflicts({ events, first }: Conflicts): void {
     if (!first) return;
     this.#options.metrics.conflictingEvents.inc(events);
@@ -151,7 +150,6 @@ export class Maintainer {
     );
   }
 
-  /** Logs one line per step about rollup rows that are too large. */
   #tellTooLarge(rows: readonly RollupKey[]): void {
     const [row] = rows;
     if (!row) return;

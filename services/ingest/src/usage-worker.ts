@@ -48,7 +48,6 @@ export interface UsageWorkerOptions {
   /** Owned by the worker, which closes it. */
   readonly connection: RedisClient;
   readonly prefix: string;
-  /** Maximum number of jobs processed concurrently. */
   readonly concurrency: number;
   /** How long a job stays locked after the worker has died. If a live worker loses a lock, the rows are inserted twice. */
   readonly lockMs: number;
@@ -112,7 +111,6 @@ export class UsageWorker {
     });
   }
 
-  /** Shows whether the worker acknowledges jobs. */
   get state() {
     return {
       /** When the worker last acknowledged a job, or took one while it had none, in epoch milliseconds. */

@@ -75,7 +75,6 @@ export const deliverySchema = z.object({
   lastOutcome: described(z.optional(z.string()), 'The HTTP status of the last attempt, or why there was no response.'),
   payload: webhookSchema,
 });
-/** A webhook and the state of its delivery. */
 export type DeliveryResponse = z.output<typeof deliverySchema>;
 
 /** The list of deliveries before version 2026-04-28, when lists were not paginated. */

@@ -214,7 +214,6 @@ export const SERVICE_ACCOUNT_KEY_LIST_PARAMETERS = {
 export const ALERT_LIST_PARAMETERS = listParameters('Alerts', ACCOUNT_SORTS);
 export const DELIVERY_LIST_PARAMETERS = listParameters('Deliveries', API_KEY_SORTS);
 
-/** The body of a request that creates an API key. */
 export const newApiKeySchema = z.strictObject({
   role: z.enum(ACCOUNT_KEY_ROLES, { error: ({ input }) => newKeyRoleRule(input) }).meta({
     description:
@@ -231,7 +230,6 @@ export const newApiKeySchema = z.strictObject({
   }),
 });
 
-/** The body of a request that names an account. */
 export const accountSettingsSchema = z.strictObject({
   name: nameText.meta({ description: 'The display name of the account.' }),
 });

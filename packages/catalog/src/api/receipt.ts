@@ -4,7 +4,6 @@ import { isRecord } from '../event.js';
 /** The reason of an event whose account the API key may not send for. Another key may send the event, or the same key later. */
 export const NOT_ALLOWED = 'account_not_allowed';
 
-/** An event that a collector rejected. */
 export interface RejectedEvent {
   /** Index of the event among those that were sent. */
   readonly index: number;

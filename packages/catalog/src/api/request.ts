@@ -58,7 +58,6 @@ export const DEFAULT_LIST_PAGE = 50;
 export const MAX_LIST_PAGE = 200;
 export const DEFAULT_LIST_SORT = 'createdAt:desc';
 
-/** The parameter that excludes values of a field. */
 export const EXCLUDING_PARAMETER = {
   account: 'excludeAccount',
   workspace: 'excludeWorkspace',

@@ -185,7 +185,6 @@ export const eventSchema = z.extend(eventRevisionSchema, {
       'so the list may lack some; `revision` and `priceRevision` tell whether there were any.',
   ),
 });
-/** An event in its current state. */
 export type EventResponse = z.output<typeof eventSchema>;
 
 export const eventPageSchema = z.object({
@@ -203,7 +202,6 @@ export const accountSchema = z.object({
   ),
   createdAt: z.optional(instant('When the account was first named or got its first API key. Left out before.')),
 });
-/** An account that the caller may see. */
 export type AccountResponse = z.output<typeof accountSchema>;
 
 /** GET /v0/accounts before version 2026-04-28, when lists were not paginated. */
@@ -234,7 +232,6 @@ export const apiKeySchema = z.object({
   revoked: z.boolean(),
   revokedAt: z.optional(instant()),
 });
-/** An API key without its secret. */
 export type ApiKeyResponse = z.output<typeof apiKeySchema>;
 
 /** The list of keys before version 2026-04-28, when lists were not paginated. */

@@ -22,7 +22,6 @@ export type StatementObserver = (name: string) => StatementEnd;
  * incomplete; the caller no longer needs the result.
  */
 export type StatementOutcome = 'ok' | 'refused' | 'unanswered' | 'cancelled';
-/** Called once, when the statement ends. */
 type StatementEnd = (outcome: StatementOutcome, error?: unknown) => void;
 
 /** The value of a statement's parameter. Elements of an array have one type, those of a tuple may have several. */
@@ -187,7 +186,6 @@ export async function checkConnection(warehouse: Warehouse): Promise<void> {
   }
 }
 
-/** Reads how many processors a statement may use. */
 export async function readProcessors(warehouse: Warehouse): Promise<number> {
   const statement = { name: 'read_processors', query: "SELECT getSetting('max_threads') AS processors" };
   const [row] = await warehouse.read(statement, z.object({ processors: z.coerce.number() }));

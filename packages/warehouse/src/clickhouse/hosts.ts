@@ -28,7 +28,6 @@ const HANG_UP_MS = 3_000;
  * single server and in a cluster, in either database (docs/decisions/0010).
  */
 export interface Cluster {
-  /** The name of the cluster in `remote_servers` of every host. */
   readonly name: string;
   /** The number of replicas that must have a row before it counts as stored. Undefined: the tables are not replicated. */
   readonly insertQuorum: number | undefined;
@@ -45,7 +44,6 @@ export interface HostOptions {
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  /** Undefined for a single server. */
   readonly cluster?: Cluster | undefined;
   /** How long the server may be silent before a statement fails. */
   readonly requestTimeoutMs?: number;
@@ -71,7 +69,6 @@ export const sendQuery: Send = async (client, params) => {
 };
 
 interface SendOptions {
-  /** Whether to send the statement once more if the connection is lost. */
   readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
 }
@@ -202,7 +199,6 @@ function openClient(url: string, options: HostOptions, timeoutMs: number): Click
 /** An insert gives up on an unresponsive replica after this share of the caller's timeout. */
 const QUORUM_SHARE = 0.5;
 
-/** Returns the settings of every statement in a cluster. */
 export function clusterSettings({ insertQuorum }: Cluster, requestTimeoutMs: number): Readonly<Record<string, string>> {
   return {
     // An insert through a Distributed table returns only after its shard has stored the rows.

@@ -14,7 +14,6 @@ import {
 } from '@meterline/catalog';
 import type { AccountHours } from '../rollups/rollup-rows.js';
 
-/** The fields that pricing adds to an event. */
 interface Pricing {
   /** USD, scaled by 10^12. */
   readonly cost: bigint;
@@ -69,7 +68,6 @@ export class EventRows {
   #length = 0;
   #earliest: EpochMs = Number.POSITIVE_INFINITY;
 
-  /** @param capacity maximum number of events */
   constructor(capacity: number, names: Names) {
     this.names = names;
     this.columns = emptyColumns(capacity);
@@ -149,7 +147,6 @@ export class EventRows {
     };
   }
 
-  /** Copies the rows with these numbers into a new table. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
     for (const row of rows) {

@@ -8,7 +8,6 @@ import { type EventColumns, EventRows, type NameField, Names, type PricedEvent }
 /** Approximate size of a row in the block. The buffer grows if needed. */
 const BYTES_PER_ROW = 90;
 
-/** Writes one column of all rows. */
 type ColumnWriter = (out: BlockWriter, parts: readonly EventRows[], rows: number) => void;
 
 /** The server converts columns whose type in the table differs. */
@@ -66,7 +65,6 @@ function numbers(column: Exclude<keyof EventColumns, NameField | 'timestamp'>, e
   };
 }
 
-/** Writes timestamps as 64-bit milliseconds. */
 function timestamps(out: BlockWriter, parts: readonly EventRows[]): void {
   for (const { columns, length } of parts) {
     for (let row = 0; row < length; row += 1) out.int64(columns.timestamp[row] ?? 0);

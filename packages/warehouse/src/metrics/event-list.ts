@@ -27,7 +27,6 @@ export interface EventListQuery extends Omit<Selection, 'accounts'> {
 export interface EventListLimits {
   /** Maximum number of the account's rows that are examined. */
   readonly examined: number;
-  /** Maximum number of payloads read, including replaced ones. */
   readonly payloads: number;
   /** Maximum total length of the returned texts, in UTF-16 code units. */
   readonly textLength: number;
@@ -35,7 +34,6 @@ export interface EventListLimits {
 
 export const EVENT_LIST_LIMITS: EventListLimits = { examined: 250_000, payloads: 4_000, textLength: 500_000 };
 
-/** Maximum number of replaced payloads per event. */
 const LONGEST_HISTORY = 20;
 
 const COLUMNS = `

@@ -129,7 +129,6 @@ export interface Selection {
   readonly accounts: Accounts;
   /** May be of any years: {@link withEvents} returns the part that is read. */
   readonly window: Window;
-  /** Per dimension, the alternative values to include. */
   readonly filters: DimensionValues;
   /** Per dimension, the values to exclude, which take precedence over the filters. */
   readonly excluded?: DimensionValues;

@@ -48,7 +48,6 @@ export interface MetricsQuery extends Selection, Grouping {
   readonly rollups?: ReadableRollups;
   /** Reads only events up to this block, as an earlier page did; see {@link SnapshotMark}. */
   readonly asOf?: string;
-  /** Maximum number of groups. */
   readonly limit: number;
 }
 
@@ -95,7 +94,6 @@ export interface RankedGroups {
   readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series', string>>;
   /** The expressions of the columns that are the same for every group. */
   readonly wholeResponse: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
-  /** The clauses FROM to GROUP BY. */
   readonly from: string;
   /** ORDER BY of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
@@ -177,7 +175,6 @@ function isKnown(dimension: MetricsDimension, groupBy: readonly MetricsDimension
 
 /** The parts of the query that are the same for every segment. */
 interface EntriesQuery extends Pick<MetricsQuery, 'accounts' | 'resolution'> {
-  /** The dimensions to read as columns. */
   readonly columns: readonly MetricsDimension[];
   readonly filters: readonly Filter[];
   /** Whether the window is a single bucket. Then the series of a group is just its cost and usage. */

@@ -50,11 +50,8 @@ export interface RejectionId {
   readonly fingerprint: bigint;
 }
 
-/** Selects the rejections that match every defined field. */
 export interface RejectionFilter {
-  /** Inclusive lower bound of the receipt time. */
   readonly from?: EpochMs | undefined;
-  /** Exclusive upper bound of the receipt time. */
   readonly to?: EpochMs | undefined;
   readonly reason?: RejectionReason | undefined;
   readonly accountId?: string | undefined;
@@ -98,7 +95,6 @@ const openRejection = rejectionId.extend({
 /** An unsettled rejection, without its payload, which may be megabytes. */
 export type OpenRejection = Readonly<z.output<typeof openRejection>>;
 
-/** Reads a page of open rejections, newest first. */
 export async function readOpenRejections(
   warehouse: Warehouse,
   filter: RejectionFilter,

@@ -62,7 +62,6 @@ ORDER BY billing_dimension`,
   return warehouse.read(statement, dimensionSpan);
 }
 
-/** An event with its current cost. */
 const pricedEvent = storedPayload
   .extend({ resource_type: z.enum(RESOURCE_TYPES), billing_dimension: z.enum(BILLING_DIMENSIONS) })
   .transform(({ id: eventId, at: timestamp, workspace, usage, revision, voided, cost, ...row }) => ({

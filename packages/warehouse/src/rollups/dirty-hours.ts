@@ -110,7 +110,6 @@ export async function markUnreadable(warehouse: Warehouse, rows: readonly Rollup
   return marks.map(({ account_id, mark_id }) => ({ accountId: account_id, markId: mark_id }));
 }
 
-/** Groups hours by account. */
 export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
   const hours = new Map<string, EpochMs[]>();
   for (const { accountId, bucket } of rows) {
@@ -216,7 +215,6 @@ const OPEN_MARKS = `
 export interface OpenMarks {
   /** The number of marked hours; an hour with several marks counts several times. */
   readonly hours: number;
-  /** The age of the oldest mark, or 0 if there is none. */
   readonly oldestSeconds: number;
 }
 

@@ -18,7 +18,6 @@ export interface QueryScope {
 
 /** The rollup rows that a query may read, and the time before which it may read nothing else. */
 export interface RollupState extends ReadableRollups {
-  /** Events before this time may be gone. */
   readonly droppedBefore: EpochMs;
 }
 

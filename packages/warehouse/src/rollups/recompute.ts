@@ -138,7 +138,6 @@ export interface StatementLimits {
 /** With the longest names, a thousand rows take a few megabytes. */
 export const LARGE_ROWS = 1_000;
 
-/** Reads the conflicts among the events of the hours. */
 export async function readConflictsOfRollups(warehouse: Warehouse, hours: readonly RollupKey[]): Promise<Conflicts> {
   const found: Conflicts[] = [];
   for (const rollups of inParts(hours, ({ accountId }) => listedBytes(accountId))) {

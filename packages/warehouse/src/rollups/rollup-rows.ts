@@ -11,13 +11,11 @@ export const ROLLUP_TABLE = { hourly: 'usage_hourly', daily: 'usage_daily' } as 
 
 export interface RollupKey {
   readonly accountId: string;
-  /** The start of the hour or day. */
   readonly bucket: EpochMs;
 }
 
 export interface AccountHours {
   readonly accountId: string;
-  /** Starts of hours. */
   readonly hours: readonly EpochMs[];
 }
 
@@ -28,7 +26,6 @@ export const ROLLUP_ARRAYS = {
 } as const satisfies Record<string, readonly GroupByDimension[]>;
 export type RollupArrays = keyof typeof ROLLUP_ARRAYS;
 
-/** Returns the start of the bucket that contains the instant. */
 export function bucketOf(instant: EpochMs, grain: Grain): EpochMs {
   return instant - (instant % GRAIN_MS[grain]);
 }

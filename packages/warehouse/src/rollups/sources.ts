@@ -25,7 +25,6 @@ export interface Source {
   readonly table: string;
   /** The second column of the table's sort order, after the account. */
   readonly hour: string;
-  /** The expression of a row's bucket. */
   readonly bucket: string;
   /** The expression that counts the source rows of a rollup row, including unmerged duplicates. */
   readonly rows: string;

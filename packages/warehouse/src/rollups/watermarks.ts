@@ -41,7 +41,6 @@ export async function raiseWatermarks(
   await onEachShard(shards, (shard) => insertRows(shard, 'rollup_watermarks', [raised], 'raise_watermark'));
 }
 
-/** Returns the lowest watermarks of all shards. */
 export async function lowestWatermarks(shards: readonly Warehouse[]): Promise<Watermarks> {
   const found = await onEachShard(shards, readBounds);
   const lowest = (grain: Grain): GrainWatermarks => ({

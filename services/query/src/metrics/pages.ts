@@ -28,9 +28,7 @@ import { cursorExpired, orStorageUnavailable, partOfHourDropped, tooManyStoredGr
 import type { MetricsRequest } from './request.js';
 
 export interface PagesDependencies {
-  /** Reads which rollup rows may be read. Called before each query. */
   readonly readRollupState: ReadRollupState;
-  /** Limits how many groups may be stored for later pages. */
   readonly storedGroups: StoredGroups;
   readonly clock: () => Date;
 }
@@ -137,7 +135,6 @@ function resultIdOf(query: string, digest: string): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** @param from the position of the page */
 function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition): MetricsPage {
   const shown = from.after + groups.length;
   return { groups, totals, next: shown < totalGroups ? { ...from, after: shown } : undefined };

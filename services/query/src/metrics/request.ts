@@ -23,7 +23,6 @@ import {
 } from '@meterline/catalog';
 import type { DimensionValues, MetricsQuery, Selection } from '@meterline/warehouse';
 
-/** Values to include and to exclude. */
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
 /** A query to the warehouse as the caller requested it, without the accounts and the watermarks. */
@@ -108,7 +107,6 @@ function readResolution(parameters: QueryParameters, window: Window | undefined)
   return resolution;
 }
 
-/** Returns undefined if startTime or endTime is invalid. */
 export function readWindow(parameters: QueryParameters): Window | undefined {
   const startTime = parameters.required('startTime', WINDOW_PARAMETERS.startTime);
   const endTime = parameters.required('endTime', WINDOW_PARAMETERS.endTime);

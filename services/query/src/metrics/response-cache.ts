@@ -20,7 +20,6 @@ export type CacheResult = (typeof CACHE_RESULTS)[number];
 
 /** The maximum max-age in seconds. */
 const MOST_SECONDS = 300;
-/** The maximum share of the memory for one account. */
 const ACCOUNT_SHARE = 1 / 4;
 /** Approximate memory of an entry besides its body and key. */
 const ENTRY_BYTES = 500;
@@ -40,7 +39,6 @@ interface Entry extends CachedResponse, Dated {
   readonly account: string;
 }
 
-/** The cached responses of one account. */
 interface AccountEntries {
   bytes: number;
   /** By key, oldest first. */

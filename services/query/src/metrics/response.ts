@@ -50,7 +50,6 @@ function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJ
   };
 }
 
-/** The parts of a series that are the same for every group. */
 interface Axis {
   /** The text of each bucket's entry, up to its cost. */
   readonly starts: readonly string[];
@@ -74,7 +73,6 @@ function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsag
   return new RawJson(`[${entries.join(',')}]`);
 }
 
-/** JSON text to write unchanged. */
 export class RawJson {
   constructor(readonly text: string) {}
 }
@@ -88,7 +86,6 @@ export type ExactJson =
   | readonly ExactJson[]
   | { readonly [member: string]: ExactJson | undefined };
 
-/** A number with all its digits. */
 export function exactNumber(amount: DecimalText): RawJson {
   return new RawJson(amount);
 }

@@ -129,7 +129,6 @@ export function enumRoute(
   };
 }
 
-/** Handles the enum of resource types with at least one matching event in the window. */
 export function resourceTypesRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
