@@ -168,7 +168,7 @@ describe('rejections', () => {
     expect(await positions({ accountId: 'acme' })).toHaveLength(4);
   });
 
-  it('payloads come in the order of the ids; one that is gone is undefined', async () => {
+  it('payloads are returned in the order of the IDs, and undefined for a settled rejection', async () => {
     const payloads = ['{"a":1}', '{"a":2}', `"${'😀'.repeat(100_000)}"`];
     await reject(...payloads.map((payload) => ({ payload })));
     const ids = [...(await open()).reverse(), { receivedAt: TIME, fingerprint: 1n }];
@@ -176,7 +176,7 @@ describe('rejections', () => {
     expect(await readRejectionPayloads(database.warehouse, [])).toEqual([]);
   });
 
-  it('settling removes exactly the rejections that are named, for ever, and none of another job', async () => {
+  it('settling permanently removes exactly the given rejections, and none of another job', async () => {
     const other = `${jobId}-other`;
     const deliver = () => reject({}, {}, {});
     // A job may write its rejections twice.

@@ -52,7 +52,7 @@ it.each([
   expect(bounds).toEqual(runs);
 });
 
-it('watermarks are read once for queries at the same time and after, and one that is aborted leaves the reading to the others', async () => {
+it('concurrent and later queries share one reading of the watermarks, even if the first query is aborted', async () => {
   const names: string[] = [];
   const own = createWarehouse({
     ...database.options,
@@ -74,7 +74,7 @@ it('watermarks are read once for queries at the same time and after, and one tha
   expect(names.toSorted()).toEqual(['read_bounds', 'read_dirty_hours', 'read_dirty_hours', 'read_dirty_hours']);
 });
 
-it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {
+it('dropped months are read from rollup rows, even if a watermark was set back', async () => {
   await raiseWatermarks([database.warehouse], 'hourly', { sealingUntil: MAY, sealedUntil: MAY });
   await setRetentionBound([database.warehouse], 'dropped', JUNE);
   const scope = { accounts: ['acme'], warehouse: database.warehouse };
