@@ -92,7 +92,7 @@ const BODIES: readonly Row[] = [
     bad(`POST ${KEYS.replace('robot', encodeURIComponent(clientId))}`, 'clientId', 'clientId', 'admin', NEW_KEY),
   ),
   ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'POST /v0/events', 'nobody', '{}'],
-  alert({ amount: '0' }, 'amount', 'amount must be a decimal above 0 in a string'),
+  alert({ amount: '0' }, 'amount', 'amount must be a decimal string above 0'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
     alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value if measure is usage'),
   ),
