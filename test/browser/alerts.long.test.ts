@@ -1,11 +1,11 @@
-/** The alerts of an account on the page: made, changed and deleted by an admin, seen by a member, drawn as a budget. */
+/** Tests alerts on the page: admins create, edit and delete them, members see them, and the chart shows a budget. */
 import { expect, it } from '@jest/globals';
 import { MeterlineClient } from '@meterline/client';
 import { periodAt, webhookPayload } from '@meterline/service/alerts';
 import type { Page } from 'playwright-core';
 import { NOW } from '../harness/api.js';
 import { event } from '../harness/events.js';
-import { graveFindings, showView, tableRows, useExplorer } from './browser.js';
+import { accessibilityProblems, showView, tableRows, useExplorer } from './browser.js';
 
 const explorer = useExplorer();
 
@@ -16,7 +16,7 @@ async function open(account: string, role: 'admin' | 'member', now: Date | 'real
   return page;
 }
 const focused = (page: Page) => page.locator(':focus').textContent();
-/** A click beside the sheet, and Escape, once the page shows that the sheet is held: that follows the input a moment later. */
+/** Clicks outside the sheet and presses Escape, once the sheet has no Close button and must stay open. */
 async function dismiss(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Close', exact: true }).waitFor({ state: 'detached' });
   await page.mouse.click(20, 400);
@@ -25,7 +25,7 @@ async function dismiss(page: Page): Promise<void> {
 const secretOf = (page: Page) => page.getByRole('status', { name: 'Secret' }).locator('code').textContent();
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 
-it('an alert is made with its secret shown once, drawn as the budget of what it is about, changed and deleted', async () => {
+it('an admin can create an alert with a secret, see its budget, edit it, rotate its secret and delete it', async () => {
   const page = await open('acme', 'admin');
   await press(page, 'Set an alert');
   await page.getByLabel('Name').fill('Monthly spend');
@@ -39,7 +39,7 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByLabel('Amount (USD per month)').fill('$150.00');
   await page.getByLabel('Thresholds (percent').fill('100 %, 50, 100');
   await page.getByLabel('Webhook URL').fill('https://example.com/hooks');
-  // The list is read again, which is not waited for.
+  // The secret appears even if the list cannot be read.
   const list = /\/alerts(\?|$)/;
   await page.route(list, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
   await press(page, 'Create alert');
@@ -87,15 +87,15 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
   await page.getByRole('button', { name: 'Set an alert' }).waitFor();
 });
 
-it('a form that was changed stays open until it is discarded or saved, and its secret until it is done with', async () => {
+it('a changed form stays open until it is saved or discarded, and a secret until the user confirms it', async () => {
   const page = await open('acme', 'admin');
   await press(page, 'Set an alert');
   await page.getByLabel('Name').fill('Discarded');
   await dismiss(page);
   expect(await page.getByLabel('Name').inputValue()).toBe('Discarded');
-  const asked = page.waitForEvent('dialog');
+  const dialog = page.waitForEvent('dialog');
   await page.evaluate(() => void setTimeout(() => location.reload()));
-  await (await asked).dismiss();
+  await (await dialog).dismiss();
   await press(page, 'Discard');
   await press(page, 'New alert');
   await page.getByLabel('Name').fill('Slow');
@@ -118,23 +118,23 @@ it('a form that was changed stays open until it is discarded or saved, and its s
   expect(await secretOf(page)).toMatch(/^whsec_/);
 });
 
-it('an alert shows what it has fired and sent; an admin sends again, a member only looks', async () => {
+it('an alert shows its fired thresholds and deliveries, which only an admin can resend', async () => {
   const { api } = explorer();
-  // Redis forgets deliveries by its own clock.
+  // Redis expires deliveries by its own clock.
   const now = new Date();
   api.clock.now = now;
-  // The page asks up to its present second, which may be this one still.
+  // The queries of the page end at the current second, which may be the same second.
   const at = new Date(now.getTime() - 2_000).toISOString();
   await api.seed([event({ accountId: 'globex', cost: '40.25', at })]);
   const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('globex') });
-  const wanted = {
+  const newAlert = {
     name: 'Budget',
     period: 'month',
     measure: 'cost',
     amount: '80',
     url: 'https://example.com/',
   } as const;
-  const { id } = await client.alerts.create('globex', wanted);
+  const { id } = await client.alerts.create('globex', newAlert);
   const { alerts } = api.dependencies;
   const alert = await alerts.find(id);
   if (!alert) throw new Error('there is no alert');
@@ -153,7 +153,7 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   await press(member, 'Deliveries');
   await member.getByText('Failed after 1 attempt: 503').waitFor();
   expect(await member.getByRole('dialog').getByRole('button').allTextContents()).toEqual(['Close', 'Deliveries']);
-  expect(await graveFindings(member)).toEqual([]);
+  expect(await accessibilityProblems(member)).toEqual([]);
 
   const page = await open('globex', 'admin', 'real');
   await page.getByText('50% of the budget of $80.00').waitFor();
@@ -164,8 +164,8 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   await page.getByText(/^80% fired on/).waitFor();
   await press(page, 'Resend');
   await page.getByText('Pending after 1 attempt: 503').waitFor();
-  expect(await graveFindings(page)).toEqual([]);
-  // Another admin deletes the one that is edited.
+  expect(await accessibilityProblems(page)).toEqual([]);
+  // Another admin deletes the alert in the editor.
   await press(page, 'Edit');
   await client.alerts.delete('globex', id);
   await press(page, 'New alert');
@@ -180,7 +180,7 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   expect(await focused(page)).toContain('signing secret of “Next”');
 });
 
-it('an API without alerts has none on the page', async () => {
+it('a service without alerts has no alerts on the page', async () => {
   const prepare = (shown: Page) => shown.route(/\/alerts\?/, (route) => route.fulfill({ status: 404, json: {} }));
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
   const requested = page.waitForResponse(/\/alerts\?/);

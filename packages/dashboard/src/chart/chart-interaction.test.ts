@@ -11,7 +11,7 @@ import {
   release,
 } from './chart-interaction.js';
 
-/** Ten buckets, of which the last two have not begun, and three series. */
+/** Ten buckets and three series. The last two buckets have not begun. */
 const BOUNDS = { buckets: 10, lastBegun: 7, series: 3 };
 
 type Input = (state: ChartState) => Outcome;

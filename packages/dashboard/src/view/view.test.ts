@@ -181,7 +181,7 @@ it.each([
   ['from=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
   ['from=1969-01-01T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
   ['resolution=yearly', { resolution: undefined }],
-  ['group=colour', { groupBy: ['resource_type'] }],
+  ['group=color', { groupBy: ['resource_type'] }],
   ['account=acme&group=account,resource_name', { groupBy: ['resource_name'] }],
   ['group=workspace,workspace', { groupBy: ['workspace'] }],
   ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
@@ -192,7 +192,7 @@ it.each([
   ['page=0', { page: 1 }],
   ['page=-1', { page: 1 }],
   ['page=two', { page: 1 }],
-  ['sort=colour', { sort: { column: 'cost', descending: true } }],
+  ['sort=color', { sort: { column: 'cost', descending: true } }],
   ['sort=-usage&group=resource_name', { sort: { column: 'cost', descending: true } }],
   ['sort=change', { sort: { column: 'cost', descending: true } }],
   ['measure=both', { measure: 'cost' }],
@@ -202,7 +202,7 @@ it.each([
 
 it.each<[string, string, Partial<View>]>([
   ['', ALL_ACCOUNTS, { groupBy: ['account'] }],
-  ['group=colour', ALL_ACCOUNTS, { groupBy: ['account'] }],
+  ['group=color', ALL_ACCOUNTS, { groupBy: ['account'] }],
   ['group=workspace&account=', ALL_ACCOUNTS, { groupBy: ['workspace'] }],
   ['group=account,workspace', ALL_ACCOUNTS, { groupBy: ['account', 'workspace'] }],
   ['group=none&compare=period', ALL_ACCOUNTS, { groupBy: [], compare: 'period' }],
