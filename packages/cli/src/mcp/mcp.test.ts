@@ -51,7 +51,7 @@ it('filters are those of the command, whatever their values hold', () => {
     excludeWorkspace: ['main'],
     withoutResourceUuid: true,
   });
-  expect(() => queryFor({ filter: ['resourceTyp=agent'] })).toThrow('with a name of account, workspace, resourceType');
+  expect(() => queryFor({ filter: ['resourceTyp=agent'] })).toThrow('Valid names: account, workspace, resourceType');
 });
 
 describe('pages', () => {

@@ -50,7 +50,7 @@ describe('closing months', () => {
 
   it('no event is dropped while its hours are to be sealed again', async () => {
     await execute(fixture.warehouse, 'TRUNCATE TABLE rollup_watermarks');
-    const message = 'sealed until 1970-01-01T00:00:00Z only';
+    const message = 'only sealed until 1970-01-01T00:00:00Z';
     await expect(compareClosedMonths(fixture.options())).rejects.toThrow(message);
     await expect(drop()).rejects.toThrow(message);
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
@@ -58,11 +58,11 @@ describe('closing months', () => {
     for (const grain of GRAINS) await raiseWatermarks([fixture.warehouse], grain, sealed);
   });
 
-  it('an event whose hour is dirty counts after the drop of its month, which cannot be opened again', async () => {
+  it('an event whose hour is dirty counts after the drop of its month, which cannot be reopened', async () => {
     await storeEvents(fixture.warehouse, [LATE]);
     await drop();
     expect(workspacesOf(await responses())).toContain('late');
-    await expect(reopen(OCTOBER)).rejects.toThrow('cannot be opened again');
+    await expect(reopen(OCTOBER)).rejects.toThrow('cannot be reopened');
     expect(await bounds()).toEqual([NOVEMBER, NOVEMBER, NOVEMBER]);
   });
 });
@@ -99,7 +99,7 @@ describe('dropping the events of closed months', () => {
       warehouse,
       "ALTER TABLE usage_hourly DELETE WHERE account_id = 'globex' AND toDate(bucket) = '2025-10-01'",
     );
-    const message = 'which were not dropped; see "meterline audit --from 1970-01-01T00:00:00Z --to 2025-1';
+    const message = 'so the events were not dropped; run "meterline audit --from 1970-01-01T00:00:00Z --to 2025-1';
     await expect(compareClosedMonths(options())).rejects.toThrow(message);
     await expect(drop()).rejects.toThrow(message);
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
