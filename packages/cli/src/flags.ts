@@ -18,19 +18,19 @@ export interface OutputFlags {
   readonly csv?: 'excel' | true;
 }
 
-/** Adds the flags of commands that print a result. @param json describes the output of --json */
-export function withOutput(command: Command, json = 'one JSON document'): Command {
+/** Adds the flags of commands that print a result. @param json describes --json */
+export function withOutput(command: Command, json = 'Print JSON'): Command {
   return command
     .addOption(
       new Option('--output <format>', 'Output format (default: table)')
         .choices(['table', 'json', 'csv'])
         .conflicts(['json', 'csv']),
     )
-    .addOption(new Option('--json', `Print JSON: ${json}`).conflicts('csv'))
+    .addOption(new Option('--json', json).conflicts('csv'))
     .addOption(
       new Option(
         '--csv [variant]',
-        'Print CSV; excel adds a byte order mark, and an apostrophe before names that look like formulas',
+        'Print CSV; for Excel, add a byte order mark and protect names that look like formulas',
       ).choices(['excel']),
     );
 }
@@ -40,14 +40,11 @@ export function formOf({ output = 'table', json, csv }: OutputFlags): 'table' | 
   return json ? 'json' : output;
 }
 
-export function withApiFlags(command: Command): Command {
-  return withApiUrl(
-    command.option(
-      '--account <account>',
-      'Account ID (default: $METERLINE_ACCOUNT, or the account of the login or key)',
-      nameOf,
-    ),
-  );
+export function withApiFlags(
+  command: Command,
+  account = 'Account ID (default: $METERLINE_ACCOUNT, or the account of the login or key)',
+): Command {
+  return withApiUrl(command.option('--account <account>', account, nameOf));
 }
 
 export function withProfile(command: Command): Command {

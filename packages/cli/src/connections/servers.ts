@@ -141,7 +141,7 @@ export async function withRedis<T>(
 /** The producer's side of the queue that the ingest workers consume. */
 export interface UsageQueue {
   /**
-   * Adds jobs to the queue. If this fails, some of the jobs may be in the queue. Sending their events again is harmless, because events
+   * Adds jobs to the queue. If this fails, some of the jobs may be in the queue. Sending their events again is safe, because events
    * with the same ID count once.
    * @returns the IDs of the jobs, once they are on the disk of Redis (if it can report that) and on its replicas
    * @throws CommandError if the disk or the replicas take too long

@@ -227,7 +227,7 @@ export function withQuery(command: Command): Command {
     .addOption(
       new Option(
         '--compare [by]',
-        'Compare with the previous period. Weeks (period) for windows in days, calendar months (months) for months',
+        'Compare with earlier calendar months (months), or with a period whole weeks earlier (period) (default: months for whole months, else period)',
       )
         .choices(COMPARISONS)
         .conflicts('cursor'),

@@ -22,7 +22,7 @@ export function addErase(command: Command, context: CommandContext): void {
     .description(
       'Erase an account after confirmation of its ID: first its API keys and alerts, so that nobody can read it any more, then its ' +
         'events, rejected events and rollups, month by month. ClickHouse deletes the old data files some minutes later.\n' +
-        `After an interruption: ${RESUMABLE}\n` +
+        'After an interruption, run the same command again to erase the rest.\n' +
         'First stop the producers and let the queue drain, because events that arrive later are stored as usual. Not erased: ' +
         'backups, price books, which may contain the account ID, and jobs that were rejected whole, which belong to no account.',
     )

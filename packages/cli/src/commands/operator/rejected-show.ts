@@ -65,7 +65,7 @@ export async function showRejection(context: CommandContext, id: RejectionId, fl
       ['account', rejection.accountId],
       ['reason', rejection.reason],
       ['message', rejection.message],
-      ...(heldBy === null ? [] : [['held by', `${heldBy}, whose payload is the whole job`] as const]),
+      ...(heldBy === null ? [] : [['payload of', `${heldBy}, which stores the whole job`] as const]),
     ]);
     const text = [...lines, '', indented(payload)];
     printResult(context, flags, { ...described, payload, heldBy }, text.join('\n'));

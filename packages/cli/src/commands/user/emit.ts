@@ -23,14 +23,14 @@ interface EmitFlags extends OutputFlags {
   readonly dryRun?: boolean;
 }
 
-const HARMLESS = 'Sending the file again is safe: an event that is sent twice counts once.';
+const SAFE_TO_REPEAT = 'Sending the file again is safe: an event that is sent twice counts once.';
 
 export function addEmit(command: Command, context: CommandContext): void {
   command
     .description(
       'Send usage events to a collector, one JSON object per line, unchanged. The file is streamed and can have any size.\n' +
         'The API key comes from METERLINE_EMITTER_KEY or the local stack. Invalid lines are skipped and reported at the end with ' +
-        `their numbers, and the exit code is 5. To continue after a failure, use --from-line. ${HARMLESS}`,
+        `their numbers, and the exit code is 5. To continue after a failure, use --from-line. ${SAFE_TO_REPEAT}`,
     )
     .argument('<file>', 'JSON Lines file, or - for standard input')
     .option('--url <url>', 'Collector address (default: $COLLECTOR_URL, the local stack, or http://127.0.0.1:8081)')
@@ -135,7 +135,7 @@ class Tally {
   }
 
   resumption(): string {
-    return `Continue with --from-line ${this.lastSentLine + 1}. ${HARMLESS}`;
+    return `Continue with --from-line ${this.lastSentLine + 1}. ${SAFE_TO_REPEAT}`;
   }
 }
 

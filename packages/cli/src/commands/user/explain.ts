@@ -61,7 +61,7 @@ export function addExplain(command: Command, context: CommandContext): void {
     'List the events behind an amount, for admins of the account. With the same window and filters, the costs of all events add\n' +
       'up to the amount. Below each event are the revisions that it replaced and that are still stored. All digits are shown.',
   );
-  withOutput(withEvents(command), "the API's response")
+  withOutput(withEvents(command), "Print the API's response as JSON")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }

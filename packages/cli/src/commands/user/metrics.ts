@@ -34,7 +34,10 @@ export function addMetrics(command: Command, context: CommandContext): void {
     'Show what an account used and what it cost, the most expensive group first. Costs are in USD, times in UTC.\n' +
       'The table rounds amounts; --exact, --json and --csv show every digit.',
   );
-  withOutput(withQuery(withApiFlags(command)), "the API's response; with --all or --compare, one response per line")
+  withOutput(
+    withQuery(withApiFlags(command)),
+    "Print the API's response as JSON; with --all or --compare, one response per line",
+  )
     .option('--all', 'Read all pages, not only the first')
     .option('--series', 'With --csv: print one line per bucket of each group')
     .option('--exact', 'Show every digit in the table')
