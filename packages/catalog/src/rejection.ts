@@ -93,12 +93,12 @@ export interface RejectedEvent {
 }
 
 /**
- * What a collector's receipt rejects; all other events are accepted.
- * @param events how many were sent
- * @returns undefined for a response that does not account for each of them: nothing is known then
+ * Reads which events a collector rejected. All other events are accepted.
+ * @param events the number of events that were sent
+ * @returns undefined unless the receipt covers exactly this number of events. Then it is unknown which events were accepted.
  */
 export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | undefined {
-  const { accepted, results } = Object(receipt);
+  const { accepted, rejected: rejectedCount, results } = Object(receipt);
   if (!Array.isArray(results)) return undefined;
   const rejected = new Map<number, RejectedEvent>();
   for (const result of results) {
@@ -106,7 +106,7 @@ export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | 
     const isSent = Number.isInteger(index) && index >= 0 && index < events;
     if (status === 'rejected' && isSent) rejected.set(index, { index, reason: `${reason}`, message: `${message}` });
   }
-  return accepted === events - rejected.size ? [...rejected.values()] : undefined;
+  return rejectedCount === rejected.size && accepted + rejectedCount === events ? [...rejected.values()] : undefined;
 }
 
 const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;

@@ -139,5 +139,8 @@ export function readReceipt({ response, text }: RawResponse, events: number, isT
   // A receipt for events that were all rejected is an error, too.
   if (rejected) return { accepted: events - rejected.length, rejected };
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
-  throw unexpectedResponse(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
+  throw unexpectedResponse(
+    response,
+    body === undefined ? 'it is not JSON' : 'its counts and results do not cover the events that were sent',
+  );
 }

@@ -46,7 +46,7 @@ export function createEventMetrics(registry: Registry, bytesInFlight: () => numb
   );
   return {
     checked: ({ accepted: events, results }) => {
-      for (const { reason } of results) if (reason) rejected.inc({ reason });
+      for (const { reason } of results) rejected.inc({ reason });
       accepted.inc(events.length);
     },
     write: async (events, written) => {

@@ -139,10 +139,10 @@ function inUtc(time: string): string {
 }
 
 /**
- * The namespace of event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and
- * in every release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ * Namespace of the UUIDs that replace other event IDs. It must never change: the same ID must give the same UUID in every release, because
+ * the UUID identifies the event. Source: RFC 9562, section 5.5, and docs/decisions/0025.
  */
-const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
+export const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 
 /** The account is part of the name, so that the same id in two accounts is two events everywhere. */
 export function eventIdOf(account: string, id: string): string {
@@ -154,22 +154,24 @@ export function eventIdOfCloudEvent(account: string, source: string, id: string)
   return v5(JSON.stringify([account, source, id]), EVENT_ID_NAMESPACE);
 }
 
-/** What is said of one event. */
+/** The result of a rejected event. An accepted event has no result. */
 export const resultSchema = z.object({
-  index: z.int().min(0).meta({ description: 'The place of the event in the request, from 0 on.' }),
-  eventId: z.string().optional().meta({ description: 'As it is kept. Of a rejected event, as far as it is known.' }),
-  status: z.enum(['accepted', 'rejected']),
-  reason: z
-    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON, NOT_ALLOWED])
-    .optional()
-    .meta({ description: 'Of a rejected event: a stable code, that of the ingest worker.' }),
-  message: z.string().optional().meta({ description: 'Of a rejected event: what is wrong with it.' }),
+  index: z.int().min(0).meta({ description: 'Position of the event in the request, starting at 0.' }),
+  eventId: z.string().optional().meta({
+    description:
+      'ID of the event, if it is a valid name. An ID that is not a UUID is replaced by its UUID if the account is known.',
+  }),
+  status: z.literal('rejected'),
+  reason: z.enum([...REJECTION_REASONS, CLOUD_EVENT_REASON, NOT_ALLOWED]).meta({
+    description: 'Stable code of the rule that the event breaks. The ingest worker uses the same codes.',
+  }),
+  message: z.string().meta({ description: 'What is wrong with the event and what is allowed.' }),
 });
 
 export interface CheckedEvents {
-  /** Accepted events, each with its account and with a UUID. */
+  /** Accepted events, each with its account and a UUID. */
   readonly accepted: readonly object[];
-  /** A result for each event. */
+  /** A result for each rejected event, in the order of the request. */
   readonly results: readonly z.output<typeof resultSchema>[];
 }
 
@@ -180,31 +182,32 @@ export interface CheckRules {
   readonly now: EpochMs;
 }
 
-/** Other requests go on after so long. */
-const TURN_MS = 2;
-/** The clock takes as long as a part of an event. */
-const EVENTS_PER_LOOK = 16;
+/** Checking a request yields to other requests after this time. */
+const YIELD_AFTER_MS = 2;
+/** Reading the clock is expensive compared with checking an event, so it is read once per this many events. */
+const EVENTS_PER_CLOCK_READ = 16;
 
-/** @param events as `readEvents` gives them. A rejected one never spoils its neighbours. @throws what reading them does */
+/**
+ * Checks events independently of each other: a rejected event does not affect the rest of the request.
+ * @param events the events that `readEvents` yields
+ * @throws the errors of `readEvents`
+ */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
-  let turnBegan = performance.now();
+  let resumedAt = performance.now();
   for (const event of events) {
-    const index = results.length;
-    if (index % EVENTS_PER_LOOK === 0 && performance.now() - turnBegan > TURN_MS) {
+    const index = accepted.length + results.length;
+    if (index % EVENTS_PER_CLOCK_READ === 0 && performance.now() - resumedAt > YIELD_AFTER_MS) {
       await nextTurn();
-      turnBegan = performance.now();
+      resumedAt = performance.now();
     }
     const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules);
-    const eventId = knownId(event);
     if (rejection) {
       const { reason, message } = rejection;
+      const eventId = knownId(event);
       results.push({ index, ...(eventId !== undefined && { eventId }), status: 'rejected', reason, message });
-    } else if (isRecord(event) && eventId !== undefined) {
-      accepted.push(event);
-      results.push({ index, eventId, status: 'accepted' });
-    }
+    } else if (isRecord(event)) accepted.push(event);
   }
   return { accepted, results };
 }

@@ -54,7 +54,7 @@ export const EVENTS_PARAMETERS = {
 /** Bodies that are decoded and checked at once: what they become is several times as large as they are. */
 const CHECKED_AT_ONCE = { process: 4, account: 1, caller: 1 };
 
-/** What the result of an event takes in memory: a rejected event may be three bytes. */
+/** Memory of one result, roughly. Results may take more than the body, because a rejected event may have only three bytes. */
 const RESULT_BYTES = 256;
 
 /**
@@ -158,14 +158,15 @@ function responseBody({ accepted, results }: CheckedEvents, requestId: string | 
   return {
     ...(requestId !== undefined && errorBody(noEventAccepted(), requestId)),
     accepted: accepted.length,
-    rejected: results.length - accepted.length,
+    rejected: results.length,
     results,
   };
 }
 
-/** No event of the request can be accepted. The body has the results as well. */
+/** The error for a request without any valid event. Its body also has the results. */
 export function noEventAccepted(): ApiError {
-  const message = 'No event was accepted; results says for each what is wrong with it.';
+  const message =
+    'No event was accepted. Each entry of results has the reason of one event: correct it and send the event again.';
   return new ApiError(400, 'no_event_accepted', message);
 }
 

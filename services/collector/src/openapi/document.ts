@@ -23,7 +23,7 @@ import {
   RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { cloudEventSchema, resultSchema } from '../events/check.js';
+import { cloudEventSchema, EVENT_ID_NAMESPACE, resultSchema } from '../events/check.js';
 import { MEDIA_TYPES, tooManyEvents, unsupported } from '../events/formats.js';
 import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
 
@@ -36,12 +36,12 @@ an admin of the accounts, or have the role \`emitter\`.
 **Accounts.** A key or token that may send for one account fills in \`accountId\`. One that may send for several, or for all, requires it in
 each event. An event of an account that the caller may not send for is rejected; the others of the request are accepted.
 
-**Retries.** A response without \`results\` means: not accepted, or not known to be. Send the same events again, with the same ids, as often
-as it takes, for years if need be: an event counts once for its id. With \`results\` the events are accepted, but for those that are rejected: correct these. So there is nothing for the header \`Idempotency-Key\` to do; it is
-ignored.
+**Retries.** A response with \`results\` is a receipt: every event is accepted except the events in \`results\`. Correct these and send them again.
+Any other response leaves the outcome open: send the same events again, with the same IDs. Retries are safe at any time, because an event
+counts once per ID. The header \`Idempotency-Key\` is therefore ignored.
 
-**Ids.** An \`eventId\` that is no UUID becomes one: version 5, of the account and the id. The same id always becomes the same UUID. So
-do \`source\` and \`id\` of a CloudEvent.
+**IDs.** An \`eventId\` that is not a UUID is replaced by a UUID of version 5. Its namespace is \`${EVENT_ID_NAMESPACE}\`, and its
+name is the JSON array \`["accountId","eventId"]\` without spaces; for a CloudEvent, \`["accountId","source","id"]\`. The same ID always gives the same UUID.
 
 **Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to fix the request.`;
 
@@ -67,7 +67,9 @@ const usageEvent = z.object({
 const eventsResponse = z.object({
   accepted: z.int().min(0),
   rejected: z.int().min(0),
-  results: z.array(resultSchema).meta({ description: 'One for each event of the request, in its order.' }),
+  results: z
+    .array(resultSchema)
+    .meta({ description: 'One entry for each rejected event, in the order of the request.' }),
 });
 
 const SCHEMAS = {
@@ -86,7 +88,7 @@ const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   ...COMMON_ERRORS,
   BadRequest: {
     description:
-      'None of the events can be accepted (`no_event_accepted`, with a result for each), the body is not what its Content-Type ' +
+      'None of the events can be accepted (`no_event_accepted`, with `results`), the body is not what its Content-Type ' +
       'says (`invalid_body`), a parameter is unknown (`invalid_parameter`), the version does not exist (`invalid_api_version`), or ' +
       'two credentials contradict each other (`conflicting_credentials`).',
     schema: { anyOf: [schemaReference('NoEventAccepted'), schemaReference('Error')] },
@@ -152,7 +154,7 @@ const SEND_EVENTS: OperationSketch = {
     'binary mode has its attributes in `ce-` headers and its data as the body. The JSON of one event has at most 256 values.\n\n' +
     'A 202 says that the accepted events are durable in the queue: none is lost from then on, and each counts once. A rejected ' +
     'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the response is ' +
-    'a 400 with the same results. With `validate=only` the response is a 200 with the results, and nothing is kept.',
+    'a 400 with `results`. With `validate=only` the events are only checked: the response is a 200 with `results`, and nothing is kept.',
   isExtension: true,
   query: EVENTS_PARAMETERS,
   body: ['UsageEvents', 'UsageEvent'],
@@ -177,7 +179,6 @@ const SEND_EVENTS: OperationSketch = {
         accepted: 1,
         rejected: 1,
         results: [
-          { index: 0, eventId: EVENT.eventId, status: 'accepted' },
           {
             index: 1,
             eventId: '48bb1770-de5d-50a4-b30b-f6939f1d2208',
