@@ -20,7 +20,7 @@ interface Options {
   readonly accounts?: CheckRules['accounts'];
 }
 
-/** What the route does with a body that has arrived. */
+/** Decodes, splits and checks a body as the route does. */
 async function check(body: string | Buffer, options: Options = {}) {
   const { type = 'application/json', headers = {}, accounts = [ACCOUNT] } = options;
   const sent = { 'content-type': type, ...headers };
@@ -61,7 +61,7 @@ it('only a rejected event has a result, with its index, and the other events are
   expect(checked.results[0]).toEqual({ index: 1, status: 'rejected', reason: 'event_not_an_object', message });
 });
 
-it('an id that is no UUID becomes the same one each time, another one in another account', async () => {
+it('an ID that is not a UUID becomes the same UUID each time, and another UUID in another account', async () => {
   const checked = await checkJson([
     { ...EVENT, eventId: 'run 1' },
     { ...EVENT, eventId: EVENT.eventId.toUpperCase() },
@@ -78,13 +78,16 @@ it.each<[string, CheckRules['accounts'], readonly (string | undefined)[], string
   ['one account', [ACCOUNT], [undefined, undefined, 'account_not_allowed'], 'accountId must be "acme", the account'],
   ['all accounts', 'all', ['missing_field', undefined, undefined], 'accountId is missing: this API key or token'],
   ['two accounts', [ACCOUNT, 'initech'], ['missing_field', undefined, 'account_not_allowed'], 'accountId is missing'],
-])('an event of a caller who sends for %s is judged by its account alone', async (_whose, accounts, reasons, words) => {
-  const checked = await checkJson([EVENT, usageEvent(1), OF_GLOBEX], { accounts });
-  expect(reasonsOf(checked)).toEqual(reasons);
-  expect(checked.results.find(({ message }) => message)?.message).toContain(words);
-});
+])(
+  'an event of a caller who may send for %s is accepted or rejected by its account',
+  async (_whose, accounts, reasons, words) => {
+    const checked = await checkJson([EVENT, usageEvent(1), OF_GLOBEX], { accounts });
+    expect(reasonsOf(checked)).toEqual(reasons);
+    expect(checked.results.find(({ message }) => message)?.message).toContain(words);
+  },
+);
 
-it('an id that is no UUID depends on the account of its event, in JSON and in a CloudEvent', async () => {
+it('the UUID of another ID depends on the account of its event, in JSON and in a CloudEvent', async () => {
   const named = ['acme', 'globex'].map((accountId) => ({ ...EVENT, accountId, eventId: 'run 1' }));
   const accounts = 'all';
   expect(idsOf(await checkJson(named, { accounts }))).toEqual([
@@ -99,7 +102,7 @@ it('an id that is no UUID depends on the account of its event, in JSON and in a 
   expect(reasonsOf(checked)).toEqual([undefined, undefined, 'missing_field']);
 });
 
-it('a line may hold an event; one that is no JSON spoils no other, nor do its quotes and brackets', async () => {
+it('a line that is not JSON, even with open quotes or brackets, does not affect the other lines', async () => {
   const lines = [JSON.stringify(EVENT), '', 'not JSON\r', '{"a":"', '['.repeat(10), JSON.stringify(usageEvent(2))];
   const checked = await check(lines.join('\n'), { type: LINES });
   expect(reasonsOf(checked)).toEqual([undefined, ...Array(3).fill('event_not_an_object'), undefined]);
@@ -146,7 +149,7 @@ it.each<[string, string, string]>([
   expect(accepted).toMatchObject([{ usage: '12345678.123456789' }]);
 });
 
-it('a CloudEvent may have a time of any offset, which is in UTC in the event, and no other time', async () => {
+it('the time of a CloudEvent may have any offset and becomes UTC, and an invalid time is rejected', async () => {
   const times = [
     ['2025-10-02T11:30:00.25+02:30', '2025-10-02T09:00:00.25Z'],
     ['2025-10-01T23:00:00-10:00', '2025-10-02T09:00:00Z'],
@@ -160,7 +163,7 @@ it('a CloudEvent may have a time of any offset, which is in UTC in the event, an
   expect(checked.accepted).toMatchObject(times.map(([, inUtc]) => ({ timestamp: inUtc })));
 });
 
-it('a CloudEvent that is none has a result that says why', async () => {
+it('the result of a malformed CloudEvent names each problem', async () => {
   const attribute = 'must be a string of 1 to 256 characters without control characters';
   const envelopes: readonly (readonly [unknown, string])[] = [
     [
@@ -169,7 +172,10 @@ it('a CloudEvent that is none has a result that says why', async () => {
     ],
     [cloudEvent({ id: '', source: 7 }), `id ${attribute}; source ${attribute}`],
     [cloudEvent({ type: null, time: 7 }), 'type must be a string, such as "meterline.usage"; time must be a string'],
-    [cloudEvent({ data_base64: 'e30=', data: undefined }), 'data_base64 is not taken; send the event as JSON in data'],
+    [
+      cloudEvent({ data_base64: 'e30=', data: undefined }),
+      'data_base64 is not supported; send the event as JSON in data',
+    ],
     [7, 'a CloudEvent must be a JSON object'],
   ];
   const sent = [...envelopes.map(([envelope]) => envelope), cloudEvent()];
@@ -254,7 +260,7 @@ it.each<[string, string | Buffer, number, string, Options?]>([
   ...(hasZstd ? [['of too many in zstd', packed(BOMB), 400, 'more than 5242880', zstd] as const] : []).map(
     (row): [string, Buffer, number, string, Options] => [...row],
   ),
-])('a body %s is refused as a whole', async (_what, body, status, words, options = {}) => {
+])('a body %s is rejected as a whole', async (_what, body, status, words, options = {}) => {
   await expect(check(body, options)).rejects.toMatchObject({ status, message: expect.stringContaining(words) });
 });
 
@@ -264,22 +270,25 @@ it.each([
   ['members', `{${members(150_000)}}`],
   ['arrays', `{"workspace":${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
   ['brackets that do not match', `{"workspace":${'['.repeat(200_000)}${'}'.repeat(200_000)}}`],
-])('an event may have any number of %s: it is rejected alone, unread', async (_what, large) => {
-  const small = JSON.stringify(EVENT);
-  for (const [type, body] of [
-    ['application/json', `[${large},${small}]`],
-    ['application/json', `{"events":[${small},${large}]}`],
-    [LINES, `${large}\n${small}`],
-    [CLOUD_EVENTS, `[${large},${JSON.stringify(cloudEvent())}]`],
-  ] as const) {
-    const { accepted, results } = await check(body, { type });
-    expect(accepted).toHaveLength(1);
-    const rejection = { reason: 'unknown_field', message: expect.stringContaining('not read') };
-    expect(results).toMatchObject([rejection]);
-  }
-  const message = expect.stringContaining('one event, of at most 256 values, or has "events"');
-  await expect(check(large)).rejects.toMatchObject({ status: 400, message });
-});
+])(
+  'an event with a huge number of %s is rejected without being parsed, and the other event is accepted',
+  async (_what, large) => {
+    const small = JSON.stringify(EVENT);
+    for (const [type, body] of [
+      ['application/json', `[${large},${small}]`],
+      ['application/json', `{"events":[${small},${large}]}`],
+      [LINES, `${large}\n${small}`],
+      [CLOUD_EVENTS, `[${large},${JSON.stringify(cloudEvent())}]`],
+    ] as const) {
+      const { accepted, results } = await check(body, { type });
+      expect(accepted).toHaveLength(1);
+      const rejection = { reason: 'unknown_field', message: expect.stringContaining('not read') };
+      expect(results).toMatchObject([rejection]);
+    }
+    const message = expect.stringContaining('one event, of at most 256 values, or has "events"');
+    await expect(check(large)).rejects.toMatchObject({ status: 400, message });
+  },
+);
 
 const MANY = Array.from({ length: 5_000 }, (_, n) =>
   usageEvent(n, { resourceName: n % 7 === 0 ? 'Zürich 😀' : 'support' }),
@@ -303,13 +312,13 @@ it('a body of 5,000 events is accepted as an array, plain and compressed', async
   if (hasZstd) expect(await isAllAccepted(packed(Buffer.from(JSON_OF_MANY)), zstd)).toBe(true);
 });
 
-it('a body of 5,000 events with an error at its end is refused as a whole', async () => {
+it('a body of 5,000 events with an error at its end is rejected as a whole', async () => {
   for (const body of [`${JSON_OF_MANY}]`, JSON_OF_MANY.slice(0, -1), `${JSON_OF_MANY}\u0000`]) {
     await expect(check(body)).rejects.toMatchObject({ status: 400, code: 'invalid_body' });
   }
 });
 
-it('a body of events with 40,000 different names lets other requests go on while it is read', async () => {
+it('checking a body of events with 40,000 different names yields to other requests', async () => {
   const body = Array.from({ length: 2_000 }, (_, n) =>
     Object.fromEntries(Array.from({ length: 20 }, (_, member) => [`name-${n}-${member}`, 0])),
   );
