@@ -15,6 +15,7 @@ import {
   type ResourceType,
   type Unit,
 } from './dimensions.js';
+import { isRecord } from './record.js';
 import { type Checked, type Rejected, type RejectionReason, rejected } from './rejection.js';
 
 export const MAX_NAME_LENGTH = 256;
@@ -310,8 +311,4 @@ function usageRejection(dimension: BillingDimension, usage: unknown): Rejected {
     ? `usage must be a whole number, because ${dimension} counts events`
     : `usage ${USAGE_RULE}`;
   return rejected('invalid_usage', message);
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -14,5 +14,6 @@ export * from './event.js';
 export * from './event-json.js';
 export * from './metrics-csv.js';
 export * from './queue.js';
+export * from './record.js';
 export * from './rejection.js';
 export * from './waiting.js';

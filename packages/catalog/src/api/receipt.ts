@@ -1,5 +1,5 @@
 /** Reads a collector's receipt: which of the sent events it rejected. */
-import { isRecord } from '../event.js';
+import { isRecord } from '../record.js';
 
 /** The reason of an event whose account the API key may not send for. Another key may send the event, or the same key later. */
 export const NOT_ALLOWED = 'account_not_allowed';
