@@ -140,7 +140,7 @@ it('calls without a result reject a response that is not from the API', async ()
   const { url } = await serve((response) => response.end('<html>Welcome</html>'));
   const client = clientOf(url);
   for (const call of [
-    client.eventsWithText('acme', WINDOW),
+    client.events('acme', WINDOW),
     client.revokeApiKey('robot', 'k'),
     client.alerts.delete('acme', 'alr_1'),
   ])
@@ -275,10 +275,13 @@ it('the client rejects an empty filter, which would select everything, without s
   expect(queryString({ ...WINDOW, groupBy: [], excludeWorkspace: [] })).not.toContain('orkspace');
 });
 
-it('events returns the first page that has events, or the last page', async () => {
+it('events returns the first page that has events, or the last page, and its text', async () => {
   const page = (nextCursor: string) => json(200, { data: [], meta: { hasMore: nextCursor !== '', nextCursor } });
   const { url, requests } = await serve(page('one'), page('two'), page(''));
-  expect((await clientOf(url).events('acme', WINDOW)).meta.hasMore).toBe(false);
+  const texts: string[] = [];
+  const { meta } = await clientOf(url).events('acme', WINDOW, { onText: (text) => texts.push(text) });
+  expect(meta.hasMore).toBe(false);
+  expect(texts).toEqual([expect.stringContaining('"hasMore":false')]);
   expect(requests.map((request) => new URL(request.url ?? '', url).searchParams.get('cursor'))).toEqual([
     null,
     'one',

@@ -49,7 +49,12 @@ import {
   Transport,
 } from './transport.js';
 
-export interface PagesOptions extends RequestOptions {
+export interface PageOptions extends RequestOptions {
+  /** Called with the JSON text of each page before the page is returned, for callers that pass the text on unchanged. */
+  readonly onText?: ((text: string) => void) | undefined;
+}
+
+export interface PagesOptions extends PageOptions {
   /** Called before iteration restarts because the result changed. The callback must discard the pages read so far. */
   readonly onRestart?: (() => void | Promise<void>) | undefined;
 }
@@ -93,10 +98,20 @@ export class MeterlineClient {
   metrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: MetricsQueryBy<Dimensions>,
-    options?: RequestOptions,
+    options?: PageOptions,
   ): Promise<MetricsResponseBy<Dimensions>>;
-  async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsResponse> {
-    return (await this.#page(account, query, options)).page;
+  async metrics(
+    account: string,
+    query: MetricsQuery,
+    { signal, maxAgeSeconds, onText }: PageOptions = {},
+  ): Promise<MetricsResponse> {
+    const path = `${metricsPath(account)}?${queryString(query)}`;
+    const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
+    const page = readResponse(sent, metricsResponseSchema);
+    const missing = missingMember(page, query.groupBy ?? []);
+    if (missing !== undefined) throw unexpectedResponse(sent.response, `${missing} is missing`);
+    onText?.(sent.text);
+    return page;
   }
 
   /**
@@ -112,18 +127,24 @@ export class MeterlineClient {
   async *metricsPages(
     account: string,
     query: MetricsQuery,
-    options: PagesOptions = {},
+    { onRestart, ...options }: PagesOptions = {},
   ): AsyncGenerator<MetricsResponse> {
-    for await (const { page } of this.#pages(account, query, options)) yield page;
-  }
-
-  /** The pages of {@link metricsPages}, each with the JSON text that the API sent. */
-  metricsPagesWithText(
-    account: string,
-    query: MetricsQuery,
-    options: PagesOptions = {},
-  ): AsyncGenerator<{ readonly page: MetricsResponse; readonly text: string }> {
-    return this.#pages(account, query, options);
+    let { cursor } = query;
+    let { maxAgeSeconds } = options;
+    for (let restarts = 0; ; ) {
+      try {
+        const page = await this.metrics(account, { ...query, cursor }, { ...options, maxAgeSeconds });
+        yield page;
+        cursor = page.meta.nextCursor;
+        if (cursor === '') return;
+      } catch (error) {
+        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
+        if (!isExpired || !onRestart || query.cursor || restarts === MOST_RESTARTS) throw error;
+        await onRestart();
+        // The cached first page is the one that expired.
+        [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
+      }
+    }
   }
 
   /** Iterates over the groups of {@link metricsPages}, most expensive first. */
@@ -168,22 +189,17 @@ export class MeterlineClient {
    * cursor. Each request searches a limited part of the account's events, so this method sends more requests until a page
    * has events or the search ends. For admins.
    */
-  async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return (await this.eventsWithText(account, query, options)).page;
-  }
-
-  /** The page of {@link events}, with the JSON text that the API sent. */
-  async eventsWithText(
-    account: string,
-    query: EventsQuery,
-    { signal }: RequestOptions = {},
-  ): Promise<{ readonly page: EventPage; readonly text: string }> {
-    const path = `${accountPath(account)}/events?${queryString(query)}`;
-    const result = await this.#transport.send({ method: 'GET', path, signal });
-    const page = readResponse(result, eventPageSchema);
-    const { hasMore, nextCursor: cursor } = page.meta;
-    if (page.data.length > 0 || !hasMore) return { page, text: result.text };
-    return this.eventsWithText(account, { ...query, cursor }, { signal });
+  async events(account: string, query: EventsQuery, { signal, onText }: PageOptions = {}): Promise<EventPage> {
+    for (let { cursor } = query; ; ) {
+      const path = `${accountPath(account)}/events?${queryString({ ...query, cursor })}`;
+      const sent = await this.#transport.send({ method: 'GET', path, signal });
+      const page = readResponse(sent, eventPageSchema);
+      if (page.data.length > 0 || !page.meta.hasMore) {
+        onText?.(sent.text);
+        return page;
+      }
+      cursor = page.meta.nextCursor;
+    }
   }
 
   /**
@@ -264,34 +280,5 @@ export class MeterlineClient {
   /** Revokes a key of a service account immediately. Revoking a revoked key succeeds. */
   async revokeApiKey(clientId: string, apiKeyId: string, options: RequestOptions = {}): Promise<void> {
     await this.#transport.remove(`${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`, options);
-  }
-
-  async *#pages(account: string, query: MetricsQuery, { onRestart, ...options }: PagesOptions) {
-    let { cursor } = query;
-    let { maxAgeSeconds } = options;
-    for (let restarts = 0; ; ) {
-      try {
-        const read = await this.#page(account, { ...query, cursor }, { ...options, maxAgeSeconds });
-        yield read;
-        cursor = read.page.meta.nextCursor;
-        if (cursor === '') return;
-      } catch (error) {
-        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
-        if (!isExpired || !onRestart || query.cursor || restarts === MOST_RESTARTS) throw error;
-        await onRestart();
-        // The cached first page is the one that expired.
-        [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
-      }
-    }
-  }
-
-  async #page(account: string, query: MetricsQuery, options: RequestOptions) {
-    const { signal, maxAgeSeconds } = options;
-    const path = `${metricsPath(account)}?${queryString(query)}`;
-    const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
-    const page = readResponse(sent, metricsResponseSchema);
-    const missing = missingMember(page, query.groupBy ?? []);
-    if (missing !== undefined) throw unexpectedResponse(sent.response, `${missing} is missing`);
-    return { page, text: sent.text };
   }
 }
