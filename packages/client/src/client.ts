@@ -203,10 +203,10 @@ export class MeterlineClient {
   }
 
   /**
-   * Sends 1 to 5,000 usage events. Requires a collector as `baseUrl`, and a key with the role emitter. If the key belongs to
-   * one account, `accountId` is optional. Requests are retried without risk, because Meterline counts each event ID once.
-   * Programs that must not lose events should use `@meterline/emitter`.
-   * @param options `isTrial`: validate the events without storing them
+   * Sends usage events, 1 to 5,000: for a client whose `baseUrl` is a collector's and whose key is of the role emitter. A key of one account
+   * fills in `accountId`; one of all accounts requires it.
+   * Sending an event again is harmless, so a request without a response is. A program that must lose none uses `@meterline/emitter`.
+   * @param options `isTrial`: the events are checked, and none is kept
    */
   async sendEvents(
     events: readonly object[],

@@ -118,24 +118,24 @@ function problemText({ issues: [first] }: Problem): string {
   return `${path.replace(/^\./, '') || 'the body'}: ${first.message}`;
 }
 
-/** The collector's status if it rejects every event of a request. Unlike other 400 responses, this one has a result per event. */
+/** The status of a request of which no event was accepted; it has results all the same. */
 export const NO_EVENT_ACCEPTED = 400;
 
-/** Every event is either accepted or rejected. Meterline has stored accepted events durably. */
+/** Events that are not rejected are accepted: Meterline is responsible for them. */
 export interface EventsReceipt {
   readonly accepted: number;
   readonly rejected: readonly RejectedEvent[];
 }
 
 /**
- * @param isTrial whether the request only validated the events
- * @throws MeterlineError if the response does not have a result for every event; their outcome is then unknown
+ * @param isTrial whether the events were to be checked only
+ * @throws MeterlineError for a response that does not account for each of the events: nothing is known then
  */
 export function readReceipt({ response, text }: RawResponse, events: number, isTrial: boolean): EventsReceipt {
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
   const body = parseJson(text);
   const rejected = expected.includes(response.status) ? rejectedIn(body, events) : undefined;
-  // Check for a receipt first: a receipt with only rejected events also has an `error` field.
+  // A receipt for events that were all rejected is an error, too.
   if (rejected) return { accepted: events - rejected.length, rejected };
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
   throw unexpectedResponse(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
