@@ -40,7 +40,8 @@ process.exitCode = isSent && rejected + dropped === 0 ? 0 : 1;
 /** Returns two events for each request. */
 function* eventsOf(name, text) {
   const [, workspace] = /^azure-llm-2023-(code|conv)\.csv$/.exec(name) ?? [];
-  if (!workspace) throw new Error(`${name}: the file must have its original name, because event IDs derive from the name`);
+  if (!workspace)
+    throw new Error(`${name}: the file must have its original name, because event IDs derive from the name`);
   const lines = text.trimEnd().split(/\r?\n/).slice(1);
   for (const [index, line] of lines.entries()) {
     const [, date, time, fraction, context, generated] = REQUEST.exec(line) ?? [];

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
 import { json, type Respond, serve } from '../../../test/harness/serving.js';
-import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
+import { ALL_ACCOUNTS, MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
 import { LONGEST_WAIT_MS, queryString, waitBeforeRetry } from './transport.js';
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
@@ -91,6 +91,10 @@ it.each(['', '.', '..'])(
     await expect(clientOf('http://127.0.0.1:1').metrics(account, WINDOW)).rejects.toThrow(TypeError);
   },
 );
+
+it('the client rejects ALL_ACCOUNTS in calls that need one account', async () => {
+  await expect(clientOf('http://127.0.0.1:1').resourceTypes(ALL_ACCOUNTS, WINDOW)).rejects.toThrow('needs one account');
+});
 
 it('the error for a credential that does not fit into a header does not quote the credential', async () => {
   const client = new MeterlineClient({ baseUrl: 'http://127.0.0.1:1', credential: 'key mlk_secret\nof acme' });

@@ -228,17 +228,19 @@ async function pause(milliseconds: number, signal = new AbortController().signal
 }
 
 /**
- * In place of an account: all that the caller may read, in one response. Such a query may group by `account`, and filter with
- * `account` and `excludeAccount`. No account is called so: a name has no control characters.
+ * Pass this constant instead of an account ID to query all accounts of the caller together. Such queries can group by `account`,
+ * and filter with `account` and `excludeAccount`. The NUL character prevents a conflict with an account ID.
  */
 export const ALL_ACCOUNTS = '\0all accounts';
 
-/** Where the API has the metrics of an account, or of all. */
+/** Returns the path of the metrics of an account or of `ALL_ACCOUNTS`. */
 export function metricsPath(account: string): string {
   return account === ALL_ACCOUNTS ? '/v0/metrics' : `${accountPath(account)}/metrics`;
 }
 
+/** @throws TypeError for `ALL_ACCOUNTS`, and for names that cannot be part of a URL */
 export function accountPath(account: string): string {
+  if (account === ALL_ACCOUNTS) throw new TypeError('this call needs one account; only metrics support ALL_ACCOUNTS');
   return `/v0/accounts/${pathSegment(account)}`;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Ensures that only one process uses a spool. Each process listens on a Unix socket with a unique name in the folder, and then tries to
- * connect to all other sockets there. If a socket accepts the connection, its process is alive and owns the spool. If a socket refuses the
- * connection, its process is gone, because the kernel closes sockets however a process ends.
+ * connect to all other sockets there. If a socket accepts the connection, its process is alive and owns the spool. If connecting
+ * fails with ECONNREFUSED, its process is gone, because the kernel closes sockets however a process ends.
  *
  * Therefore a start after `kill -9` does not wait, a frozen process keeps its lock, and of two processes that start together at least one
  * sees the other. A lock file with a process ID provides none of this: IDs are reused, and they differ between containers.
