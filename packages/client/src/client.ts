@@ -69,7 +69,6 @@ export interface NewApiKey {
   readonly role: KeyRole;
   /** An account that the caller is an admin of. Required for provisioners and for admins of several accounts. */
   readonly account?: string | undefined;
-  /** Must be in the future (default: the key never expires). */
   readonly expiresAt?: Instant | undefined;
 }
 

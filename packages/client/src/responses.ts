@@ -80,7 +80,6 @@ export function unexpectedResponse(
   return new MeterlineError({ status, code: 'unexpected_response', message, requestId }, { cause });
 }
 
-/** Returns undefined if the text is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return readExactJson(text);

@@ -57,7 +57,6 @@ interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   /** Starts with `/v0` and includes the query string. */
   readonly path: string;
-  /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
   readonly maxAgeSeconds?: number | undefined;
@@ -120,7 +119,6 @@ export class Transport {
     if (text !== '') throw unexpectedResponse(response, 'it has a body');
   }
 
-  /** Returns the items of all pages. */
   async list<Item>(
     path: string,
     sort: string,

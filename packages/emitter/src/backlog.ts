@@ -22,11 +22,9 @@ interface Segment {
   isDamaged: boolean;
 }
 
-/** Events sent in one request. */
 export interface Batch {
   readonly texts: readonly string[];
   readonly bytes: number;
-  /** Number of the first event. */
   readonly first: number;
   readonly segment: Segment;
 }

@@ -8,14 +8,12 @@ import {
 } from '@meterline/catalog/plain';
 import { v7 as uuidV7 } from 'uuid';
 
-/** A usage event. The ID and timestamp are optional. */
 export type EventToRecord = Omit<UsageEventInput, 'eventId' | 'timestamp'> &
   Partial<Pick<UsageEventInput, 'eventId' | 'timestamp'>>;
 
 export interface CheckedEvent {
   /** The event to send. A copy, so that later changes to the caller's object have no effect. */
   readonly sent: UsageEventInput;
-  /** The event as the ingest worker parses it. */
   readonly read: UsageEvent;
 }
 

@@ -14,7 +14,6 @@ import { type Collector, NotTaken } from './collector.js';
 import { type CheckedOptions, LONGEST_MS } from './options.js';
 import { errorMessage, type Report, rejectedProblem, type Tally } from './problems.js';
 
-/** Maximum number of concurrent requests. */
 const MAX_REQUESTS = 4;
 /** Maximum bytes of a batch as JSON, unless a single event is larger. */
 const BATCH_BYTES = 1024 * 1024;
@@ -37,11 +36,9 @@ export function startSender(
   /** Batches that can be sent now. */
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
-  /** Batches that were rejected because of their content. */
   const rejectedBatches = new WeakSet<Batch>();
   /** Batches of events that the key is not allowed to send. */
   const notAllowed = new Set<Batch>();
-  /** Number of batches that wait on their own. */
   let alone = 0;
   /** Kinds of problems reported to the program since the last success. */
   const reported = new Set<'everything' | 'batch'>();
@@ -57,7 +54,6 @@ export function startSender(
   // Without limit: each waiting batch adds a listener.
   setMaxListeners(0, stopped.signal);
   let requests = 0;
-  /** Total bytes of `batches`. */
   let bytes = 0;
   /** Number of the first event that is not in a batch yet. The backlog counts events as taken slightly earlier. */
   let batched = 0;

@@ -200,7 +200,6 @@ export class SpoolFile {
     return true;
   }
 
-  /** Returns all complete lines. @throws the system's error */
   async read(): Promise<string[]> {
     const lines = (await readFile(this.#path, 'utf8')).split('\n');
     lines.pop();
@@ -215,7 +214,6 @@ export class SpoolFile {
     });
   }
 
-  /** Closes the file for appending. */
   seal(): void {
     const descriptor = this.#descriptor;
     if (descriptor === undefined) return;

@@ -59,7 +59,6 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   }
 
   return {
-    /** @returns false if the number of sums is at its maximum */
     add: ({ sent, read }: CheckedEvent): boolean => {
       const key = keyOf(read);
       const sum = sums.get(key);
@@ -91,7 +90,6 @@ export type GbSecondsDimension = {
 export interface Workload
   extends Pick<UsageEventInput, 'accountId' | 'workspace' | 'resourceType' | 'resourceName' | 'resourceUuid'> {
   readonly billingDimension: GbSecondsDimension;
-  /** Number or decimal text. */
   readonly gb: number | string;
 }
 

@@ -31,7 +31,6 @@ const MEBIBYTE = 1024 * 1024;
  */
 export const FREE_SPACE = { rejectsBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIBYTE } as const;
 
-/** Name of the cluster of several embedded engines. */
 export const CLUSTER = 'meterline';
 
 /** An embedded engine in a cluster. Each engine is one shard with one replica. */
@@ -50,7 +49,6 @@ const UNAUTHENTICATED =
   'Code: 516. DB::Exception: Authentication failed: use clickhouseUser and clickhousePassword of local.json for HTTP basic ' +
   'authentication. (AUTHENTICATION_FAILED)';
 
-/** Returns the Authorization header of a user. */
 export function basicAuthorization(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
@@ -151,7 +149,6 @@ interface UsersOptions {
   readonly database: string;
   /** Whether the server connects to other shards. */
   readonly isShard: boolean;
-  /** Settings in the profile of all users. */
   readonly profile: Readonly<Record<string, string>>;
 }
 

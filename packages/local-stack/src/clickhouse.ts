@@ -26,7 +26,6 @@ const ENVIRONMENT = Object.fromEntries(
 
 export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
-  /** The user with all rights. */
   readonly user: typeof OWNER;
   readonly password: string;
   /** Passwords of all users. They stay the same for a data directory. */
@@ -84,7 +83,6 @@ export function engineLabel(shard: number | undefined): string {
   return shard === undefined ? 'clickhouse' : `clickhouse-shard-${shard}`;
 }
 
-/** Checks that ClickHouse runs statements. @throws LocalStackError */
 async function pingClickHouse(url: string, password: string): Promise<void> {
   const authorization = basicAuthorization(OWNER, password);
   const { status, text } = await probe(new URL('/?query=SELECT%201', url), { authorization });

@@ -26,7 +26,6 @@ export class DataDirectory {
   #isOpen = true;
 
   private constructor(
-    /** Absolute path. */
     readonly path: string,
     /** Descriptor of `stack.lock`. Every process that uses the data must inherit it. */
     readonly lock: number,
@@ -114,7 +113,6 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Creates the directory and opens a file in it. */
 async function openIn(path: string, file: string): Promise<number> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });

@@ -22,7 +22,6 @@ const LONG_SPAN_MS = 6 * MS_PER_HOUR;
 const HOURLY_DAYS = 8;
 const HISTORY_DAYS = 92;
 
-/** When a workload is busy. */
 type Rhythm = 'office' | 'night' | 'steady';
 
 interface Workload {
@@ -78,7 +77,6 @@ const FLEET: readonly Workload[] = [
   { name: 'assistants/chat', rhythm: 'office', growth: 0.25, used: agent(101_000, 19_300, 0) },
 ];
 
-/** Resource types whose events have a resourceUuid. */
 const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
 
 /** Time of the first start with a database. Growth and lifetimes are relative to its hour. */
@@ -116,14 +114,12 @@ export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }
   }
 }
 
-/** Returns the events of a span, one for each workload and dimension with usage. */
 export function eventsOfSpan(accountId: string, span: Span, origin: Origin): UsageEventInput[] {
   return FLEET.flatMap((workload) =>
     BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, origin)),
   );
 }
 
-/** Returns one event, or none if the usage is zero. */
 function usageEvent(
   workload: Workload,
   billingDimension: BillingDimension,
@@ -162,7 +158,6 @@ function usageIn({ from, to }: Span, workload: Workload, dimension: BillingDimen
   return total;
 }
 
-/** Returns the share of typical usage in this hour of the week. */
 function activity(rhythm: Rhythm, instant: EpochMs): number {
   const time = new Date(instant);
   const hour = time.getUTCHours();

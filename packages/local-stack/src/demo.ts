@@ -13,12 +13,10 @@ import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
 const POLL_MS = 100;
 /** Minimum number of events treated as history, which the start waits for. More than a minute of live traffic. */
 const HISTORY_EVENTS = 200;
-/** Maximum time that a stop of the stack waits for unsent events. */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Maximum time that the start waits until the history is sent, and again until it is stored. The rest then continues in the background. */
 const HISTORY_TIMEOUT_MS = 60_000;
 
-/** Progress of the demo, saved for the next start. */
 const stateSchema = z
   .object({
     /** ID of the database with the events. A new or emptied database has another ID, and needs the whole history. */
@@ -51,11 +49,9 @@ export interface DemoOptions {
   readonly account: string;
   /** The event queue. `url` is the Redis URL of a user with access to it. */
   readonly queue: { readonly url: string; readonly prefix: string };
-  /** File that stores the progress. */
   readonly file: string;
   readonly databaseId: string;
   readonly say: (line: string) => void;
-  /** Aborted to stop sending. */
   readonly stop: AbortSignal;
 }
 

@@ -4,9 +4,7 @@ import { createServer } from 'node:net';
 import { LocalStackError } from './errors.js';
 
 export const LOOPBACK = '127.0.0.1';
-/** Maximum attempts to launch a server. */
 const LAUNCH_ATTEMPTS = 5;
-/** Maximum number of random ports to try. */
 const PORT_ATTEMPTS = 50;
 
 /** Below the ephemeral ports (Linux: from 32,768), because an outgoing connection could take the port before the server listens. */

@@ -13,7 +13,7 @@ import { findExecutable, installProgram, REDIS } from './system-package.js';
 
 const USERS_FILE = fileURLToPath(new URL('../../../redis/users.conf', import.meta.url));
 const PROBE_TIMEOUT_MS = 5_000;
-/** redis/users.conf needs Redis 7.0. */
+/** Required by redis/users.conf. */
 const MIN_MAJOR = 7;
 const FIX = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to your own server';
 

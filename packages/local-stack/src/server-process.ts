@@ -35,7 +35,6 @@ export interface RunningServer {
   readonly exited: Promise<ServerExit>;
   /** Shuts down cleanly, or by force after a timeout. Safe to call again, or after the process has ended. */
   stop(): Promise<void>;
-  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
   /** Starts the server again on the same ports, after it has ended. @throws LocalStackError like `startServer` */
   restart(): Promise<RunningServer>;

@@ -26,7 +26,6 @@ export type FocusResolution = (typeof FOCUS_RESOLUTIONS)[number];
 
 const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const satisfies Record<FocusResolution, number>;
 
-/** Values shared by all charges of an export. */
 export interface FocusSetting {
   readonly account: { readonly id: string; readonly name: string };
   /** Also the publisher and invoice issuer. */
@@ -115,7 +114,6 @@ function meterOf(dimension: BillingDimension): string {
   return words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join(' ');
 }
 
-/** Units in the FOCUS Unit Format. */
 const FOCUS_UNITS = {
   gbs: 'GB-Seconds',
   count: 'Requests',
@@ -124,7 +122,6 @@ const FOCUS_UNITS = {
 
 export const FOCUS_VERSION = '1.2';
 
-/** Types of column values. */
 interface ValueOf {
   readonly String: string | null;
   readonly Decimal: DecimalText;

@@ -13,7 +13,6 @@ const PARENT_POLL_MS = 500;
 const FORWARDING_MS = 500;
 /** Exit code of a shell command that Ctrl-C ended. */
 const INTERRUPTED = 130;
-/** Errors printed without a stack trace. */
 const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError, StartError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {

@@ -26,7 +26,6 @@ export const NODE_OPTIONS = {
 } as const;
 
 export interface ServiceOptions {
-  /** Name of the folder in `services`, and of the log. */
   readonly name: keyof typeof NODE_OPTIONS;
   readonly env: NodeJS.ProcessEnv;
   /** Undefined for services that only have an admin port. */

@@ -33,7 +33,6 @@ export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 export interface StackOptions extends Omit<CommandLine, 'help'> {
   readonly env: Env;
   readonly say: (line: string) => void;
-  /** Aborted to stop the start. */
   readonly stop: AbortSignal;
 }
 
@@ -110,7 +109,6 @@ export async function startStack(session: Session, options: StackOptions) {
   }
 
   const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster, ...owner } = clickhouse(OWNER);
-  /** Content of `local.json`. */
   const addresses = {
     apiUrl: urlAt(port),
     collectorUrl,
