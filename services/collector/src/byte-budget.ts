@@ -1,27 +1,28 @@
 /**
- * The in-flight byte budget: a bound on what clients have sent that is not answered, and on responses that they have not read, in all and
- * of one account. Bytes are counted as they arrive, so a client that announces much and sends little takes little. Where there is no room,
- * the account with the most bytes gives up requests that wait for their own client or for their turn: bodies that come slowly, or
- * never, do not keep another account out.
+ * Limits the bytes in flight, per process and per account: requests without a response, and responses that clients have not read yet.
+ *
+ * Bytes are counted as they arrive, so a client that announces a large body but sends little holds little. If the budget is exhausted, the
+ * account with the most bytes loses requests that still wait for their client or for a permit. Slow bodies of one account therefore
+ * cannot keep out other accounts.
  */
 import { type ApiError, tooMany, unavailable } from '@meterline/api/http/errors';
 
 interface Account {
   bytes: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly reservations: Set<Reservation>;
 }
 
 export class ByteBudget {
-  readonly #most: number;
-  readonly #ofOneAccount: number;
+  readonly #maxBytes: number;
+  readonly #maxAccountBytes: number;
   readonly #accounts = new Map<string, Account>();
   #total = 0;
 
-  /** @param accountShare the share of the bound in all that one account may take */
-  constructor(most: number, accountShare: number) {
-    this.#most = most;
-    this.#ofOneAccount = most * accountShare;
+  /** @param accountShare the share of `maxBytes` that one account may hold */
+  constructor(maxBytes: number, accountShare: number) {
+    this.#maxBytes = maxBytes;
+    this.#maxAccountBytes = maxBytes * accountShare;
   }
 
   get total(): number {
@@ -29,13 +30,13 @@ export class ByteBudget {
   }
 
   /**
-   * Room for one request, nothing of which is taken yet.
-   * @param announced how much it says that it will take
-   * @throws ApiError `server_busy`, `too_many_bytes_in_flight` where there is none
+   * Opens a reservation of 0 bytes for a request.
+   * @param announced the Content-Length, which must fit into the account's share
+   * @throws ApiError `server_busy` or `too_many_bytes_in_flight` if the budget is exhausted
    */
   open(account: string, announced = 0): Reservation {
     const known = this.#accounts.get(account) ?? { bytes: 0, reservations: new Set() };
-    if (known.bytes + announced > this.#ofOneAccount) throw tooMuchInFlight(known.bytes);
+    if (known.bytes + announced > this.#maxAccountBytes) throw tooMuchInFlight(known.bytes);
     this.#makeRoom(known, 0);
     const reservation: Reservation = new Reservation({
       makeRoom: (bytes) => {
@@ -56,9 +57,12 @@ export class ByteBudget {
     return reservation;
   }
 
-  /** Requests of the account that still wait, the newest first, make room for one that is being worked on: else none would ever end. */
+  /**
+   * Ends waiting requests of the account, newest first, to make room for a request in progress. Otherwise waiting requests could keep
+   * all requests of the account from finishing.
+   */
   #requireShare(account: Account, bytes: number, requesting: Reservation): void {
-    while (account.bytes + bytes > this.#ofOneAccount) {
+    while (account.bytes + bytes > this.#maxAccountBytes) {
       const waiting = [...account.reservations].findLast((other) => other.state === 'waiting' && other.bytes > 0);
       if (requesting.state === 'waiting' || !waiting) throw tooMuchInFlight(account.bytes);
       waiting.end(tooMuchInFlight(account.bytes));
@@ -67,24 +71,27 @@ export class ByteBudget {
   }
 
   #makeRoom(account: Account, bytes: number): void {
-    while (this.#total + bytes > this.#most) {
-      const other = this.#mostThatMayEnd(account.bytes + bytes);
+    while (this.#total + bytes > this.#maxBytes) {
+      const other = this.#nextToEnd(account.bytes + bytes);
       if (!other) {
-        throw unavailable('server_busy', 'Too much is being received at the moment; send it again shortly.');
+        throw unavailable(
+          'server_busy',
+          'Too many requests are being received at the moment; send this request again shortly.',
+        );
       }
-      other.end(givenUp());
+      other.end(evicted());
       other.release();
     }
   }
 
-  /** @returns the oldest request that may be given up, of the account with the most bytes: of none that has no more than this */
-  #mostThatMayEnd(bytes: number): Reservation | undefined {
+  /** Returns the oldest request that may end, of the account with the most bytes, if that account holds more than `bytes`. */
+  #nextToEnd(bytes: number): Reservation | undefined {
     let most = bytes;
     let found: Reservation | undefined;
     for (const account of this.#accounts.values()) {
       if (account.bytes <= most) continue;
       for (const reservation of account.reservations) {
-        if (reservation.state === 'worked on' || reservation.bytes === 0) continue;
+        if (reservation.state === 'in progress' || reservation.bytes === 0) continue;
         [most, found] = [account.bytes, reservation];
         break;
       }
@@ -99,10 +106,10 @@ interface Bookkeeping {
   readonly release: () => void;
 }
 
-/** What one request holds. Once it is released it holds nothing: what came later would be counted for ever. */
+/** The bytes of one request. A released reservation ignores changes, because nobody would release them again. */
 export class Reservation {
-  /** A request that waits, for its client or its turn, can be given up; and one whose client does not read the response, for others. */
-  state: 'waiting' | 'worked on' | 'responding' = 'waiting';
+  /** The budget may end requests in any state except `in progress`. */
+  state: 'waiting' | 'in progress' | 'responding' = 'waiting';
   readonly #budget: Bookkeeping;
   readonly #ended = new AbortController();
   #bytes = 0;
@@ -116,7 +123,7 @@ export class Reservation {
     return this.#bytes;
   }
 
-  /** Is aborted, with the error to answer, when the request is given up or has failed while it waits. */
+  /** Aborted with the error to respond with when the request ends before it was processed. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
@@ -125,21 +132,21 @@ export class Reservation {
     this.#ended.abort(reason);
   }
 
-  /** Holds this many bytes from now on. @throws ApiError `server_busy`, `too_many_bytes_in_flight`; it then holds what it did */
+  /** Changes the number of bytes. @throws ApiError `server_busy` or `too_many_bytes_in_flight`; the number is unchanged then */
   resize(bytes: number): void {
     if (this.#isReleased) return;
     if (bytes > this.#bytes) this.#budget.makeRoom(bytes - this.#bytes);
     this.become(bytes);
   }
 
-  /** Holds this many bytes from now on, whatever the bounds say: it is too late to refuse. */
+  /** Changes the number of bytes regardless of the limits, because durable events need a response. */
   become(bytes: number): void {
     if (this.#isReleased) return;
     this.#budget.add(bytes - this.#bytes);
     this.#bytes = bytes;
   }
 
-  /** May be called twice. */
+  /** Safe to call twice. */
   release(): void {
     if (this.#isReleased) return;
     this.become(0);
@@ -149,12 +156,12 @@ export class Reservation {
 }
 
 function tooMuchInFlight(bytes: number): ApiError {
-  const message = `${bytes} bytes of requests of this account, or of this key of all accounts, are not answered yet, or their responses not read; send fewer at once.`;
+  const message = `This account, or this key for all accounts, has ${bytes} bytes in flight: requests without a response, and responses that were not read. Send fewer requests at once.`;
   return tooMany('too_many_bytes_in_flight', message);
 }
 
-function givenUp(): ApiError {
+function evicted(): ApiError {
   const message =
-    'The request was given up, because others needed the room that requests of this account or key take; send it again, or fewer at once.';
+    'The request was canceled because this account or key has the most bytes in flight and others need room; send it again, with fewer requests at once.';
   return unavailable('server_busy', message);
 }

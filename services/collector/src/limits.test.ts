@@ -9,7 +9,7 @@ const refusal = (status: number, code: string) => expect.objectContaining({ stat
 function busy(budget: ByteBudget, account: string, bytes: number) {
   const reservation = budget.open(account);
   reservation.resize(bytes);
-  reservation.state = 'worked on';
+  reservation.state = 'in progress';
   return reservation;
 }
 
@@ -76,7 +76,7 @@ it('the in-flight byte budget gives up what waits of an account for what is work
   responding.become(10);
   responding.state = 'responding';
   expect(() => first?.resize(100)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
-  if (first) first.state = 'worked on';
+  if (first) first.state = 'in progress';
   first?.resize(160);
   expect(others.map(({ signal }) => signal.aborted)).toEqual([false, true, true]);
   expect(responding.signal.aborted).toBe(false);

@@ -1,7 +1,6 @@
 /**
- * The queue that events are written to, on a connection of its own, while Redis is durable. A write ends after some seconds, whatever Redis
- * does: BullMQ by itself waits without end. What is not known to be durable is reported as not accepted; sending the same events
- * again is harmless.
+ * Writes events to the queue on a dedicated connection, as long as Redis is durable. Each write has a timeout, because BullMQ itself waits
+ * forever. A write with an unknown outcome is reported as failed; the sender may safely send the same events again.
  */
 import { requireFit } from '@meterline/api';
 import { QUEUE_NAME } from '@meterline/catalog';
@@ -25,7 +24,7 @@ const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
-/** The share of the time for a write that replicas have: replicas that are late are a response, and no reason to connect again. */
+/** Share of the write timeout for the replicas. Late replicas are then reported as such, before the whole write times out and reconnects. */
 const WAIT_SHARE = 0.75;
 
 interface UsageQueueOptions {
@@ -39,7 +38,7 @@ export class UsageQueue {
   readonly #redis: RedisClient;
   readonly #queue: Queue;
   readonly #durability: Durability;
-  /** How many replicas must have the events before they count as taken. */
+  /** Number of replicas that must confirm a write. */
   readonly #replicas: number;
   readonly #writeMs: number;
 
@@ -49,18 +48,18 @@ export class UsageQueue {
     this.#redis = redis;
     this.#replicas = replicas;
     this.#writeMs = writeMs;
-    this.#durability = new Durability({ redis, isAssumed, responseMs: writeMs });
+    this.#durability = new Durability({ redis, isAssumed, timeoutMs: writeMs });
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
-    // These errors reject what is being written as well, and the connection's outage is logged where it is watched.
+    // Ignored: these errors also reject the write in progress, and the service logs the outage.
     this.#queue.on('error', () => undefined);
   }
 
-  /** @throws StartError when Redis does not answer, or is not durable */
+  /** @throws StartError if Redis is unreachable or not durable */
   static async open(options: UsageQueueOptions): Promise<UsageQueue> {
     const redis = createQueueConnection(options.redisUrl);
     try {
       await connectRedis(redis, options.redisUrl);
-      // These errors reject what is being written as well.
+      // Ignored: these errors also reject the write in progress.
       redis.on('error', () => undefined);
       const queue = new UsageQueue(redis, options);
       await queue.#queue.waitUntilReady();
@@ -74,8 +73,8 @@ export class UsageQueue {
   }
 
   /**
-   * Adds a job with these events. It is in the queue, durable, when this resolves.
-   * @throws when Redis refuses, is away, is not durable, or does not answer in time; the job may be in the queue all the same
+   * Adds a job with these events. Resolves once the job is durable.
+   * @throws if Redis rejects the job, is unreachable, is not durable or times out; the job may be in the queue nevertheless
    */
   async add(events: readonly object[]): Promise<void> {
     await this.require();
@@ -84,13 +83,13 @@ export class UsageQueue {
     try {
       await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, withinMs }), this.#writeMs);
     } catch (error) {
-      // What was not sent yet would stay in memory for as long as the other end is silent.
+      // A silent connection would keep unsent jobs in memory.
       if (redisFailureKind(error) !== 'refused' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }
 
-  /** Resolves when it would take events. @throws otherwise */
+  /** @throws unless the queue can accept events */
   async require(): Promise<void> {
     requireFit(await this.#durability.problem());
   }
@@ -100,9 +99,7 @@ export class UsageQueue {
   }
 }
 
-/**
- * A command fails at once while there is no connection, and is not sent again behind our back: the same events in two jobs are harmless.
- */
+/** Creates a connection whose commands fail immediately while it is down. They are not resent on reconnect, because the sender retries. */
 function createQueueConnection(url: string): RedisClient {
   return createRedisClient(url, {
     lazyConnect: true,
@@ -110,26 +107,26 @@ function createQueueConnection(url: string): RedisClient {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // A connection whose other end is silent does not hold up the end of the process.
+    // A silent connection must not delay the shutdown.
     disconnectTimeout: 100,
     retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
   });
 }
 
-/** How often the configuration is read again, which may change while Redis runs. */
-const KNOWN_FOR_MS = 2_000;
+/** How long the result of a check is valid: the configuration may change while Redis runs. */
+const VALID_FOR_MS = 2_000;
 
 const IN_TRANSACTION = `${REDIS_PREFIX}:collector:marker`;
 const PLAIN = `${IN_TRANSACTION}:plain`;
-/** A rewrite of the file puts both keys where no transaction is left out, so they are written again and again. */
+/** The markers are written repeatedly, because a rewrite of the append-only file stores them outside of transactions. */
 const MARK_AGAIN_AFTER_MS = 60_000;
 
-const LEFT_OUT = `has left out jobs and API keys while it loaded its data: give its user default all rights, as redis/users.conf does, and start it again; if they cannot be had back, delete the key ${PLAIN}`;
+const LEFT_OUT = `has left out jobs and API keys while it loaded its data: give its user default all rights, as redis/users.conf does, and start it again; if the data cannot be recovered, delete the key ${PLAIN}`;
 const EMPTY =
   'has lost its data since this collector started: restore it, or start the collector again if it is meant to be empty';
-const REPLICA = 'is a replica, which takes no events: let the address lead to the master';
+const REPLICA = 'is a replica, which accepts no events: use the address of the master';
 const NOT_ALLOWED =
-  'does not let its user write the keys that show whether it has loaded everything: give it the rights of collector in redis/users.conf';
+  'does not let its user write the keys that show whether it has loaded all data: give it the rights of collector in redis/users.conf';
 
 const written = z.coerce.number().nullable();
 const raised = z.tuple([z.unknown(), z.tuple([z.null(), z.number()])]);
@@ -137,15 +134,14 @@ const raised = z.tuple([z.unknown(), z.tuple([z.null(), z.number()])]);
 interface DurabilityOptions {
   /** The connection that events are written on. */
   readonly redis: RedisClient;
-  /** The operator knows that Redis is durable, and it need not say so. */
+  /** The operator guarantees that Redis is durable, so its configuration is not checked. */
   readonly isAssumed: boolean;
-  /** How long Redis may take to tell its configuration. */
-  readonly responseMs: number;
+  readonly timeoutMs: number;
 }
 
 /**
- * Whether what Redis has answered survives a failure of its machine: it does if Redis writes each command through to its disk
- * before it answers (Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c), and loads all of it at its next start.
+ * Checks that confirmed writes survive a failure of the Redis machine. This requires that Redis syncs each command to disk before it replies
+ * (Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c), and that it loads all commands at its next start.
  */
 class Durability {
   readonly #options: DurabilityOptions;
@@ -154,33 +150,33 @@ class Durability {
 
   constructor(options: DurabilityOptions) {
     this.#options = options;
-    // Behind the same address may be another server now.
+    // The same address may belong to another server after a reconnect.
     options.redis.on('close', () => {
       this.#known = undefined;
     });
   }
 
   /**
-   * What is wrong with the server, its configuration or what it loaded, to follow "Redis"; undefined: nothing.
-   * @throws when Redis does not answer
+   * Returns what is wrong with the server, its configuration or its data, as a text that continues "Redis …"; undefined if nothing is wrong.
+   * @throws if Redis does not reply
    */
   async problem(): Promise<string | undefined> {
-    if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.problem;
+    if (this.#known && performance.now() - this.#known.atMs < VALID_FOR_MS) return this.#known.problem;
     return this.#refresh();
   }
 
-  /** Requests at the same time share one reading, which their writes wait for. */
+  /** Concurrent callers share one check. */
   readonly #refresh = shared(async () => {
-    const problem = await this.#ask();
+    const problem = await this.#check();
     this.#known = { problem, atMs: performance.now() };
     return problem;
   });
 
-  /** A connection whose other end is silent is left, as in `add`: nothing may wait on it. */
-  async #ask(): Promise<string | undefined> {
-    const { responseMs, redis } = this.#options;
+  /** Drops a silent connection, as `add` does. */
+  async #check(): Promise<string | undefined> {
+    const { timeoutMs, redis } = this.#options;
     try {
-      return await inTime('Redis', this.#read(redis), responseMs);
+      return await inTime('Redis', this.#read(redis), timeoutMs);
     } catch (error) {
       if (redisFailureKind(error) !== 'refused') leaveConnection(redis);
       throw error;
@@ -194,12 +190,11 @@ class Durability {
   }
 
   /**
-   * Whether Redis has everything that was written to it. Redis leaves transactions out while it loads its append-only file when its user
-   * `default` lacks a right (redis/redis#14541), and all scripts of BullMQ and of API keys are transactions there. It then answers as
-   * always.
+   * Checks that Redis has loaded all data. Redis skips transactions in its append-only file if its user `default` lacks a right
+   * (redis/redis#14541), and otherwise works as usual. All scripts of BullMQ and of API keys are transactions in that file.
    *
-   * A transaction raises one key, and only then a plain command, which is never left out, writes the same number to another. Whatever a
-   * power cut or a failover takes from the end of what was written, the second is never above the first. If it is, transactions are missing.
+   * A transaction increments one key. Then a plain command, which Redis never skips, writes the same number to a second key. A power cut or a
+   * failover loses only the latest commands, so the second number is never above the first. If it is above, transactions are missing.
    */
   async #markedProblem(redis: RedisClient): Promise<string | undefined> {
     try {
@@ -209,7 +204,7 @@ class Durability {
       if ((plain ?? 0) > (inTransaction ?? 0)) return LEFT_OUT;
       if (inTransaction === null && this.#markedAtMs !== undefined) return EMPTY;
       if (this.#markedAtMs === undefined || performance.now() - this.#markedAtMs > MARK_AGAIN_AFTER_MS) {
-        // Two commands: the file has a transaction of one as a plain command.
+        // Two commands, because Redis stores a transaction with a single command as a plain command.
         const results = await redis.multi().incr(IN_TRANSACTION).incr(IN_TRANSACTION).exec();
         const [, [, number]] = raised.parse(results);
         await redis.set(PLAIN, number);
@@ -217,11 +212,11 @@ class Durability {
       }
       return undefined;
     } catch (error) {
-      const responses = answersIn(error);
-      if (responses.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
-      if (responses.some((message) => message.startsWith('READONLY'))) return REPLICA;
-      // Redis takes no writes: what is written next fails for the same reason.
-      if (responses.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
+      const replies = errorReplies(error);
+      if (replies.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
+      if (replies.some((message) => message.startsWith('READONLY'))) return REPLICA;
+      // Redis accepts no writes at the moment. The next write of events reports the reason.
+      if (replies.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }
   }
@@ -232,13 +227,13 @@ type Settings = Readonly<Partial<Record<string, string>>>;
 
 const reply = z.array(z.string());
 
-/** Undefined: Redis does not tell. @throws when it does not answer */
+/** Returns undefined if the user may not read the settings. @throws if Redis does not reply */
 async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
   try {
     const pairs = reply.parse(await redis.config('GET', '*append*'));
     return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name, pairs[at + 1]]] : [])));
   } catch (error) {
-    // No right to ask, or no such command: managed servers rename it.
+    // The user lacks the right, or a managed server has renamed the command.
     if (error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message)) return undefined;
     throw error;
   }
@@ -246,18 +241,18 @@ async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
 
 function problemOf(settings: Settings | undefined): string | undefined {
   if (settings === undefined) {
-    return 'does not tell whether it is durable: let its user run CONFIG GET, or add ?durability=assumed to REDIS_URL if you know that it has appendonly yes and appendfsync always';
+    return 'does not show whether it is durable: let its user run CONFIG GET, or add ?durability=assumed to REDIS_URL if you know that it has appendonly yes and appendfsync always';
   }
   const wrong = Object.entries(DURABLE).filter(([name, value]) => settings[name] !== value);
   if (wrong.length === 0) return undefined;
   const found = wrong.map(([name]) => `${name} ${settings[name] ?? 'unknown'}`);
   const needed = wrong.map(([name, value]) => `${name} ${value}`);
-  return `may lose events that it has taken, with ${found.join(', ')}: set ${needed.join(', ')}`;
+  return `may lose events that it has accepted, with ${found.join(', ')}: set ${needed.join(', ')}`;
 }
 
-/** What Redis has answered, also to the commands of a transaction. */
-function answersIn(error: unknown): string[] {
+/** Returns the error replies of Redis, including the replies to the commands of a transaction. */
+function errorReplies(error: unknown): string[] {
   if (!(error instanceof Error) || redisFailureKind(error) !== 'refused') return [];
   const previous = 'previousErrors' in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];
-  return [...previous.flatMap(answersIn), error.message];
+  return [...previous.flatMap(errorReplies), error.message];
 }
