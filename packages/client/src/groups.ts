@@ -11,11 +11,11 @@ import {
 /** Identifies a group by its dimension values. An empty `resourceUuid` means resources without a UUID. */
 export type GroupValues = Partial<Pick<MetricsEntry, (typeof ENTRY_FIELD)[MetricsDimension]>>;
 
-const GROUPS_IN_QUERY = 25;
+const MAX_GROUPS_IN_QUERY = 25;
 /** Maximum URL-encoded bytes of group names in one query. The API accepts 24 KiB, headers included. */
-const LONGEST_NAMES = 12_000;
+const MAX_NAMES_BYTES = 12_000;
 /** If a query has room for fewer groups, it is sent unfiltered instead. Its first page may then lack some of the groups. */
-const LEAST_IN_QUERY = 5;
+const MIN_GROUPS_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];
 
@@ -29,14 +29,14 @@ export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValue
     FILTERS.includes(name) ? (value ?? []) : [],
   );
   const room = Math.floor((MAX_FILTER_VALUES - kept.length) / Math.max(1, groupBy.length));
-  const size = Math.min(GROUPS_IN_QUERY, room);
-  if (size < LEAST_IN_QUERY) return [query];
+  const size = Math.min(MAX_GROUPS_IN_QUERY, room);
+  if (size < MIN_GROUPS_IN_QUERY) return [query];
   const parts: GroupValues[][] = [];
   let length = 0;
   for (const group of groups) {
     const own = encodeURIComponent(groupKey(group, groupBy)).length;
     const part = parts.at(-1);
-    const fits = part && part.length < size && length + own <= LONGEST_NAMES;
+    const fits = part && part.length < size && length + own <= MAX_NAMES_BYTES;
     if (fits) part.push(group);
     else parts.push([group]);
     length = fits ? length + own : own;

@@ -197,7 +197,7 @@ function waitAfter(
 export const MOST_RESTARTS = 2;
 
 /** Maximum wait between two attempts. If Retry-After is longer, the call fails instead. */
-export const LONGEST_WAIT_MS = 30_000;
+export const MAX_WAIT_MS = 30_000;
 
 const BACK_OFF = { firstMs: 250, longestMs: 8_000 };
 /** Maximum jitter added to Retry-After, so that callers do not all retry at the same moment. */
@@ -205,13 +205,13 @@ const JITTER_MS = 250;
 
 /**
  * Returns the milliseconds to wait before the next attempt: exponential back-off, or Retry-After plus jitter. Undefined if
- * Retry-After exceeds {@link LONGEST_WAIT_MS}.
+ * Retry-After exceeds {@link MAX_WAIT_MS}.
  * @param attempt the number of the failed attempt, from 0
  * @param random from 0 (inclusive) to 1 (exclusive)
  */
 export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefined, random: number): number | undefined {
   if (retryAfterMs !== undefined) {
-    return retryAfterMs > LONGEST_WAIT_MS ? undefined : retryAfterMs + Math.round(random * JITTER_MS);
+    return retryAfterMs > MAX_WAIT_MS ? undefined : retryAfterMs + Math.round(random * JITTER_MS);
   }
   return backOffMs(attempt, BACK_OFF, random);
 }

@@ -16,17 +16,17 @@ import { EmitterError } from './problems.js';
 const TIMEOUT_MS = 10_000;
 /** Pause after a rejected request without Retry-After. */
 const HELD_MS = 5_000;
-const LONGEST_RETRY_AFTER_MS = 600_000;
+const MAX_RETRY_AFTER_MS = 600_000;
 /** The catalog's reason for an event with a timestamp in the future. */
 const EARLY = 'timestamp_in_future';
 /** A clock that uses local time as UTC is ahead by less. An event that is further ahead is rejected permanently. */
-const LONGEST_EARLY_MS = 86_400_000;
+const MAX_EARLY_MS = 86_400_000;
 /** Statuses that a single event of the request may cause: a proxy rejects its content, or the collector fails on it. */
 const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
 /** Larger bodies are compressed. 500 events shrink to a fifth, in less than a millisecond of another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
 const FASTEST = { level: 1 };
-const LONGEST_MESSAGE = 300;
+const MAX_MESSAGE_LENGTH = 300;
 /** Characters that a header allows. For any other key, the error message of `fetch` would contain the key. */
 const KEY = /^[!-~]+$/;
 
@@ -48,10 +48,10 @@ export class NotTaken extends Error {
     readonly isOfBatch: boolean,
     retryAfterMs?: number,
   ) {
-    super(`${status}, ${message.slice(0, LONGEST_MESSAGE)}`);
+    super(`${status}, ${message.slice(0, MAX_MESSAGE_LENGTH)}`);
     const isAway = isAwayStatus(status) && !isOfBatch;
     this.code = isAway ? 'unreachable' : 'held';
-    this.pauseMs = Math.min(retryAfterMs ?? (isAway ? 0 : HELD_MS), LONGEST_RETRY_AFTER_MS);
+    this.pauseMs = Math.min(retryAfterMs ?? (isAway ? 0 : HELD_MS), MAX_RETRY_AFTER_MS);
     this.isTrouble = isAway || this.pauseMs >= HELD_MS;
   }
 }
@@ -108,7 +108,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
       const { status, headers } = response;
       const rejectedEvents = status === 202 || status === 400 ? rejectedIn(parseJson(text), texts.length) : undefined;
       const early = rejectedEvents?.find(
-        ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
+        ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < MAX_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
       // If the local clock was set back meanwhile, only these events are early. While it is ahead, all events are.

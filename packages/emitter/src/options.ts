@@ -38,7 +38,7 @@ export interface SpoolOptions {
 
 const MIB = 1024 * 1024;
 /** Maximum delay of Node's timers. A longer delay fires after 1 ms. */
-export const LONGEST_MS = 2 ** 31 - 1;
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export type CheckedOptions = ReturnType<typeof checkOptions>;
 
@@ -49,12 +49,12 @@ export function checkOptions(options: EmitterOptions) {
     ...options,
     memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
     batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
-    batchMs: whole('batchMs', options.batchMs ?? 200, LONGEST_MS),
-    reportMs: whole('reportMs', options.reportMs ?? 30_000, LONGEST_MS),
+    batchMs: whole('batchMs', options.batchMs ?? 200, MAX_TIMER_MS),
+    reportMs: whole('reportMs', options.reportMs ?? 30_000, MAX_TIMER_MS),
     spool: spool && {
       directory: spool.directory,
       maxBytes: whole('spool.maxBytes', spool.maxBytes ?? 1024 * MIB),
-      fsyncMs: spool.fsyncMs === undefined ? undefined : whole('spool.fsyncMs', spool.fsyncMs, LONGEST_MS),
+      fsyncMs: spool.fsyncMs === undefined ? undefined : whole('spool.fsyncMs', spool.fsyncMs, MAX_TIMER_MS),
     },
   };
 }

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backOffMs, NOT_ALLOWED, type RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
 import { type Collector, NotTaken } from './collector.js';
-import { type CheckedOptions, LONGEST_MS } from './options.js';
+import { type CheckedOptions, MAX_TIMER_MS } from './options.js';
 import { errorMessage, type Report, rejectedProblem, type Tally } from './problems.js';
 
 const MAX_REQUESTS = 4;
@@ -240,7 +240,7 @@ export function startSender(
     /** Sends all events added so far. @returns whether all of them were sent before the timeout */
     flush: async (timeoutMs: number) => {
       const target = backlog.added;
-      const timeout = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, LONGEST_MS))));
+      const timeout = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, MAX_TIMER_MS))));
       sendAll();
       const change = () => once(state, 'change', { signal: timeout }).catch(() => undefined);
       while (sentUpTo() < target && !timeout.aborted && !stopped.signal.aborted) await change();

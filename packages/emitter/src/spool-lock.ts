@@ -15,7 +15,7 @@ import { EmitterError } from './problems.js';
 
 const SUFFIX = '.lock';
 /** Maximum length of a socket path on macOS, which allows the least. Node silently truncates longer paths. */
-const LONGEST_PATH = 103;
+const MAX_PATH_BYTES = 103;
 
 /**
  * Locks the folder.
@@ -26,8 +26,8 @@ const LONGEST_PATH = 103;
 export async function lockSpool(directory: string): Promise<Server> {
   const own = `${randomBytes(4).toString('hex')}${SUFFIX}`;
   const path = join(directory, own);
-  if (Buffer.byteLength(path) > LONGEST_PATH) {
-    const message = `the path of the spool is too long: ${path} must have at most ${LONGEST_PATH} bytes`;
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
+    const message = `the path of the spool is too long: ${path} must have at most ${MAX_PATH_BYTES} bytes`;
     throw new EmitterError('spool_unusable', message);
   }
   const server = createServer((socket) => socket.destroy()).unref();
