@@ -41,8 +41,8 @@ import {
 import {
   accountPath,
   apiKeysPath,
+  MAX_RESTARTS,
   type MeterlineClientOptions,
-  MOST_RESTARTS,
   metricsPath,
   queryString,
   type RequestOptions,
@@ -138,7 +138,7 @@ export class MeterlineClient {
         if (cursor === '') return;
       } catch (error) {
         const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
-        if (!isExpired || !onRestart || query.cursor || restarts === MOST_RESTARTS) throw error;
+        if (!isExpired || !onRestart || query.cursor || restarts === MAX_RESTARTS) throw error;
         await onRestart();
         // The cached first page is the one that expired.
         [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];

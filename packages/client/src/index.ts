@@ -36,4 +36,4 @@ export { filteredByGroups, type GroupValues, queriesOfGroups } from './groups.js
 export type { EventsReceipt, Fetch, FetchedResponse } from './responses.js';
 export { MeterlineConnectionError, MeterlineError } from './responses.js';
 export type { MeterlineClientOptions, RequestOptions } from './transport.js';
-export { ALL_ACCOUNTS, MOST_RESTARTS, metricsPath, queryString } from './transport.js';
+export { ALL_ACCOUNTS, MAX_RESTARTS, metricsPath, queryString } from './transport.js';

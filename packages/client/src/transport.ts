@@ -194,7 +194,7 @@ function waitAfter(
 }
 
 /** Maximum number of restarts if a result changes while its pages are read. */
-export const MOST_RESTARTS = 2;
+export const MAX_RESTARTS = 2;
 
 /** Maximum wait between two attempts. If Retry-After is longer, the call fails instead. */
 export const MAX_WAIT_MS = 30_000;

@@ -15,7 +15,7 @@ import {
 } from '@meterline/catalog/plain';
 import type { MeterlineClient } from '../client.js';
 import { MeterlineError } from '../responses.js';
-import { MOST_RESTARTS, type RequestOptions } from '../transport.js';
+import { MAX_RESTARTS, type RequestOptions } from '../transport.js';
 import type { FocusCharge } from './charges.js';
 import { ADMIN_GROUPS, chargesOf, type FocusResolution, type FocusSetting, MEMBER_GROUPS } from './charges.js';
 
@@ -98,7 +98,7 @@ export async function exportFocus<Sink extends FocusSink>(
       return { sink, ...(await writeMonth(client, setting, groupBy, sink, options)) };
     } catch (error) {
       if (!hasChanged(error)) throw error;
-      if (attempt <= MOST_RESTARTS) continue;
+      if (attempt <= MAX_RESTARTS) continue;
       const name = formatTimestamp(startTime).slice(0, 7);
       throw new FocusChanged(`${name} kept changing while it was read; try again when fewer events arrive`, {
         cause: error,
