@@ -290,7 +290,7 @@ describe('a response other than a receipt', () => {
     [
       'that is a web page',
       { status: 202, body: '<html>Log in</html>' },
-      "202, is url the collector's? It says: <html>",
+      '202, the response is not from a collector; check url: <html>',
     ],
     ['for other events', { status: 202, body: { accepted: 2, rejected: 0, results: [] } }, '202, '],
     ['whose counts exceed the events', { status: 202, body: { accepted: 1, rejected: 1, results: [] } }, '202, '],

@@ -276,7 +276,7 @@ it.each<[Partial<EmitterOptions>, string]>([
   [{ url: 'redis://host' }, "the collector's url must be a URL such as https://"],
   [{ url: 'memcached://secret@host' }, "the collector's url must be a URL such as https://"],
   [{ url: '' }, "the collector's url must be a URL such as https://"],
-  [{ apiKey: 'a secret\n' }, 'a collector needs apiKey, a key of role emitter'],
+  [{ apiKey: 'a secret\n' }, 'apiKey must be a key with the role emitter'],
   [{ batchEvents: 5_001 }, 'batchEvents must be a whole number from 1 to 5000, not 5001'],
   [{ batchMs: 0 }, 'batchMs must be a whole number from 1'],
   [{ memoryBytes: 1.5 }, 'memoryBytes must be a whole number'],
