@@ -64,7 +64,6 @@ export interface AllMetricsOptions extends RequestOptions {
   readonly onRead?: ((groups: number) => void) | undefined;
 }
 
-/** A new key of a service account. */
 export interface NewApiKey {
   readonly role: KeyRole;
   /** An account that the caller is an admin of. Required for provisioners and for admins of several accounts. */

@@ -5,10 +5,8 @@ import { parseJson, parseRetryAfter, type RejectedEvent, readExactJson, rejected
 /** The subset of `fetch` that the client calls, so that a replacement is easy to write. */
 export type Fetch = (url: string, init: RequestInit) => Promise<FetchedResponse>;
 
-/** The part of `Response` that the client reads. */
 export type FetchedResponse = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
 
-/** A response and its complete body. */
 export interface RawResponse {
   readonly response: FetchedResponse;
   readonly text: string;
@@ -26,7 +24,6 @@ export interface MeterlineErrorFields {
 /** The service returned an error or an unexpected response. Branch on `code`; the message is for people. */
 export class MeterlineError extends Error {
   override readonly name = 'MeterlineError';
-  /** The HTTP status. */
   readonly status: number;
   /**
    * A stable code from the API, such as `invalid_parameter`. `unexpected_response` if the API did not send the response, for
@@ -93,7 +90,6 @@ export interface SchemaOf<Value> {
   safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Problem };
 }
 
-/** The part of zod's error that the client shows. */
 interface Problem {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
 }

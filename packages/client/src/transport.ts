@@ -108,7 +108,6 @@ export class Transport {
     return this.call({ method: 'GET', path, signal }, schema);
   }
 
-  /** @throws as `read` */
   async call<Value>(call: Call, schema: SchemaOf<Value>): Promise<Value> {
     return readResponse(await this.send(call), schema);
   }
@@ -231,7 +230,6 @@ async function pause(milliseconds: number, signal = new AbortController().signal
  */
 export const ALL_ACCOUNTS = '\0all accounts';
 
-/** Returns the path of the metrics of an account or of `ALL_ACCOUNTS`. */
 export function metricsPath(account: string): string {
   return account === ALL_ACCOUNTS ? '/v0/metrics' : `${accountPath(account)}/metrics`;
 }

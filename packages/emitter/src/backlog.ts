@@ -35,7 +35,6 @@ export type Backlog = ReturnType<typeof openBacklog>;
 export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
   /** The tail, and all segments with events that are not taken yet, oldest first. */
   const segments: Segment[] = [];
-  /** The segment to which new events are appended. */
   let tail: Segment | undefined;
   let usedBytes = 0;
   let added = 0;
@@ -139,14 +138,12 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     get added() {
       return added;
     },
-    /** Number of the first event that is not taken. */
     get taken() {
       return taken;
     },
     get unsent() {
       return added - sent;
     },
-    /** Bytes of the events in memory, including taken events. */
     get usedBytes() {
       return usedBytes;
     },
@@ -179,7 +176,6 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
         }
       }
     },
-    /** Removes the events of a batch that was sent. */
     settle: ({ segment, texts, bytes }: Batch) => {
       usedBytes -= bytes;
       sent += texts.length;

@@ -17,7 +17,6 @@ const TIMEOUT_MS = 10_000;
 /** Pause after a rejected request without Retry-After. */
 const HELD_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 600_000;
-/** The catalog's reason for an event with a timestamp in the future. */
 const EARLY = 'timestamp_in_future';
 /** A clock that uses local time as UTC is ahead by less. An event that is further ahead is rejected permanently. */
 const MAX_EARLY_MS = 86_400_000;
@@ -36,7 +35,6 @@ export type ApiKey = string | (() => string | Promise<string>);
 /** Thrown for a response that does not accept the events. The emitter keeps the events. */
 export class NotTaken extends Error {
   readonly code: 'unreachable' | 'held';
-  /** Minimum time before the events are sent again, in milliseconds. */
   readonly pauseMs: number;
   /** Whether to report the problem to the program. Short pauses of a busy collector are not reported. */
   readonly isTrouble: boolean;
@@ -116,7 +114,6 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
       const message = early?.message ?? (messageOf(text) || `the response is not from a collector; check url: ${text}`);
       throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
-    /** Aborts requests in flight, which reject. */
     close: () => {
       for (const attempt of attempts) attempt.abort();
     },

@@ -22,7 +22,6 @@ export type Problem =
   | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
   /** The collector rejects requests, for example because of the key. Events are retried. Reported once until events are accepted. */
   | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
-  /** The spool could not be written or read. */
   | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
 
 export type Report = (problem: Problem) => void;
@@ -67,7 +66,6 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Numbers of events since the emitter was opened. */
 export interface Counters {
   /** Events added to the backlog, including events from sums and timers. */
   readonly recorded: number;

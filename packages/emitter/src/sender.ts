@@ -23,7 +23,6 @@ const MAX_ALONE = 64;
 /** Maximum share of memory for events that the key is not allowed to send. Beyond it they are rejected, so that they never block others. */
 const NOT_ALLOWED_SHARE = 1 / 4;
 
-/** Starts sending, beginning with the events recovered from the spool. */
 export function startSender(
   backlog: Backlog,
   collector: Collector,
@@ -33,7 +32,6 @@ export function startSender(
 ) {
   /** Batches taken from the backlog and not settled yet, oldest first. */
   const batches = new Set<Batch>();
-  /** Batches that can be sent now. */
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
   const rejectedBatches = new WeakSet<Batch>();
@@ -223,7 +221,6 @@ export function startSender(
     backlog.settle(batch);
   }
 
-  /** Returns the number of the first unsent event. */
   function sentUpTo(): number {
     let first = batched;
     for (const batch of batches) first = Math.min(first, batch.first);
@@ -246,7 +243,6 @@ export function startSender(
       while (sentUpTo() < target && !timeout.aborted && !stopped.signal.aborted) await change();
       return sentUpTo() >= target;
     },
-    /** Stops sending, and cancels requests in flight. */
     stop: () => {
       for (const each of [timer, pause]) clearTimeout(each);
       stopped.abort();

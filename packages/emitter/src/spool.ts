@@ -23,7 +23,6 @@ import { lockSpool } from './spool-lock.js';
 const FILE_NAME = /^(\d{12})\.jsonl$/;
 /** Pause after a failed write, so that a full disk costs one attempt per second instead of one per event. */
 const RETRY_MS = 1_000;
-/** Temporary system errors that are unrelated to the file. */
 const TEMPORARY_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
 const EMPTYING_FAILED = 'cannot be emptied; its events are sent again at the next start';
 const FSYNC_FAILED = 'cannot be flushed to disk';
@@ -117,7 +116,6 @@ export class Spool {
     }
   }
 
-  /** Whether writes are flushed with fsync. */
   get hasFsync(): boolean {
     return this.#fsyncTimer !== undefined;
   }

@@ -16,7 +16,6 @@ import { type CheckedEvent, checkEvent, type EventToRecord } from './event.js';
 /** Usage to sum. It has no ID and no timestamp. */
 export type UsageToSum = Omit<EventToRecord, (typeof EVENT_FIELDS)[number]>;
 
-/** Fields that a sum cannot preserve. */
 const EVENT_FIELDS = ['eventId', 'timestamp', 'revision', 'void'] as const;
 
 /** Maximum number of open sums. Beyond it, all sums are reported before their window ends. A platform has several sums per tenant. */
@@ -116,7 +115,6 @@ export interface RunningTimer {
   stop(): void;
 }
 
-/** Splits a time span at UTC hours. */
 export function* hourSlices(from: EpochMs, to: EpochMs): Generator<{ readonly from: EpochMs; readonly ms: number }> {
   for (let start = from; start < to; ) {
     const end = Math.min(to, start - (start % MS_PER_HOUR) + MS_PER_HOUR);

@@ -145,9 +145,7 @@ function response(status: number, text: string): string {
 const FOREVER_SECONDS = 2_000_000_000;
 
 interface UsersOptions {
-  /** Database of the roles' grants. */
   readonly database: string;
-  /** Whether the server connects to other shards. */
   readonly isShard: boolean;
   readonly profile: Readonly<Record<string, string>>;
 }

@@ -14,7 +14,6 @@ import {
 } from '@meterline/catalog';
 import { v5 as uuidV5 } from 'uuid';
 
-/** Interval at which running workloads report. */
 export const SLICE_MS = 10_000;
 /** Length of spans in older history, which the page shows by day. */
 const LONG_SPAN_MS = 6 * MS_PER_HOUR;
@@ -32,11 +31,9 @@ interface Workload {
   readonly growth: number;
   /** First and last day of activity, in days before the first start (default: always). */
   readonly ran?: readonly [from: number, to: number];
-  /** Usage in a typical hour, in the dimension's unit. */
   readonly used: Readonly<Partial<Record<BillingDimension, number>>>;
 }
 
-/** Returns the GB-seconds of storage per hour. */
 const stored = (gigabytes: number) => gigabytes * 3_600;
 const agent = (compute: number, requests: number, image: number) => ({
   agent_compute_runtime_gbs: compute,

@@ -115,7 +115,6 @@ export class Demo {
     return isHistory;
   }
 
-  /** Resolves when the queue is empty, or after at most a minute. */
   async #stored(): Promise<void> {
     const { stop, say } = this.options;
     const { url, prefix } = this.options.queue;

@@ -30,7 +30,6 @@ export interface FocusSetting {
   readonly account: { readonly id: string; readonly name: string };
   /** Also the publisher and invoice issuer. */
   readonly provider: string;
-  /** A calendar month. */
   readonly month: Window;
   readonly resolution: FocusResolution;
 }
