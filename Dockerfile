@@ -1,7 +1,7 @@
 # Meterline's production images: docker build --target ingest | query | collector | alerts | cli .
-# Small, non-root, without npm, build tools, and the embedded engine of packages/local-stack.
+# Small non-root images without npm, build tools, and the embedded engine of packages/local-stack.
 
-# What npm needs to know: no other change of a file installs everything again.
+# Only the files that npm needs, so that other changes do not invalidate the cached installation.
 FROM node:24-bookworm-slim AS manifests
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -27,7 +27,7 @@ RUN npx tsc -b services/ingest services/query services/collector services/alerts
  && npx vite build --logLevel warn packages/cli
 
 FROM manifests AS dependencies
-# With development dependencies: those of these workspaces are OpenTelemetry's SDK alone. Those of the root are not installed.
+# Includes development dependencies: for these workspaces they are only OpenTelemetry's SDK. Those of the root are not installed.
 RUN rm -r packages/cli packages/client packages/dashboard packages/emitter packages/local-stack \
  && npm ci --no-audit --no-fund --ignore-scripts \
       --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/alerts

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the passwords that docker-compose.yml asks for, each of random letters and digits, and writes them to .env beside it, which only
-# its owner can read. A file that is there already stays as it is: servers and data have its passwords.
+# Generates the random passwords that docker-compose.yml needs, and writes them to .env. Only the owner can read the file.
+# Never overwrites an existing .env, because servers and data use its passwords.
 set -eu
 file=$(dirname "$0")/../.env
 if [ -e "$file" ]; then
-  echo "docker/secrets.sh: .env is there already and stays as it is" >&2
+  echo "docker/secrets.sh: .env already exists, and was not changed. To generate new passwords, move it away first." >&2
   exit 1
 fi
 random() {
@@ -20,4 +20,4 @@ umask 077
   echo "CLICKHOUSE_CLUSTER_SECRET=$(random 16)"
 } >"$file.new"
 mv "$file.new" "$file"
-echo "docker/secrets.sh: wrote .env; keep a copy of it where secrets are kept"
+echo "docker/secrets.sh: created .env. Store a copy with your secrets."

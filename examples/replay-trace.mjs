@@ -1,10 +1,11 @@
 /**
- * Plays the Azure LLM inference trace 2023 (Azure Public Dataset, CC-BY 4.0) as usage events, through the emitter: for each request one
- * async request, and the compute that it took. Ids derive from file name and line, so playing a file again adds nothing.
+ * Replays the Azure LLM inference trace 2023 (Azure Public Dataset, CC-BY 4.0) as usage events, through the emitter. Each request in the
+ * trace becomes one async request and the compute time it took. Event IDs derive from file name and line, so replaying a file again adds
+ * nothing.
  *
  *   COLLECTOR_URL=… METERLINE_EMITTER_KEY=… node examples/replay-trace.mjs FILE… [--account NAME] [--shift-hours N]
  *
- * FILE is azure-llm-2023-code.csv or azure-llm-2023-conv.csv; trace-slice has the first 500 requests of each.
+ * FILE is azure-llm-2023-code.csv or azure-llm-2023-conv.csv. The folder trace-slice has the first 500 requests of each.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -33,13 +34,14 @@ for (const file of files) {
 }
 const isSent = await meter.close({ timeoutMs: Number.POSITIVE_INFINITY });
 const { dropped, recorded, sent, rejected } = meter.counters;
-console.log(`${recorded} events of ${files.length} files: ${sent} accepted, ${rejected} rejected`);
+console.log(`${recorded} events from ${files.length} files: ${sent} accepted, ${rejected} rejected`);
 process.exitCode = isSent && rejected + dropped === 0 ? 0 : 1;
 
-/** Two events for each request, at its time. */
+/** Returns two events for each request. */
 function* eventsOf(name, text) {
   const [, workspace] = /^azure-llm-2023-(code|conv)\.csv$/.exec(name) ?? [];
-  if (!workspace) throw new Error(`${name}: ids derive from the name, which must be that of the trace`);
+  if (!workspace)
+    throw new Error(`${name}: the file must have its original name, because event IDs derive from the name`);
   const lines = text.trimEnd().split(/\r?\n/).slice(1);
   for (const [index, line] of lines.entries()) {
     const [, date, time, fraction, context, generated] = REQUEST.exec(line) ?? [];
@@ -59,12 +61,12 @@ function* eventsOf(name, text) {
   }
 }
 
-/** Whole hours, so that the fraction of the second stays. @returns to the second */
+/** Shifts by whole hours and omits the fraction of the second, which the caller appends unchanged. */
 function shifted(timestamp) {
   return new Date(Date.parse(timestamp) + Number(values['shift-hours']) * MS_PER_HOUR).toISOString().slice(0, 19);
 }
 
-/** 80 GB × (context tokens × 0.0002 s + generated tokens × 0.03 s), exact: all in units of 0.0001 GB-s. */
+/** Returns 80 GB × (context tokens × 0.0002 s + generated tokens × 0.03 s) exactly, by calculating in units of 0.0001 GB-s. */
 function gbSeconds(context, generated) {
   const units = 80n * (context * 2n + generated * 300n);
   return `${units / 10_000n}.${String(units % 10_000n).padStart(4, '0')}`;

@@ -1,4 +1,4 @@
-// Sends an event to the collector, and again until there is a response for it.
+// Sends an event to the collector, and retries until the collector has accepted or rejected it.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 type event map[string]any
 
-// send sends until there is a response for every event, and returns that.
+// send retries until the collector has processed every event, and returns its response.
 func send(events []event) (string, error) {
 	body, err := json.Marshal(events)
 	if err != nil {
@@ -23,7 +23,7 @@ func send(events []event) (string, error) {
 	}
 	client := http.Client{
 		Timeout: 10 * time.Second,
-		// Followed, a redirect may become a GET, which loses the events and may get 200.
+		// Do not follow redirects: a redirect can turn the POST into a GET, which loses the events but can return 200.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	for {
@@ -41,11 +41,11 @@ func send(events []event) (string, error) {
 			text, err := io.ReadAll(response.Body)
 			response.Body.Close()
 			switch code := response.StatusCode; {
-			case err != nil: // not to the end: nothing is known
+			case err != nil: // incomplete response: the outcome is unknown
 				log.Print(err)
 			case code == http.StatusAccepted:
 				return string(text), nil
-			case code != 408 && code != 429 && code < 500: // with 400 the text says for each event what is wrong
+			case code != 408 && code != 429 && code < 500: // a 400 lists the error of each event
 				return "", fmt.Errorf("%s: %s", response.Status, text)
 			}
 			if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
@@ -70,5 +70,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("answered, from Go:", response)
+	fmt.Println("response, from Go:", response)
 }

@@ -1,10 +1,10 @@
-"""Sends an event to the collector, and again until there is a response for it."""
+"""Sends an event to the collector, and retries until the collector has accepted or rejected it."""
 
 import datetime, http.client, json, os, time, urllib.error, urllib.request, uuid
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """urllib follows a redirect with GET, which loses the events and may get 200."""
+    """Disables redirects: urllib would follow them with GET, which loses the events but can return 200."""
 
     def redirect_request(self, *_):
         return None
@@ -14,7 +14,7 @@ opener = urllib.request.build_opener(NoRedirects)
 
 
 def post(request):
-    """The status, the text and the headers of a response, whatever it says."""
+    """Returns status, body and headers of a response, also for error statuses."""
     try:
         response = opener.open(request, timeout=10)
     except urllib.error.HTTPError as error:
@@ -38,9 +38,9 @@ def send(events):
                 return json.loads(text)["results"]
             if status not in (408, 429) and status < 500:
                 raise RuntimeError(f"{status}: {text}")
-            if headers.get("Retry-After", "").isdigit():  # else a date, of a proxy
+            if headers.get("Retry-After", "").isdigit():  # a proxy may send a date instead
                 pause = int(headers["Retry-After"])
-        except (OSError, http.client.HTTPException) as error:  # no response, or not to the end
+        except (OSError, http.client.HTTPException) as error:  # no response, or an incomplete one
             print(error)
         time.sleep(pause)
 

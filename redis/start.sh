@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts Redis in a container, with the users of users.conf and the passwords of the environment. They are written to a file in memory:
-# others can see the arguments of a process.
+# Starts Redis in a container, with the users of users.conf and their passwords from the environment. The passwords are written to a file in
+# memory, because other users can see the arguments of a process.
 set -eu
 umask 077
 users=/tmp/users.conf
@@ -16,7 +16,7 @@ for user in PRODUCER COLLECTOR WORKER QUERY ALERTS OPERATOR ADMIN; do
   esac
   edits="${edits}s/>${user}_PASSWORD />$password /;"
 done
-# printf is the shell's own.
+# printf is built into the shell, so the passwords are not arguments of a process.
 printf '%s' "$edits" | sed -f /dev/stdin /etc/meterline/redis/users.conf >"$users"
-# appendfsync always: a job that was accepted survives a power cut. With everysec the collector takes nothing.
+# With appendfsync always, accepted jobs survive a power cut. The collector accepts no events with everysec.
 exec redis-server "$users" --dir /data --appendonly yes --appendfsync always --maxmemory-policy noeviction --proto-max-bulk-len 32mb --maxmemory "${REDIS_MAXMEMORY:-0}"

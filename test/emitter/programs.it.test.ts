@@ -85,7 +85,7 @@ it.concurrent.each([
     setImmediate(() => process.exit(id === undefined ? 7 : 1));`;
   const { errors, end } = await run(program);
   expect(end).toEqual([7, null]);
-  expect(errors).toContain('MeterlineWarning: onProblem has thrown: Error: the log is away');
+  expect(errors).toContain('MeterlineWarning: onProblem threw an error: Error: the log is away');
 });
 
 /**

@@ -1,4 +1,4 @@
-/** The alerts of accounts: signed messages when a calendar day or month has cost, or used, so much. */
+/** Manages spend alerts: signed webhooks sent when cost or usage in a calendar day or month passes a threshold. */
 import {
   type AlertChange,
   type AlertResponse,
@@ -14,15 +14,18 @@ import {
 import type { RequestOptions, Transport } from './transport.js';
 import { accountPath } from './transport.js';
 
-/** A parameter, which may be constant. */
+/** Makes a type deeply readonly, so that callers can also pass `as const` values. */
 type Constant<Type> = Type extends object ? { readonly [Name in keyof Type]: Constant<Type[Name]> } : Type;
 
-/** A new alert. Its amount is a decimal as text: USD, or usage in the unit of its billing dimension. */
+/** A new alert. `amount` is decimal text: USD, or usage in the unit of the billing dimension. */
 export type NewAlertBody = Constant<NewAlert>;
-/** Members that are left out stay as they are. */
+/** Fields to change. Omitted fields keep their values. */
 export type AlertChangeBody = Constant<AlertChange>;
 
-/** Admins of the account write alerts; members read those that name no workspace. The calls fail as those of the client do. */
+/**
+ * Admins of an account manage its alerts. Members can read the alerts without a workspace filter.
+ * All calls throw the same errors as {@link MeterlineClient}.
+ */
 export class AlertsClient {
   readonly #transport: Transport;
 
@@ -30,7 +33,7 @@ export class AlertsClient {
     this.#transport = transport;
   }
 
-  /** Every alert of the account, the oldest first, with what it has fired in its present period. */
+  /** Returns all alerts of the account, oldest first, each with the thresholds it has fired in the current period. */
   async list(account: string, options: RequestOptions = {}): Promise<AlertResponse[]> {
     return this.#transport.list(pathOf(account), 'createdAt:asc', alertPageSchema, options);
   }
@@ -39,12 +42,18 @@ export class AlertsClient {
     return this.#transport.read(pathOf(account, alertId), alertSchema, options);
   }
 
-  /** The secret is in this response alone. When no response comes, or 503, the request is not sent again: {@link list} shows whether there is one. */
+  /**
+   * Creates an alert. Only this response contains the signing secret. The request is not retried after a connection error
+   * or a 503, because the alert may already exist. Call {@link list} to find out.
+   */
   async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretResponse> {
     return this.#transport.call({ method: 'POST', path: pathOf(account), body, signal }, alertWithSecretSchema);
   }
 
-  /** A change of what is watched fires, once, for what is crossed already. The response has the secret if there is a new one. */
+  /**
+   * Changes an alert. If the change affects what the alert watches, thresholds that are already crossed fire once more.
+   * The response contains the secret only if the change created a new one.
+   */
   async update(
     account: string,
     alertId: string,
@@ -57,24 +66,24 @@ export class AlertsClient {
     );
   }
 
-  /** What the alert has still to send is not sent. */
+  /** Deletes an alert. Its pending deliveries are discarded. */
   async delete(account: string, alertId: string, options: RequestOptions = {}): Promise<void> {
     await this.#transport.remove(pathOf(account, alertId), options);
   }
 
-  /** Sends a test; {@link deliveries} shows how it ended. */
+  /** Sends a test webhook. {@link deliveries} shows its outcome. */
   async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryResponse> {
     const path = `${pathOf(account, alertId)}/test`;
     return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }
 
-  /** What the alert has sent, and has still to send, the newest first. */
+  /** Returns sent and pending deliveries, newest first. */
   async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryResponse[]> {
     const path = `${pathOf(account, alertId)}/deliveries`;
     return this.#transport.list(path, 'createdAt:desc', deliveryPageSchema, options);
   }
 
-  /** Sends the same again, with the same id. */
+  /** Sends a delivery again, with the same payload and ID. */
   async redeliver(
     account: string,
     alertId: string,

@@ -1,24 +1,24 @@
-/** Arithmetic with the amounts of responses, exact to the last digit: big.js with plain text and half-even rounding. */
+/** Provides exact decimal arithmetic for amounts: big.js without exponents in text, and with half-even rounding. */
 import Big from 'big.js';
 
 /**
- * Money or usage to calculate with; it never changes. As text it has every digit, in its shortest form, without an exponent.
+ * An immutable decimal for money or usage. `toString` returns all digits, without trailing zeros or an exponent.
  *
- * `+`, `-`, `<` and their like throw a TypeError: they would calculate with doubles, or with text.
+ * Operators such as `+`, `-` and `<` throw a TypeError, because they would calculate with floating-point numbers or text.
  */
 export const Amount = Big();
 export type Amount = Big;
 Amount.RM = Big.roundHalfEven;
 Amount.NE = Number.NEGATIVE_INFINITY;
 Amount.PE = Number.POSITIVE_INFINITY;
-// Amount has a prototype of its own: that of big.js belongs to all who use it.
+// A separate prototype, so that other users of big.js are not affected.
 const prototype: Big = Object.create(Big.prototype);
 prototype.valueOf = () => {
-  throw new TypeError('an Amount has no operators; use plus, minus, times, cmp or toNumber');
+  throw new TypeError('an Amount does not support operators; use plus, minus, times, cmp or toNumber');
 };
 Object.assign(Amount, { prototype });
 
-/** To calculate: `amount(cost).times('1.19').round(2)`. @throws Error when it is no decimal */
+/** Returns an Amount: `amount(cost).times('1.19').round(2)`. @throws Error if the value is not a decimal */
 export function amount(value: Amount | string | number): Amount {
   return new Amount(value);
 }

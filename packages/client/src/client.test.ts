@@ -1,11 +1,11 @@
-/** The client against a server that fails in ways in which the real one cannot be made to on request. */
+/** Tests the client against a server that produces failures which the real API does not produce on demand. */
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
 import { json, type Respond, serve } from '../../../test/harness/serving.js';
-import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
-import { LONGEST_WAIT_MS, queryString, waitBeforeRetry } from './transport.js';
+import { ALL_ACCOUNTS, MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
+import { MAX_WAIT_MS, queryString, waitBeforeRetry } from './transport.js';
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
 const UNAVAILABLE = {
@@ -25,16 +25,13 @@ function clientOf(url: string, settings: Settings = {}): MeterlineClient {
   return new MeterlineClient({ baseUrl: url, credential: 'secret', ...settings });
 }
 
-it.each([408, 429, 500, 502, 503, 504])(
-  'another attempt follows a %d, after the time that it asks for',
-  async (status) => {
-    const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
-    expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
-    expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
-  },
-);
+it.each([408, 429, 500, 502, 503, 504])('the client retries after a %d and its Retry-After', async (status) => {
+  const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
+  expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
+  expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
+});
 
-it('another attempt follows a connection that broke, in the middle of a response too', async () => {
+it('the client retries after a broken connection, also in the middle of a response', async () => {
   const cutOff: Respond = (response) => {
     response.writeHead(200, { 'content-length': '100' }).write('{"values":');
     setImmediate(() => response.destroy());
@@ -44,7 +41,7 @@ it('another attempt follows a connection that broke, in the middle of a response
   expect(requests).toHaveLength(3);
 });
 
-it('another attempt asks for the credential again', async () => {
+it('the client calls getCredential before every attempt', async () => {
   const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }), types);
   let requested = 0;
   const getCredential = () => `token-${++requested}`;
@@ -52,7 +49,7 @@ it('another attempt asks for the credential again', async () => {
   expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
 });
 
-it('another attempt does not follow when the last one failed, nor a refusal, nor a wait that is too long', async () => {
+it('the client does not retry after the last attempt, after a 403, or if Retry-After is too long', async () => {
   const away = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
   expect(await failureOf(clientOf(away.url, { retries: 2 }).resourceTypes('acme', WINDOW))).toMatchObject({
     status: 503,
@@ -62,9 +59,9 @@ it('another attempt does not follow when the last one failed, nor a refusal, nor
   });
   expect(away.requests).toHaveLength(3);
 
-  const refusing = await serve(json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
-  expect(await failureOf(clientOf(refusing.url).accounts())).toMatchObject({ status: 403, code: 'forbidden' });
-  expect(refusing.requests).toHaveLength(1);
+  const denied = await serve(json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
+  expect(await failureOf(clientOf(denied.url).accounts())).toMatchObject({ status: 403, code: 'forbidden' });
+  expect(denied.requests).toHaveLength(1);
 
   const busy = await serve(json(429, { ...UNAVAILABLE, code: 429, error: 'busy' }, { 'retry-after': '3600' }));
   expect(await failureOf(clientOf(busy.url).accounts())).toMatchObject({ status: 429, retryAfter: 3_600 });
@@ -72,7 +69,7 @@ it('another attempt does not follow when the last one failed, nor a refusal, nor
 });
 
 it.each([408, 500, 502, 503, 504])(
-  'another attempt does not follow a %d to what must not be done twice: it may have been done',
+  'the client does not retry a request that is not idempotent after a %d',
   async (status) => {
     const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }));
     await expect(clientOf(url).createApiKey('a', { role: 'member', account: 'acme' })).rejects.toMatchObject({
@@ -82,27 +79,31 @@ it.each([408, 500, 502, 503, 504])(
   },
 );
 
-it('another attempt does not follow a revocation that may already have arrived', async () => {
+it('the client does not retry a revocation after a broken connection', async () => {
   const { url, requests } = await serve(hangUp);
   expect(await failureOf(clientOf(url).revokeApiKey('a', 'b'))).toBeInstanceOf(MeterlineConnectionError);
   expect(requests).toHaveLength(1);
 });
 
 it.each(['', '.', '..'])(
-  'an account called %j, whose address would be that of something else, is refused',
+  'the client rejects the account name %j, because its URL would be a different resource',
   async (account) => {
     await expect(clientOf('http://127.0.0.1:1').metrics(account, WINDOW)).rejects.toThrow(TypeError);
   },
 );
 
-it('a credential that no header can have is refused without being quoted', async () => {
+it('the client rejects ALL_ACCOUNTS in calls that need one account', async () => {
+  await expect(clientOf('http://127.0.0.1:1').resourceTypes(ALL_ACCOUNTS, WINDOW)).rejects.toThrow('needs one account');
+});
+
+it('the error for a credential that does not fit into a header does not quote the credential', async () => {
   const client = new MeterlineClient({ baseUrl: 'http://127.0.0.1:1', credential: 'key mlk_secret\nof acme' });
   const failure = await failureOf(client.accounts());
   expect(failure).toBeInstanceOf(TypeError);
   expect(inspect(failure)).not.toContain('mlk_secret');
 });
 
-it('aborting ends the wait for a credential, and so does the timeout', async () => {
+it('aborting and the timeout end the wait for a credential', async () => {
   const getCredential = () => new Promise<string>(() => undefined);
   const never = (timeout: number) =>
     new MeterlineClient({ baseUrl: 'http://127.0.0.1:9', getCredential, timeout, retries: 0 });
@@ -112,11 +113,11 @@ it('aborting ends the wait for a credential, and so does the timeout', async () 
   aborted.abort(signal.reason);
   expect(await failure).toBe(signal.reason);
   expect(await failureOf(never(10).accounts())).toMatchObject({
-    message: 'getCredential did not answer within 0.01 s.',
+    message: 'getCredential did not respond within 0.01 s.',
   });
 });
 
-it('aborting ends a wait at once', async () => {
+it('aborting ends the wait before a retry', async () => {
   const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '25' }));
   const controller = new AbortController();
   const failure = failureOf(clientOf(url).metrics('acme', WINDOW, { signal: controller.signal }));
@@ -126,7 +127,7 @@ it('aborting ends a wait at once', async () => {
   expect(requests).toHaveLength(1);
 });
 
-it('aborting ends a request at once, and begins none', async () => {
+it('aborting ends a request, and an aborted signal prevents it', async () => {
   const { url, requests } = await serve(hang);
   const controller = new AbortController();
   const failure = failureOf(clientOf(url).accounts({ signal: controller.signal }));
@@ -139,11 +140,11 @@ it('aborting ends a request at once, and begins none', async () => {
   expect(requests).toHaveLength(1);
 });
 
-it('a response that is not the API’s is recognised by calls that give it as it is, or whose result is empty', async () => {
+it('calls without a result reject a response that is not from the API', async () => {
   const { url } = await serve((response) => response.end('<html>Welcome</html>'));
   const client = clientOf(url);
   for (const call of [
-    client.eventsWithText('acme', WINDOW),
+    client.events('acme', WINDOW),
     client.revokeApiKey('robot', 'k'),
     client.alerts.delete('acme', 'alr_1'),
   ])
@@ -152,21 +153,21 @@ it('a response that is not the API’s is recognised by calls that give it as it
 
 it.each<[string, Respond, object]>([
   [
-    'a page of a proxy',
+    'an error page of a proxy',
     (response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
     { status: 502, code: 'unexpected_response', requestId: 'p-1' },
   ],
   [
-    'a success that is no JSON',
+    'a 200 response without JSON',
     (response) => response.end('<html>Welcome</html>'),
     { status: 200, code: 'unexpected_response' },
   ],
   [
-    'a success of another shape',
+    'a 200 response that does not match the schema',
     json(200, { values: ['agent', 'oven'] }),
     { status: 200, code: 'unexpected_response', message: expect.stringContaining('(values[1]: Invalid') },
   ],
-])('%s is recognised as no response of the API', async (_name, respond, expected) => {
+])('%s causes an unexpected_response error', async (_name, respond, expected) => {
   const { url } = await serve(respond);
   expect(await failureOf(clientOf(url).resourceTypes('acme', WINDOW))).toMatchObject(expected);
 });
@@ -188,7 +189,7 @@ describe('a page of groups', () => {
   it.each([
     [['workspace'], [group('a'), { ...group('b'), workspace: undefined }], 'data[1].workspace is missing'],
     [['billing_dimension'], [], 'summary.totalUsage is missing'],
-  ] as const)('a page of groups by %s has what that grouping fills', async (groupBy, data, problem) => {
+  ] as const)('a page grouped by %s must have the fields of that grouping', async (groupBy, data, problem) => {
     const { url } = await serve(page([...data]));
     expect(await failureOf(clientOf(url).metrics('acme', { ...WINDOW, groupBy }))).toMatchObject({
       code: 'unexpected_response',
@@ -196,14 +197,14 @@ describe('a page of groups', () => {
     });
   });
 
-  it('a page of groups without an amount is an error that says where it is missing', async () => {
+  it('the error for a page without an amount contains the path of the amount', async () => {
     const { url } = await serve(page([{ ...group('a'), summary: {} }]));
     expect(await failureOf(clientOf(url).metrics('acme', query))).toMatchObject({
       message: expect.stringContaining('(data[0].summary.cost: must be a decimal)'),
     });
   });
 
-  it('a page of groups that cannot be reached any more ends an iteration with its code', async () => {
+  it('iteration fails with cursor_expired if the next page has expired', async () => {
     const { url } = await serve(page([group('a')], 'next'), expired);
     const read: string[] = [];
     const allPages = async () => {
@@ -213,7 +214,7 @@ describe('a page of groups', () => {
     expect(read).toEqual(['a']);
   });
 
-  it('a page of groups that cannot be reached any more is read again with all others, twice at most', async () => {
+  it('allMetrics restarts if the next page has expired, at most twice', async () => {
     const first = page([group('a')], 'next');
     const { url, requests } = await serve(first, expired, first, expired, first, page([group('b')]));
     const counts: number[] = [];
@@ -221,7 +222,7 @@ describe('a page of groups', () => {
     const { data, meta } = await clientOf(url).allMetrics('acme', query, options);
     expect(counts).toEqual([1, 1, 1, 2]);
     expect([data.map(({ workspace }) => workspace), meta.hasMore]).toEqual([['a', 'b'], false]);
-    // The first page of the first time may be from memory.
+    // Only the first attempt may use a cached page.
     const ages = requests.map(({ headers }) => headers['cache-control']);
     expect(ages).toEqual(['max-age=15', 'max-age=15', ...Array.from({ length: 4 }, () => 'max-age=0')]);
 
@@ -229,9 +230,9 @@ describe('a page of groups', () => {
     expect(await failureOf(clientOf(changing.url).allMetrics('acme', query))).toMatchObject({ code: 'cursor_expired' });
     expect(changing.requests).toHaveLength(6);
 
-    const refusing = await serve(first, json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
-    expect(await failureOf(clientOf(refusing.url).allMetrics('acme', query))).toMatchObject({ code: 'forbidden' });
-    expect(refusing.requests).toHaveLength(2);
+    const denied = await serve(first, json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
+    expect(await failureOf(clientOf(denied.url).allMetrics('acme', query))).toMatchObject({ code: 'forbidden' });
+    expect(denied.requests).toHaveLength(2);
   });
 });
 
@@ -241,26 +242,26 @@ it.each([
   ['localhost:8080', 'such as https://billing.example.com or http://'],
   ['https://ann:secret@billing.example.com', 'without user and password, ? and #;'],
   ['https://billing.example.com?x=1', 'without user and password, ? and #;'],
-])('the address %j is refused at once', (baseUrl, problem) => {
+])('the constructor rejects the address %j', (baseUrl, problem) => {
   expect(() => clientOf(baseUrl)).toThrow(TypeError);
   expect(() => clientOf(baseUrl)).toThrow(`baseUrl must be a URL ${problem}`);
 });
 
-it('a request that gets no response within its timeout says so', async () => {
+it('a request without a response fails after the timeout', async () => {
   const { url } = await serve(hang);
   expect(await failureOf(clientOf(url, { timeout: 20, retries: 0 }).accounts())).toMatchObject({
     name: 'MeterlineConnectionError',
-    message: `The API at ${url} did not answer within 0.02 s.`,
+    message: `The API at ${url} did not respond within 0.02 s.`,
   });
 });
 
-it('a request whose response text never comes within its timeout says so, whatever fetch makes of its signal', async () => {
+it('a request whose body never arrives fails after the timeout, even if fetch ignores the signal', async () => {
   const endless = { ok: true, status: 200, headers: new Headers(), text: () => new Promise<string>(() => undefined) };
   const client = clientOf('http://127.0.0.1', { timeout: 20, retries: 0, fetch: async () => endless });
   expect(await failureOf(client.accounts())).toMatchObject({ message: expect.stringContaining('within 0.02 s') });
 });
 
-it('a request to an address where nobody listens fails with the cause', async () => {
+it('the error for a closed port has the cause', async () => {
   const { url, stop } = await serve(hang);
   stop();
   expect(await failureOf(clientOf(url, { retries: 1 }).accounts())).toMatchObject({
@@ -270,18 +271,21 @@ it('a request to an address where nobody listens fails with the cause', async ()
   });
 });
 
-it('a filter without a value, which would select everything, is refused before anything is sent', async () => {
+it('the client rejects an empty filter, which would select everything, without sending a request', async () => {
   const { url, requests } = await serve(types);
-  const ask = (filters: object) => clientOf(url).metrics('acme', { ...WINDOW, ...filters });
-  await expect(ask({ workspace: [] })).rejects.toThrow('workspace must have a value or be left out');
+  const query = (filters: object) => clientOf(url).metrics('acme', { ...WINDOW, ...filters });
+  await expect(query({ workspace: [] })).rejects.toThrow('workspace must have at least one value, or be undefined');
   expect(requests).toEqual([]);
   expect(queryString({ ...WINDOW, groupBy: [], excludeWorkspace: [] })).not.toContain('orkspace');
 });
 
-it('a page of events is the first that has some, or the last', async () => {
+it('events returns the first page that has events, or the last page, and its text', async () => {
   const page = (nextCursor: string) => json(200, { data: [], meta: { hasMore: nextCursor !== '', nextCursor } });
   const { url, requests } = await serve(page('one'), page('two'), page(''));
-  expect((await clientOf(url).events('acme', WINDOW)).meta.hasMore).toBe(false);
+  const texts: string[] = [];
+  const { meta } = await clientOf(url).events('acme', WINDOW, { onText: (text) => texts.push(text) });
+  expect(meta.hasMore).toBe(false);
+  expect(texts).toEqual([expect.stringContaining('"hasMore":false')]);
   expect(requests.map((request) => new URL(request.url ?? '', url).searchParams.get('cursor'))).toEqual([
     null,
     'one',
@@ -289,7 +293,7 @@ it('a page of events is the first that has some, or the last', async () => {
   ]);
 });
 
-it('a client takes another fetch, and asks for the newest version', async () => {
+it('the client uses the given fetch, and requests the newest API version', async () => {
   const calls: [unknown, RequestInit | undefined][] = [];
   const stub: typeof fetch = async (input, init) => {
     calls.push([input, init]);
@@ -305,7 +309,7 @@ it('a client takes another fetch, and asks for the newest version', async () => 
   ]);
 });
 
-it('the wait before another attempt doubles, up to eight seconds, and spreads over half of it', () => {
+it('the wait before a retry doubles up to eight seconds, half of it random', () => {
   const almostOne = 1 - 2 ** -53;
   expect([0, 1, 2, 5, 9].map((attempt) => waitBeforeRetry(attempt, undefined, almostOne))).toEqual([
     250, 500, 1_000, 8_000, 8_000,
@@ -313,12 +317,12 @@ it('the wait before another attempt doubles, up to eight seconds, and spreads ov
   expect(waitBeforeRetry(9, undefined, 0)).toBe(4_000);
 });
 
-it('the wait before another attempt is never shorter than the service asks for, and not much longer, up to the longest', () => {
-  expect(waitBeforeRetry(0, LONGEST_WAIT_MS + 1, 0)).toBeUndefined();
+it('the wait before a retry is at least Retry-After, at most 250 ms longer, and undefined above the maximum', () => {
+  expect(waitBeforeRetry(0, MAX_WAIT_MS + 1, 0)).toBeUndefined();
   const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
-    fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, requested, luck) => {
-      const wait = waitBeforeRetry(attempt, requested, luck) ?? -1;
+    fc.property(fc.nat(20), fc.nat(MAX_WAIT_MS), random, (attempt, requested, jitter) => {
+      const wait = waitBeforeRetry(attempt, requested, jitter) ?? -1;
       expect(wait).toBeGreaterThanOrEqual(requested);
       expect(wait).toBeLessThanOrEqual(requested + 250);
     }),

@@ -41,67 +41,81 @@ import {
 import {
   accountPath,
   apiKeysPath,
+  MAX_RESTARTS,
   type MeterlineClientOptions,
-  MOST_RESTARTS,
   metricsPath,
   queryString,
   type RequestOptions,
   Transport,
 } from './transport.js';
 
-export interface PagesOptions extends RequestOptions {
-  /** Forgets the pages that came, because they come again: events have changed the result while it was read. */
+export interface PageOptions extends RequestOptions {
+  /** Called with the JSON text of each page before the page is returned, for callers that pass the text on unchanged. */
+  readonly onText?: ((text: string) => void) | undefined;
+}
+
+export interface PagesOptions extends PageOptions {
+  /** Called before iteration restarts because the result changed. The callback must discard the pages read so far. */
   readonly onRestart?: (() => void | Promise<void>) | undefined;
 }
 
 export interface AllMetricsOptions extends RequestOptions {
-  /** Called after each page with the number of groups so far. It starts again with the pages when events have changed the result. */
+  /** Called after each page with the number of groups read so far. The number restarts if the result changes. */
   readonly onRead?: ((groups: number) => void) | undefined;
 }
 
-/** A new key of a service account. */
 export interface NewApiKey {
   readonly role: KeyRole;
-  /** An account that the caller is an admin of; needed by those who are an admin of several, and by provisioners. */
+  /** An account that the caller is an admin of. Required for provisioners and for admins of several accounts. */
   readonly account?: string | undefined;
-  /** In the future; default: never. */
   readonly expiresAt?: Instant | undefined;
 }
 
 /**
- * The query API. Money and usage are exact decimals as text; `amount` calculates with them, `formatUsd` and `formatUsage`
- * show them.
+ * Client of the query API. Amounts in responses are exact decimals as text: `amount` calculates with them, `formatUsd` and
+ * `formatUsage` format them.
  *
- * Every call fails with a MeterlineError when the API refuses, with a MeterlineConnectionError when no response comes, and
- * with the reason of its signal when that is aborted.
+ * Every call throws a MeterlineError if the API returns an error, a MeterlineConnectionError if there is no response, and
+ * the signal's reason if the signal is aborted.
  */
 export class MeterlineClient {
   readonly alerts: AlertsClient;
   readonly #transport: Transport;
 
-  /** @throws TypeError when `baseUrl` is not the address of an API */
+  /** @throws TypeError if `baseUrl` is invalid */
   constructor(options: MeterlineClientOptions) {
     this.#transport = new Transport(options);
     this.alerts = new AlertsClient(this.#transport);
   }
 
   /**
-   * One page of the usage and cost of an account or, as in the methods below, of `ALL_ACCOUNTS`; the first, unless the query
-   * has a cursor. Where the query writes out its `groupBy`, the compiler knows which members the groups have.
+   * Returns one page of usage and cost: the first page, or the page at the query's cursor. If `groupBy` is a literal, the
+   * compiler infers the fields of the groups.
+   * @param account this and the methods below also take `ALL_ACCOUNTS`
    */
   metrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: MetricsQueryBy<Dimensions>,
-    options?: RequestOptions,
+    options?: PageOptions,
   ): Promise<MetricsResponseBy<Dimensions>>;
-  async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsResponse> {
-    return (await this.#page(account, query, options)).page;
+  async metrics(
+    account: string,
+    query: MetricsQuery,
+    { signal, maxAgeSeconds, onText }: PageOptions = {},
+  ): Promise<MetricsResponse> {
+    const path = `${metricsPath(account)}?${queryString(query)}`;
+    const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
+    const page = readResponse(sent, metricsResponseSchema);
+    const missing = missingMember(page, query.groupBy ?? []);
+    if (missing !== undefined) throw unexpectedResponse(sent.response, `${missing} is missing`);
+    onText?.(sent.text);
+    return page;
   }
 
   /**
-   * All pages from the query's cursor to the last; a page is requested once the caller has used the one before. When the service cannot
-   * go on, because an event has replaced what the first page showed, they come again from the first, twice at most, if
-   * `onRestart` forgets those that came; else iterating fails with the code `cursor_expired`.
+   * Iterates over all pages from the query's cursor on, and requests each page when the caller needs it. If an event changes the
+   * result meanwhile, later pages would not match the first one. Iteration then restarts from the first page, at most twice,
+   * if the options have `onRestart`. Without it, iteration fails with the code `cursor_expired`.
    */
   metricsPages<const Dimensions extends GroupBy = readonly []>(
     account: string,
@@ -111,21 +125,27 @@ export class MeterlineClient {
   async *metricsPages(
     account: string,
     query: MetricsQuery,
-    options: PagesOptions = {},
+    { onRestart, ...options }: PagesOptions = {},
   ): AsyncGenerator<MetricsResponse> {
-    for await (const { page } of this.#pages(account, query, options)) yield page;
+    let { cursor } = query;
+    let { maxAgeSeconds } = options;
+    for (let restarts = 0; ; ) {
+      try {
+        const page = await this.metrics(account, { ...query, cursor }, { ...options, maxAgeSeconds });
+        yield page;
+        cursor = page.meta.nextCursor;
+        if (cursor === '') return;
+      } catch (error) {
+        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
+        if (!isExpired || !onRestart || query.cursor || restarts === MAX_RESTARTS) throw error;
+        await onRestart();
+        // The cached first page is the one that expired.
+        [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
+      }
+    }
   }
 
-  /** The pages of {@link metricsPages}, each with the JSON text that the API sent. */
-  metricsPagesWithText(
-    account: string,
-    query: MetricsQuery,
-    options: PagesOptions = {},
-  ): AsyncGenerator<{ readonly page: MetricsResponse; readonly text: string }> {
-    return this.#pages(account, query, options);
-  }
-
-  /** The groups of {@link metricsPages} one by one, the most expensive first. */
+  /** Iterates over the groups of {@link metricsPages}, most expensive first. */
   metricsEntries<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: MetricsQueryBy<Dimensions>,
@@ -135,7 +155,7 @@ export class MeterlineClient {
     for await (const { data } of this.metricsPages(account, query, options)) yield* data;
   }
 
-  /** All groups, as one response without further pages. */
+  /** Reads all pages, and returns their groups as one response. */
   allMetrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: Omit<MetricsQueryBy<Dimensions>, 'cursor'>,
@@ -152,7 +172,7 @@ export class MeterlineClient {
     return { ...(last ?? (await this.metrics(account, query, options))), data };
   }
 
-  /** The resource types with at least one event in the window, of those that the filters select. */
+  /** Returns the resource types that have events in the window and match the filters. */
   async resourceTypes(
     account: string,
     query: ResourceTypesQuery,
@@ -163,25 +183,21 @@ export class MeterlineClient {
   }
 
   /**
-   * A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. The API looks through
-   * a part of what the account has at a time; this goes on until something is found, or there is no more.
+   * Returns one page of the events behind an amount, in their current revision: the first page, or the page at the query's
+   * cursor. Each request searches a limited part of the account's events, so this method sends more requests until a page
+   * has events or the search ends. For admins.
    */
-  async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return (await this.eventsWithText(account, query, options)).page;
-  }
-
-  /** The page of {@link events}, with the JSON text that the API sent. */
-  async eventsWithText(
-    account: string,
-    query: EventsQuery,
-    { signal }: RequestOptions = {},
-  ): Promise<{ readonly page: EventPage; readonly text: string }> {
-    const path = `${accountPath(account)}/events?${queryString(query)}`;
-    const result = await this.#transport.send({ method: 'GET', path, signal });
-    const page = readResponse(result, eventPageSchema);
-    const { hasMore, nextCursor: cursor } = page.meta;
-    if (page.data.length > 0 || !hasMore) return { page, text: result.text };
-    return this.eventsWithText(account, { ...query, cursor }, { signal });
+  async events(account: string, query: EventsQuery, { signal, onText }: PageOptions = {}): Promise<EventPage> {
+    for (let { cursor } = query; ; ) {
+      const path = `${accountPath(account)}/events?${queryString({ ...query, cursor })}`;
+      const sent = await this.#transport.send({ method: 'GET', path, signal });
+      const page = readResponse(sent, eventPageSchema);
+      if (page.data.length > 0 || !page.meta.hasMore) {
+        onText?.(sent.text);
+        return page;
+      }
+      cursor = page.meta.nextCursor;
+    }
   }
 
   /**
@@ -206,27 +222,27 @@ export class MeterlineClient {
     return readReceipt(await this.#transport.send(call), events.length, isTrial);
   }
 
-  /** The dimensions that groupBy may name. */
+  /** Returns the dimensions that `groupBy` accepts. */
   async groupByDimensions(account: string, options: RequestOptions = {}): Promise<GroupByDimension[]> {
     const path = `${accountPath(account)}/metrics/enums/group-by`;
     return (await this.#transport.read(path, groupByEnumSchema, options)).values;
   }
 
-  /** What is billed: each billing dimension with its resource type, unit, and the price in force now for the account. */
+  /** Returns all billing dimensions, each with its resource type, unit, and current price for the account. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionResponse[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
     return (await this.#transport.read(path, billingDimensionsEnumSchema, options)).values;
   }
 
-  /** Every account that the caller belongs to, by name. */
+  /** Returns all accounts of the caller, sorted by name. */
   async accounts(options: RequestOptions = {}): Promise<AccountResponse[]> {
     const accounts = await this.#transport.list('/v0/accounts', 'name:asc', accountPageSchema, options);
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /**
-   * Every key of a service account, revoked and expired ones included: for admins, and for provisioners.
-   * @param options `account`: only keys of this account; required for a provisioner
+   * Returns all keys of a service account, including revoked and expired keys. For admins and provisioners.
+   * @param options `account`: return only keys of this account (required for provisioners)
    */
   async apiKeys(
     clientId: string,
@@ -235,20 +251,21 @@ export class MeterlineClient {
     return this.#transport.list(apiKeysPath(clientId), 'createdAt:desc', apiKeyPageSchema, options, { account });
   }
 
-  /** Every key of an account, revoked and expired ones included: for its admins and for provisioners. */
+  /** Returns all keys of an account, including revoked and expired keys. For admins and provisioners. */
   async accountApiKeys(account: string, options: RequestOptions = {}): Promise<ApiKeyResponse[]> {
     return this.#transport.list(`${accountPath(account)}/api_keys`, 'createdAt:desc', apiKeyPageSchema, options);
   }
 
-  /** Names an account, which registers it if it is new: for provisioners. */
+  /** Sets the name of an account, and registers the account if it is new. For provisioners. */
   async nameAccount(account: string, name: string, { signal }: RequestOptions = {}): Promise<AccountResponse> {
     const call = { method: 'PUT', path: accountPath(account), body: { name }, signal, isRepeatable: true } as const;
     return this.#transport.call(call, accountSchema);
   }
 
   /**
-   * Creates a key of a service account, and with its first key the service account. The key itself is in this response alone. The
-   * request is not sent again when no response comes, or 503: whether there is a key then, {@link apiKeys} shows.
+   * Creates a key of a service account. The first key also creates the service account. Only this response contains the key.
+   * The request is not retried after a connection error or a 503, because the key may already exist. Call {@link apiKeys} to
+   * find out.
    */
   async createApiKey(
     clientId: string,
@@ -258,37 +275,8 @@ export class MeterlineClient {
     return this.#transport.call({ method: 'POST', path: apiKeysPath(clientId), body, signal }, createdApiKeySchema);
   }
 
-  /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */
+  /** Revokes a key of a service account immediately. Revoking a revoked key succeeds. */
   async revokeApiKey(clientId: string, apiKeyId: string, options: RequestOptions = {}): Promise<void> {
     await this.#transport.remove(`${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`, options);
-  }
-
-  async *#pages(account: string, query: MetricsQuery, { onRestart, ...options }: PagesOptions) {
-    let { cursor } = query;
-    let { maxAgeSeconds } = options;
-    for (let restarts = 0; ; ) {
-      try {
-        const read = await this.#page(account, { ...query, cursor }, { ...options, maxAgeSeconds });
-        yield read;
-        cursor = read.page.meta.nextCursor;
-        if (cursor === '') return;
-      } catch (error) {
-        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
-        if (!isExpired || !onRestart || query.cursor || restarts === MOST_RESTARTS) throw error;
-        await onRestart();
-        // The first page must not come from the API's memory again.
-        [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
-      }
-    }
-  }
-
-  async #page(account: string, query: MetricsQuery, options: RequestOptions) {
-    const { signal, maxAgeSeconds } = options;
-    const path = `${metricsPath(account)}?${queryString(query)}`;
-    const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
-    const page = readResponse(sent, metricsResponseSchema);
-    const missing = missingMember(page, query.groupBy ?? []);
-    if (missing !== undefined) throw unexpectedResponse(sent.response, `${missing} is missing`);
-    return { page, text: sent.text };
   }
 }

@@ -1,19 +1,18 @@
-/** Answers typed by what they are grouped by. */
-
+/** Types metrics responses by the dimensions of their `groupBy`. */
 import type { MetricsEntry, MetricsPoint, MetricsQuery, MetricsResponse } from '@meterline/catalog';
 import { type ENRICHED_BY, ENTRY_FIELD, type MetricsDimension, showsUsage } from '@meterline/catalog/plain';
 
-/** The dimensions of a query; `account` only of one about `ALL_ACCOUNTS`. */
+/** The `groupBy` of a query. Only queries about all accounts can group by `account`. */
 export type GroupBy = readonly MetricsDimension[];
 
-/** A query whose dimensions the compiler knows, if they are written out where it is asked. */
+/** A metrics query. If `groupBy` is a literal, the compiler infers the dimensions. */
 export type MetricsQueryBy<Dimensions extends GroupBy> = Omit<MetricsQuery, 'groupBy'> & {
   readonly groupBy?: Dimensions | undefined;
 };
 
 /**
- * A group with the members that its dimensions fill: those asked for are there, those that enrich them may be, others are
- * not. Where the compiler does not know the dimensions, every member may be there.
+ * A group with the fields of its dimensions: requested dimensions are required, dimensions that enrich them are optional,
+ * and all others are absent. If the compiler cannot infer the dimensions, every field is optional.
  */
 export type MetricsEntryBy<Dimensions extends GroupBy> = number extends Dimensions['length']
   ? MetricsEntry
@@ -24,7 +23,6 @@ export type MetricsEntryBy<Dimensions extends GroupBy> = number extends Dimensio
       }
     >;
 
-/** A page of such groups. */
 export type MetricsResponseBy<Dimensions extends GroupBy> = number extends Dimensions['length']
   ? MetricsResponse
   : Omit<MetricsResponse, 'summary' | 'data'> & {
@@ -41,7 +39,7 @@ type Members<Dimensions extends GroupBy> = Dimensions extends readonly [
   ? MembersOf<First> & Members<Others>
   : unknown;
 
-/** The members of one dimension; of a union of dimensions, any of theirs. */
+/** The fields of one dimension. Distributes over a union of dimensions. */
 type MembersOf<Dimension> = Dimension extends MetricsDimension
   ? { [Field in (typeof ENTRY_FIELD)[Dimension]]: NonNullable<MetricsEntry[Field]> } & {
       [Enriched in (typeof ENRICHED_BY)[Dimension][number] as (typeof ENTRY_FIELD)[Enriched]]?:
@@ -50,7 +48,7 @@ type MembersOf<Dimension> = Dimension extends MetricsDimension
     }
   : never;
 
-/** `Shown` where one of the dimensions is billing_dimension. */
+/** Resolves to `Shown` if the dimensions include billing_dimension: only then are all usages in the same unit. */
 type Usage<Dimensions extends GroupBy, Shown> = Dimensions extends readonly [
   infer First,
   ...infer Others extends GroupBy,
@@ -60,10 +58,10 @@ type Usage<Dimensions extends GroupBy, Shown> = Dimensions extends readonly [
 
 type UsageOf<Dimension, Shown> = Dimension extends 'billing_dimension' ? Shown : unknown;
 
-/** One object type instead of an intersection, which editors show as it is written. */
+/** Merges an intersection into one object type, which editors show more readably. */
 type Flat<Type> = Type extends unknown ? { [Key in keyof Type]: Type[Key] } : never;
 
-/** A member such as `data[3].workspace`, which the dimensions fill and the response does not have; undefined: nothing is missing. */
+/** Returns the first field that `groupBy` requires and the response lacks, such as `data[3].workspace`. */
 export function missingMember({ data, summary }: MetricsResponse, groupBy: GroupBy): string | undefined {
   const fields = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
   const hasUsage = showsUsage(groupBy);

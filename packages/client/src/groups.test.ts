@@ -6,7 +6,7 @@ import { queryString } from './transport.js';
 const QUERY = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z', resolution: 'daily' } as const;
 const names = (count: number) => Array.from({ length: count }, (_, index) => `u${index}`);
 
-it('the queries for some groups name them, in parts that fit into an address, and keep the other filters', () => {
+it('queriesOfGroups splits groups into queries that fit into a URL, and keeps other filters', () => {
   const query: MetricsQuery = {
     ...QUERY,
     ...{ groupBy: ['workspace', 'resource_uuid'], resourceType: 'job', excludeWithoutResourceUuid: true },
@@ -20,7 +20,7 @@ it('the queries for some groups name them, in parts that fit into an address, an
   ]);
 });
 
-it('the queries for some groups of several accounts name their accounts', () => {
+it('queriesOfGroups filters by account if the query groups by account', () => {
   const query: MetricsQuery = { ...QUERY, groupBy: ['account'], excludeAccount: 'acme' };
   expect(queriesOfGroups(query, [{ account: 'globex' }])).toEqual([
     { ...QUERY, groupBy: ['account'], account: ['globex'] },
@@ -30,17 +30,14 @@ it('the queries for some groups of several accounts name their accounts', () => 
 it.each<[number, MetricsQuery['groupBy'], number]>([
   [60, ['workspace', 'resource_uuid'], 2],
   [95, ['resource_uuid'], 8],
-  // No room for any: the first page of all groups has to do.
+  // No room for any group: one unfiltered query.
   [100, ['resource_uuid'], 1],
-])(
-  'the queries for some groups leave room for %d values of other filters when grouped by %j',
-  (kept, groupBy, parts) => {
-    const groups = names(40).map((resourceUuid) => ({ resourceUuid, workspace: resourceUuid }));
-    expect(queriesOfGroups({ ...QUERY, groupBy, resourceName: names(kept) }, groups)).toHaveLength(parts);
-  },
-);
+])('queriesOfGroups leaves room for %d values of other filters when grouped by %j', (kept, groupBy, parts) => {
+  const groups = names(40).map((resourceUuid) => ({ resourceUuid, workspace: resourceUuid }));
+  expect(queriesOfGroups({ ...QUERY, groupBy, resourceName: names(kept) }, groups)).toHaveLength(parts);
+});
 
-it('the queries for some groups fit into an address with the longest names, and name every group once', () => {
+it('queriesOfGroups includes every group once, in queries that fit into a URL even with the longest names', () => {
   const long = names(40).map((name) => name.padEnd(256, '東'));
   const query: MetricsQuery = { ...QUERY, groupBy: ['workspace', 'resource_name'] };
   const queries = queriesOfGroups(

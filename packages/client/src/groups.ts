@@ -1,4 +1,4 @@
-/** Queries for some groups of a response alone, such as what the groups of a page cost in an earlier period. */
+/** Builds queries that return only given groups, such as the cost of a page's groups in the previous period. */
 import type { FilterQuery, MetricsEntry, MetricsQuery } from '@meterline/catalog';
 import {
   ENTRY_FIELD,
@@ -8,32 +8,35 @@ import {
   type MetricsDimension,
 } from '@meterline/catalog/plain';
 
-/** A group by the values of its dimensions. An empty resourceUuid stands for resources without one. */
+/** Identifies a group by its dimension values. An empty `resourceUuid` means resources without a UUID. */
 export type GroupValues = Partial<Pick<MetricsEntry, (typeof ENTRY_FIELD)[MetricsDimension]>>;
 
-const GROUPS_IN_QUERY = 25;
-/** URL-encoded bytes of the groups' names in one query. The API accepts 24 KiB, headers included. */
-const LONGEST_NAMES = 12_000;
-/** If fewer groups fit, one query reads all groups; its first page may lack some. */
-const LEAST_IN_QUERY = 5;
+const MAX_GROUPS_IN_QUERY = 25;
+/** Maximum URL-encoded bytes of group names in one query. The API accepts 24 KiB, headers included. */
+const MAX_NAMES_BYTES = 12_000;
+/** If a query has room for fewer groups, it is sent unfiltered instead. Its first page may then lack some of the groups. */
+const MIN_GROUPS_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];
 
-/** The query for these groups alone, in parts. Several dimensions may find a few more groups. */
+/**
+ * Splits the query into parts that each filter by some of the groups. With several dimensions, a part can also return other
+ * groups, because each dimension is filtered separately.
+ */
 export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValues[]): MetricsQuery[] {
   const { groupBy = [] } = query;
   const kept = Object.entries(filteredByGroups(query, groupBy, [])).flatMap(([name, value]) =>
     FILTERS.includes(name) ? (value ?? []) : [],
   );
   const room = Math.floor((MAX_FILTER_VALUES - kept.length) / Math.max(1, groupBy.length));
-  const size = Math.min(GROUPS_IN_QUERY, room);
-  if (size < LEAST_IN_QUERY) return [query];
+  const size = Math.min(MAX_GROUPS_IN_QUERY, room);
+  if (size < MIN_GROUPS_IN_QUERY) return [query];
   const parts: GroupValues[][] = [];
   let length = 0;
   for (const group of groups) {
     const own = encodeURIComponent(groupKey(group, groupBy)).length;
     const part = parts.at(-1);
-    const fits = part && part.length < size && length + own <= LONGEST_NAMES;
+    const fits = part && part.length < size && length + own <= MAX_NAMES_BYTES;
     if (fits) part.push(group);
     else parts.push([group]);
     length = fits ? length + own : own;
@@ -41,7 +44,10 @@ export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValue
   return parts.map((part) => filteredByGroups(query, groupBy, part));
 }
 
-/** The query with the values of these groups, which pass its filters, in place of the filters of the dimensions. */
+/**
+ * Returns the query with the `groupBy` dimensions filtered by the values of these groups. This replaces the query's own filters
+ * of these dimensions, so the groups must already match those filters.
+ */
 export function filteredByGroups<Query extends FilterQuery>(
   query: Query,
   groupBy: readonly MetricsDimension[],

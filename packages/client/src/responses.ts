@@ -1,14 +1,12 @@
-/** What comes back: a response of a known shape, or one of the two errors of a call. An aborted call fails with its signal's reason instead. */
+/** Validates responses, and defines the two errors that a call can throw besides the reason of its aborted signal. */
 import { errorResponseSchema } from '@meterline/catalog';
 import { parseJson, parseRetryAfter, type RejectedEvent, readExactJson, rejectedIn } from '@meterline/catalog/plain';
 
-/** What the client asks of `fetch`. Another way to send its requests need know no more. */
+/** The subset of `fetch` that the client calls, so that a replacement is easy to write. */
 export type Fetch = (url: string, init: RequestInit) => Promise<FetchedResponse>;
 
-/** The part of `Response` that the client reads. */
 export type FetchedResponse = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
 
-/** A response, read to its end. */
 export interface RawResponse {
   readonly response: FetchedResponse;
   readonly text: string;
@@ -23,21 +21,20 @@ export interface MeterlineErrorFields {
   readonly retryAfter?: number | undefined;
 }
 
-/** The service answered with an error, or with something unexpected. Branch on `code`; the message is for people. */
+/** The service returned an error or an unexpected response. Branch on `code`; the message is for people. */
 export class MeterlineError extends Error {
   override readonly name = 'MeterlineError';
-  /** The HTTP status. */
   readonly status: number;
   /**
-   * The API's stable word, such as `invalid_parameter`; `unexpected_response` for a response that is not the API's own, such
-   * as a proxy's page.
+   * A stable code from the API, such as `invalid_parameter`. `unexpected_response` if the API did not send the response, for
+   * example an error page of a proxy.
    */
   readonly code: string;
-  /** One object for each thing that was wrong; each has a message. */
+  /** One object per problem, each with a `message`. */
   readonly details: readonly Readonly<Record<string, string>>[];
-  /** For support; undefined when the response had none. */
+  /** Quote this to support. Undefined if the response had no ID. */
   readonly requestId: string | undefined;
-  /** Seconds to wait before trying again, if the service said so. */
+  /** The number of seconds to wait before a retry, if the service sent Retry-After. */
   readonly retryAfter: number | undefined;
 
   constructor({ status, code, message, details, requestId, retryAfter }: MeterlineErrorFields, options?: ErrorOptions) {
@@ -50,12 +47,12 @@ export class MeterlineError extends Error {
   }
 }
 
-/** No response came: network, host name, certificate or timeout. The cause says which, if the platform knows. */
+/** No response: a network, DNS, TLS or timeout problem. `cause` has the platform's error. */
 export class MeterlineConnectionError extends Error {
   override readonly name = 'MeterlineConnectionError';
 }
 
-/** For a response with a status other than 2xx. @param now for a Retry-After that is a date */
+/** Creates the error for a response outside 2xx. @param now needed if Retry-After is a date */
 export function errorOfResponse({ status, headers }: FetchedResponse, body: string, now: Date): MeterlineError {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'), now);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
@@ -65,22 +62,21 @@ export function errorOfResponse({ status, headers }: FetchedResponse, body: stri
     return new MeterlineError({ status, code: error, message, details, requestId, retryAfter });
   }
   const requestId = headers.get('x-request-id') ?? undefined;
-  const message = `The response with status ${status} is not one of this API; check the address and what stands before it.`;
+  const message = `The response with status ${status} is not from this API; check the address and any proxy in front of it.`;
   return new MeterlineError({ status, code: 'unexpected_response', message, requestId, retryAfter });
 }
 
-/** For a success with a body of the wrong shape. @param problem what is wrong, such as `data[0].summary.cost: must be a decimal` */
+/** Creates the error for a 2xx response with an invalid body. @param problem such as `data[0].summary.cost: must be a decimal` */
 export function unexpectedResponse(
   { status, headers }: FetchedResponse,
   problem: string,
   cause?: unknown,
 ): MeterlineError {
   const requestId = headers.get('x-request-id') ?? undefined;
-  const message = `The response is not of the shape that this version of the client knows (${problem}); check the address.`;
+  const message = `The response does not match the schema of this client version (${problem}); check the address.`;
   return new MeterlineError({ status, code: 'unexpected_response', message, requestId }, { cause });
 }
 
-/** Undefined for a text that is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return readExactJson(text);
@@ -94,12 +90,11 @@ export interface SchemaOf<Value> {
   safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Problem };
 }
 
-/** The part of zod's error that the client shows. */
 interface Problem {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
 }
 
-/** @throws MeterlineError when the body does not match the schema */
+/** @throws MeterlineError if the body does not match the schema */
 export function readResponse<Value>({ response, text }: RawResponse, schema: SchemaOf<Value>): Value {
   let body: unknown;
   try {
@@ -112,11 +107,10 @@ export function readResponse<Value>({ response, text }: RawResponse, schema: Sch
   throw unexpectedResponse(response, problemText(value.error), value.error);
 }
 
-/** The first error: `data[0].summary.cost: must be a decimal`. */
 function problemText({ issues: [first] }: Problem): string {
-  if (!first) return 'it has another form';
-  const place = first.path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
-  return `${place.replace(/^\./, '') || 'the whole'}: ${first.message}`;
+  if (!first) return 'it is invalid';
+  const path = first.path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
+  return `${path.replace(/^\./, '') || 'the body'}: ${first.message}`;
 }
 
 /** Status of a response that accepts no event. Its body is a receipt nevertheless. */

@@ -1,4 +1,4 @@
-/** Sends requests, each with its retries, and reads what comes back. */
+/** Sends requests with retries and validates the responses. */
 import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog';
 import {
   abortable,
@@ -25,17 +25,17 @@ const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 interface CommonOptions {
-  /** Where the API is, with or without `/v0`: `https://billing.example.com`. */
+  /** Address of the API, with or without `/v0`: `https://billing.example.com`. */
   readonly baseUrl: string;
-  /** Default: the platform's. */
+  /** Default: the global `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
+  /** Maximum number of retries if the API is busy or unreachable (default: 3). */
   readonly retries?: number | undefined;
-  /** Milliseconds for one attempt, default 60,000. */
+  /** Timeout of each attempt in milliseconds (default: 60,000). */
   readonly timeout?: number | undefined;
 }
 
-/** An API key or access token, or a function that returns one: called before every attempt, so that it can be renewed. */
+/** `credential` is an API key or access token. `getCredential` is called before every attempt, so it can renew the credential. */
 export type MeterlineClientOptions = CommonOptions &
   (
     | { readonly credential: string; readonly getCredential?: never }
@@ -43,27 +43,26 @@ export type MeterlineClientOptions = CommonOptions &
   );
 
 export interface RequestOptions {
-  /** Aborting it ends the call at once, waits between attempts included; the call fails with the signal's reason. */
+  /** Cancels the call, including waits between retries. The call then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How old the first page of metrics may be, up to 300 s, such as 15 for a panel that refreshes: the API may then answer from memory.
-   * Default: it is computed, with every event that was stored before. Other requests are always computed.
+   * Maximum age of the first metrics page, up to 300 s: the API may then return a cached response. For example, 15 for a
+   * dashboard panel that refreshes. Default: no cache, so the response includes every event stored before the request.
+   * Other calls ignore this option and never return cached responses.
    */
   readonly maxAgeSeconds?: number | undefined;
 }
 
 interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
-  /** From `/v0` on, with its query. */
+  /** Starts with `/v0` and includes the query string. */
   readonly path: string;
-  /** Sent as JSON; undefined: there is none. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
-  /** How old the response may be; undefined: it is computed. */
   readonly maxAgeSeconds?: number | undefined;
-  /** Whether it may be carried out twice: only then it is sent again when no response came, or the service is away; by default a GET may. */
+  /** Whether the request is idempotent, so that it can be retried after a connection error or a 5xx (default: only GET). */
   readonly isRepeatable?: boolean;
-  /** A status other than 2xx whose body is a response all the same. */
+  /** A status outside 2xx that `send` returns instead of throwing an error. */
   readonly responseStatus?: number;
 }
 
@@ -80,7 +79,7 @@ export class Transport {
     this.#credential = getCredential ?? (() => credential);
     this.#options = {
       baseUrl: serviceAddress(options.baseUrl, (problem) => new TypeError(`baseUrl ${problem}`)),
-      // Browsers refuse to call fetch as the method of another object.
+      // Browsers throw an error if fetch is called as a method of another object.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
       retries: options.retries ?? DEFAULT_RETRIES,
       timeout: options.timeout ?? DEFAULT_TIMEOUT_MS,
@@ -88,9 +87,9 @@ export class Transport {
   }
 
   /**
-   * @throws MeterlineError for a response other than 2xx
-   * @throws MeterlineConnectionError when no response came
-   * @throws the signal's reason once it is aborted
+   * @throws MeterlineError if the status is not 2xx
+   * @throws MeterlineConnectionError if there is no response
+   * @throws the signal's reason if the signal is aborted
    */
   async send(call: Call): Promise<RawResponse> {
     for (let attempt = 0; ; attempt += 1) {
@@ -104,23 +103,21 @@ export class Transport {
     }
   }
 
-  /** A GET, whose response is never from the service's memory. @throws as `send`; MeterlineError for another shape */
+  /** Sends a GET that bypasses the response cache. @throws as `send`, and MeterlineError if the body is invalid */
   read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
     return this.call({ method: 'GET', path, signal }, schema);
   }
 
-  /** @throws as `read` */
   async call<Value>(call: Call, schema: SchemaOf<Value>): Promise<Value> {
     return readResponse(await this.send(call), schema);
   }
 
-  /** A DELETE, which the API answers without a body. @throws as `read` */
+  /** Sends a DELETE. Its response must have no body. @throws as `read` */
   async remove(path: string, { signal }: RequestOptions): Promise<void> {
     const { response, text } = await this.send({ method: 'DELETE', path, signal });
     if (text !== '') throw unexpectedResponse(response, 'it has a body');
   }
 
-  /** All pages of a list. */
   async list<Item>(
     path: string,
     sort: string,
@@ -145,11 +142,11 @@ export class Transport {
     const deadline = AbortSignal.timeout(timeout);
     const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
     let isRequested = false;
-    const responded = async () => {
+    const request = async () => {
       const credential = await this.#credential();
-      // fetch would quote it in its error.
+      // fetch would reject other characters with an error that quotes the credential.
       if (!VISIBLE_ASCII.test(credential))
-        throw new TypeError('the credential is not one line of visible ASCII characters');
+        throw new TypeError('the credential must be one line of visible ASCII characters');
       const headers = {
         Accept: 'application/json',
         Authorization: `Bearer ${credential}`,
@@ -169,18 +166,18 @@ export class Transport {
       return { response, text: await response.text() };
     };
     try {
-      return await abortable(responded(), either);
+      return await abortable(request(), either);
     } catch (cause) {
       signal?.throwIfAborted();
       if (!isRequested && !deadline.aborted) throw cause;
-      const whose = isRequested ? `The API at ${baseUrl}` : 'getCredential';
-      const failure = deadline.aborted ? `did not answer within ${timeout / 1000} s` : 'cannot be reached';
-      return new MeterlineConnectionError(`${whose} ${failure}.`, { cause });
+      const subject = isRequested ? `The API at ${baseUrl}` : 'getCredential';
+      const failure = deadline.aborted ? `did not respond within ${timeout / 1000} s` : 'cannot be reached';
+      return new MeterlineConnectionError(`${subject} ${failure}.`, { cause });
     }
   }
 }
 
-/** Undefined when another attempt makes no sense. */
+/** Returns the wait before the next attempt in milliseconds, or undefined if the call must not be retried. */
 function waitAfter(
   outcome: RawResponse | MeterlineConnectionError,
   { method, isRepeatable = method === 'GET' }: Call,
@@ -190,35 +187,35 @@ function waitAfter(
     return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  // 429: the request was not executed. Other statuses: it may have been; the failure may have come after a write.
+  // A 429 guarantees that the request was not executed. After other errors the write may have happened.
   if (status !== 429 && !(isAwayStatus(status) && isRepeatable)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 
-/** How often a result is read again that changes while its pages are read. */
-export const MOST_RESTARTS = 2;
+/** Maximum number of restarts if a result changes while its pages are read. */
+export const MAX_RESTARTS = 2;
 
-/** The longest wait between two attempts; if the service asks for more, the call fails. */
-export const LONGEST_WAIT_MS = 30_000;
+/** Maximum wait between two attempts. If Retry-After is longer, the call fails instead. */
+export const MAX_WAIT_MS = 30_000;
 
 const BACK_OFF = { firstMs: 250, longestMs: 8_000 };
-/** Added at random to a Retry-After, so that not all callers return at the same moment. */
-const SPREAD_MS = 250;
+/** Maximum jitter added to Retry-After, so that callers do not all retry at the same moment. */
+const JITTER_MS = 250;
 
 /**
- * Milliseconds to wait before the next attempt; undefined when the service asks for more than {@link LONGEST_WAIT_MS}.
- * The wait is never shorter than a Retry-After.
- * @param attempt the one that failed, from 0
- * @param random 0 (inclusive) to 1 (exclusive)
+ * Returns the milliseconds to wait before the next attempt: exponential back-off, or Retry-After plus jitter. Undefined if
+ * Retry-After exceeds {@link MAX_WAIT_MS}.
+ * @param attempt the number of the failed attempt, from 0
+ * @param random from 0 (inclusive) to 1 (exclusive)
  */
 export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefined, random: number): number | undefined {
   if (retryAfterMs !== undefined) {
-    return retryAfterMs > LONGEST_WAIT_MS ? undefined : retryAfterMs + Math.round(random * SPREAD_MS);
+    return retryAfterMs > MAX_WAIT_MS ? undefined : retryAfterMs + Math.round(random * JITTER_MS);
   }
   return backOffMs(attempt, BACK_OFF, random);
 }
 
-/** Resolves after the time; rejects with the signal's reason as soon as it is aborted. */
+/** Waits. @throws the signal's reason as soon as the signal is aborted */
 async function pause(milliseconds: number, signal = new AbortController().signal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const end = new Promise<void>((resolve) => {
@@ -228,17 +225,18 @@ async function pause(milliseconds: number, signal = new AbortController().signal
 }
 
 /**
- * In place of an account: all that the caller may read, in one response. Such a query may group by `account`, and filter with
- * `account` and `excludeAccount`. No account is called so: a name has no control characters.
+ * Pass this constant instead of an account ID to query all accounts of the caller together. Such queries can group by `account`,
+ * and filter with `account` and `excludeAccount`. The NUL character prevents a conflict with an account ID.
  */
 export const ALL_ACCOUNTS = '\0all accounts';
 
-/** Where the API has the metrics of an account, or of all. */
 export function metricsPath(account: string): string {
   return account === ALL_ACCOUNTS ? '/v0/metrics' : `${accountPath(account)}/metrics`;
 }
 
+/** @throws TypeError for `ALL_ACCOUNTS`, and for names that cannot be part of a URL */
 export function accountPath(account: string): string {
+  if (account === ALL_ACCOUNTS) throw new TypeError('this call needs one account; only metrics support ALL_ACCOUNTS');
   return `/v0/accounts/${pathSegment(account)}`;
 }
 
@@ -246,15 +244,15 @@ export function apiKeysPath(clientId: string): string {
   return `/v0/service_accounts/${pathSegment(clientId)}/api_keys`;
 }
 
-/** @throws TypeError for a name that would make it the path of something else */
+/** @throws TypeError for names such as `..`, because the resulting URL would be a different resource */
 function pathSegment(name: string): string {
-  if (NO_ACCOUNT_PATH.test(name)) throw new TypeError(`no address can have ${JSON.stringify(name)} in its path`);
+  if (NO_ACCOUNT_PATH.test(name)) throw new TypeError(`${JSON.stringify(name)} cannot be part of a URL path`);
   return encodeURIComponent(name);
 }
 
 /**
- * The query string without its question mark. Undefined parameters are left out; an empty text is sent.
- * @throws TypeError for a filter without a value, which would select everything
+ * Returns the query string, without the question mark. Undefined parameters are omitted. Empty strings are sent.
+ * @throws TypeError if a filter is an empty array: the API would receive no filter, and return everything
  */
 export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
   return encoded({ ...others, groupBy: groupBy.join(',') || undefined });
@@ -262,13 +260,13 @@ export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQu
 
 type Value = Instant | number | boolean;
 
-/** Several values of a parameter are sent one by one. */
+/** Encodes query parameters. Array elements become repeated parameters. */
 function encoded(parameters: Readonly<Record<string, Value | readonly Value[] | undefined>>): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
     if (Array.isArray(value) && value.length === 0 && !name.startsWith('exclude'))
-      throw new TypeError(`${name} must have a value or be left out`);
+      throw new TypeError(`${name} must have at least one value, or be undefined`);
     for (const each of [value].flat()) sent.append(name, each instanceof Date ? each.toISOString() : String(each));
   }
   return sent.toString();

@@ -29,13 +29,13 @@ async function openSpool({ maxBytes = 100 * MIB } = {}): Promise<Spool> {
 
 const DAMAGED = /^000000000001\.jsonl\.[\w-]+\.damaged$/;
 
-/** A start after `kill -9`: the lock is gone, and nothing was closed in order. */
+/** Simulates a restart after `kill -9`: the lock is gone, and nothing was closed. */
 async function afterKill(spool: Spool, memoryBytes = 64 * MIB): Promise<Backlog> {
   await spool.close();
   return openBacklog(memoryBytes, await openSpool());
 }
 
-/** JSON, of so many bytes. */
+/** Returns JSON text of this many bytes. */
 function text(n: number, bytes = 20): string {
   return JSON.stringify(String(n).padStart(bytes - 2, '0'));
 }
@@ -55,7 +55,7 @@ const numbers = (count: number, bytes = 20) => Array.from({ length: count }, (_,
 const files = async () => (await readdir(folder())).filter((name) => !name.endsWith('.lock'));
 
 describe('in memory', () => {
-  it('a backlog in memory gives events in the order of adding, in batches of so many events or bytes', async () => {
+  it('a backlog in memory returns events in order, in batches limited by events and bytes', async () => {
     const backlog = openBacklog(MIB, undefined);
     add(backlog, 7);
     expect((await backlog.take(3, MIB))?.texts).toEqual(numbers(3));
@@ -65,7 +65,7 @@ describe('in memory', () => {
     expect(await backlog.take(...ALL)).toBeUndefined();
   });
 
-  it('a backlog in memory is full at its bytes, until events are sent', async () => {
+  it('a backlog in memory is full at its byte limit, until events are sent', async () => {
     const backlog = openBacklog(100, undefined);
     expect(add(backlog, 6)).toEqual([...Array(5).fill('memory'), 'full']);
     const batch = await backlog.take(2, MIB);
@@ -82,7 +82,7 @@ describe('in memory', () => {
 });
 
 describe('with a spool', () => {
-  it('a spool has every event in the file when it is added, and an empty file when all are sent', async () => {
+  it('a spool writes every event to the file when it is added, and empties the file when all are sent', async () => {
     const backlog = openBacklog(64 * MIB, await openSpool());
     expect(add(backlog, 2)).toEqual(['spool', 'spool']);
     expect(await files()).toEqual(['000000000001.jsonl']);
@@ -96,7 +96,7 @@ describe('with a spool', () => {
     expect(await files()).toEqual([]);
   });
 
-  it('a spool gives everything again after a kill, what was taken and not sent too', async () => {
+  it('after a kill, a spool returns all unsent events again, including taken events', async () => {
     const spool = await openSpool();
     const backlog = openBacklog(64 * MIB, spool);
     add(backlog, 10);
@@ -111,7 +111,7 @@ describe('with a spool', () => {
     expect(await files()).toEqual(['000000000002.jsonl']);
   });
 
-  it('a spool sends again no more than the files that are not sent as a whole', async () => {
+  it('after a kill, a spool returns only files with unsent events again', async () => {
     const spool = await openSpool();
     const backlog = openBacklog(64 * MIB, spool);
     add(backlog, 30, MIB / 10);
@@ -123,7 +123,7 @@ describe('with a spool', () => {
     expect(textsOf(await takeAll(await afterKill(spool)))).toHaveLength(20);
   });
 
-  it.each([0, 2])('a spool has never recorded the torn last line of a file with %d events', async (events) => {
+  it.each([0, 2])('a spool ignores the incomplete last line of a file with %d events', async (events) => {
     const spool = await openSpool();
     add(openBacklog(64 * MIB, spool), events);
     appendFileSync(folder('000000000001.jsonl'), '{"eventId":"01a2');
@@ -134,7 +134,7 @@ describe('with a spool', () => {
     expect(problems).toEqual([]);
   });
 
-  it('a spool sends what it can read of a damaged file, and keeps the file', async () => {
+  it('a spool returns the readable events of a damaged file, and keeps the file', async () => {
     await writeFile(folder('000000000001.jsonl'), `${text(0)}\n\0\0\0\n${text(1)}\n`);
     const backlog = openBacklog(64 * MIB, await openSpool());
     const batches = await takeAll(backlog);
@@ -142,12 +142,10 @@ describe('with a spool', () => {
     for (const batch of batches) backlog.settle(batch);
     expect(backlog.unsent).toBe(0);
     expect(await files()).toEqual([expect.stringMatching(DAMAGED)]);
-    expect(problems).toMatchObject([
-      { code: 'spool', message: expect.stringContaining('1 events that cannot be read') },
-    ]);
+    expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('unreadable events (1)') }]);
   });
 
-  it('a spool keeps a damaged file also when a later one of its name is damaged', async () => {
+  it('a spool keeps a damaged file if a later file with the same name is also damaged', async () => {
     for (const content of ['{"torn"\n', '\0\0\n']) {
       await writeFile(folder('000000000001.jsonl'), content);
       const spool = await openSpool();
@@ -157,7 +155,7 @@ describe('with a spool', () => {
     expect(await files()).toEqual([expect.stringMatching(DAMAGED), expect.stringMatching(DAMAGED)]);
   });
 
-  it('a spool keeps events alone when memory is full, and is read when its turn comes', async () => {
+  it('a spool stores events that do not fit into memory, and loads them when they are next', async () => {
     const spool = await openSpool();
     const backlog = openBacklog(2.5 * MIB, spool);
     const count = 80;
@@ -170,7 +168,7 @@ describe('with a spool', () => {
     expect(await files()).toEqual([]);
   });
 
-  it('an event that comes while the newest file is read is not lost', async () => {
+  it('an event that is added while the newest file is read is not lost', async () => {
     const backlog = openBacklog(1, await openSpool());
     add(backlog, 3);
     const taking = backlog.take(...ALL);
@@ -180,17 +178,17 @@ describe('with a spool', () => {
     expect((await backlog.take(...ALL))?.texts).toEqual([text(3)]);
   });
 
-  it('a spool is bounded: when it is full events are in memory alone, and when that is full they are not taken', async () => {
+  it('when the spool is full, events are stored only in memory, until memory is full, too', async () => {
     const spool = await openSpool({ maxBytes: 63 });
     const backlog = openBacklog(2 * MIB, spool);
     expect(add(backlog, 5)).toEqual(['spool', 'spool', 'spool', 'memory', 'memory']);
     expect(backlog.add(text(0, 2 * MIB))).toBe('full');
-    expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('is full, with 63 bytes') }]);
+    expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('is full (63 bytes)') }]);
     expect(textsOf(await takeAll(backlog))).toEqual(numbers(5));
     expect(textsOf(await takeAll(await afterKill(spool)))).toEqual(numbers(3));
   });
 
-  it('a full spool leaves all memory to events that are in no file', async () => {
+  it('when the spool is full, all memory is available for events without a file', async () => {
     const backlog = openBacklog(3 * MIB, await openSpool({ maxBytes: 4 * MIB }));
     const places = add(backlog, 55, MIB / 10);
     expect(places.filter((place) => place === 'spool').length).toBeGreaterThan(35);
@@ -198,20 +196,20 @@ describe('with a spool', () => {
     expect(textsOf(await takeAll(backlog))).toEqual(numbers(55, MIB / 10));
   });
 
-  it('a spool whose files cannot be opened at the moment keeps them, and is read later', async () => {
+  it('a spool keeps files that temporarily cannot be opened, and reads them later', async () => {
     const spool = await openSpool();
     add(openBacklog(64 * MIB, spool), 3);
     const full = Object.assign(new Error('too many open files'), { code: 'EMFILE' });
     const reading = jest.spyOn(SpoolFile.prototype, 'read').mockRejectedValueOnce(full);
     expect(textsOf(await takeAll(await afterKill(spool)))).toEqual(numbers(3));
     expect(await files()).toEqual(['000000000001.jsonl']);
-    expect(problems).toMatchObject([{ message: expect.stringContaining('is tried again (too many open files)') }]);
+    expect(problems).toMatchObject([{ message: expect.stringContaining('will be retried (too many open files)') }]);
     reading.mockRestore();
   });
 
-  it('a spool whose folder cannot be written leaves events in memory', async () => {
+  it('events stay in memory if the folder of the spool cannot be written', async () => {
     const spool = await openSpool();
-    // A folder in place of the file fails for every user.
+    // A folder with the file's name causes an error for every user, including root.
     await mkdir(folder('000000000001.jsonl'));
     const backlog = openBacklog(MIB, spool);
     expect(add(backlog, 3)).toEqual(['memory', 'memory', 'memory']);
@@ -220,20 +218,20 @@ describe('with a spool', () => {
   });
 });
 
-/** The descriptor that this process has open for the newest file of the spool. */
+/** Returns the descriptor that this process has open for the newest file of the spool. */
 async function descriptorOf(file: string): Promise<number> {
   const { ino } = await stat(folder(file));
   for (let descriptor = 3; descriptor < 1_024; descriptor += 1) {
     try {
       if (fstatSync(descriptor).ino === ino) return descriptor;
     } catch {
-      // There is none of this number.
+      // This descriptor is not open.
     }
   }
   throw new Error(`${file} is not open`);
 }
 
-it('a file that can neither be written nor closed is a problem, and throws nothing', async () => {
+it('errors of writing and closing a file are reported and not thrown', async () => {
   const backlog = openBacklog(MIB, await openSpool());
   add(backlog, 1);
   closeSync(await descriptorOf('000000000001.jsonl'));
@@ -246,25 +244,25 @@ it('a file that can neither be written nor closed is a problem, and throws nothi
 });
 
 describe('the lock of a spool', () => {
-  it('the lock of a spool is one process’s, until it ends', async () => {
+  it('the lock of a spool belongs to one process until the process ends', async () => {
     const spool = await openSpool();
     await expect(openSpool()).rejects.toMatchObject({ name: 'EmitterError', code: 'spool_in_use' });
     await spool.close();
     await openSpool();
   });
 
-  it('the lock of a spool is got by at most one of those who want it at the same moment', async () => {
+  it('at most one of several concurrent processes gets the lock of a spool', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => openSpool()));
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeLessThan(2);
   });
 
   it('the lock of a dead process is removed', async () => {
-    // What a killed process leaves: a socket on which nobody listens. Renaming keeps it from being removed at the close.
+    // A killed process leaves a socket without a listener. Renaming the socket prevents its removal at close.
     const spool = await openSpool();
     const [lock = ''] = await readdir(folder());
     await rename(folder(lock), folder('dead.lock'));
     await spool.close();
-    // No lock of a spool.
+    // Not a lock.
     await writeFile(folder('yarn.lock'), '');
     await openSpool();
     const files = await readdir(folder());
@@ -272,7 +270,7 @@ describe('the lock of a spool', () => {
     expect(files).toContain('yarn.lock');
   });
 
-  it('the lock of a spool says so when its path is too long', async () => {
+  it('locking a spool fails if the path is too long', async () => {
     const deep = folder('a-folder-with-a-long-name'.repeat(5));
     const opening = Spool.open({ directory: deep, maxBytes: MIB, fsyncMs: undefined }, () => undefined);
     await expect(opening).rejects.toMatchObject({ code: 'spool_unusable' });

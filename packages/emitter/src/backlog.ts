@@ -1,43 +1,40 @@
 /**
- * The events that are not sent yet, in segments, oldest first. A segment is in memory, in a file of the spool, or in both.
- * Segments that find no room in memory any more are in the spool alone, as are those of an earlier process; they are read when
- * their turn comes. Where an event cannot be spooled, memory alone keeps it.
+ * Queues unsent events in segments, oldest first. A segment is stored in memory, in a spool file, or in both. If memory is
+ * full, new segments are stored only in the spool. Segments of an earlier process are also only in the spool. Such segments
+ * are loaded when they reach the head of the queue. If an event cannot be spooled, it is stored only in memory.
  *
- * Events are numbered from 0 in the order in which they are added. It is also the order in which they are taken.
+ * Events are numbered from 0 in the order in which they are added and taken.
  */
 import type { Spool, SpoolFile } from './spool.js';
 
-/** A segment of this size is sealed. A crash sends at most so much again, and what was on its way. */
+/** A segment of this size is sealed. After a crash, events of at most one segment plus the requests in flight are sent twice. */
 const SEGMENT_BYTES = 1024 * 1024;
 
 interface Segment {
   readonly file: SpoolFile | undefined;
-  /** Undefined while they are in the file alone. In place of those that are taken there are empty texts. */
+  /** JSON of the events, with empty strings for taken events. Undefined if the events are only in the file. */
   texts: string[] | undefined;
   bytes: number;
-  /** The numbers of its events, of those that are taken, and of those that are sent. */
+  /** Number of events in the segment; of them, how many are taken, and how many are sent. */
   size: number;
   taken: number;
   sent: number;
   isDamaged: boolean;
 }
 
-/** Events that are sent together. */
 export interface Batch {
   readonly texts: readonly string[];
   readonly bytes: number;
-  /** The number of its first event. */
   readonly first: number;
   readonly segment: Segment;
 }
 
 export type Backlog = ReturnType<typeof openBacklog>;
 
-/** Begins with what the spool has of earlier processes. */
+/** Creates a backlog that starts with the events that earlier processes left in the spool. */
 export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
-  /** Segments that are not taken as a whole, oldest first, and the tail. */
+  /** The tail, and all segments with events that are not taken yet, oldest first. */
   const segments: Segment[] = [];
-  /** The segment that is appended to. */
   let tail: Segment | undefined;
   let usedBytes = 0;
   let added = 0;
@@ -49,9 +46,9 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     else file.finish(false);
   }
 
-  /** The segment to whose file the event is written; undefined when it cannot be. */
-  function spooled(text: string, bytes: number): Segment | undefined {
-    if (!spool?.takes(bytes + 1)) return undefined;
+  /** Writes the event to a spool file. Returns its segment, or undefined if the event cannot be written. */
+  function appendToSpool(text: string, bytes: number): Segment | undefined {
+    if (!spool?.accepts(bytes + 1)) return undefined;
     if (!tail?.file || tail.bytes + bytes > SEGMENT_BYTES) {
       const file = spool.create();
       if (!file) return undefined;
@@ -62,8 +59,11 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     return undefined;
   }
 
-  /** The segment that keeps the event in memory alone; undefined when there is no room. What a file has, too, gives way. */
-  function remembered(bytes: number): Segment | undefined {
+  /**
+   * Returns the segment that will store the event only in memory, or undefined if memory is full. To make room, this function
+   * first unloads segments that also have a file.
+   */
+  function segmentInMemory(bytes: number): Segment | undefined {
     while (usedBytes + bytes > memoryBytes) {
       const copy = segments.findLast((each, index) => index > 0 && each.file && each.texts && each !== tail);
       if (!copy) return undefined;
@@ -89,7 +89,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     if (sealed.sent === sealed.size) finish(sealed);
   }
 
-  /** All that is in it is sent, and more will be appended. */
+  /** Empties the tail after all its events are sent, for reuse. */
   function clear(segment: Segment): void {
     segment.file?.empty();
     Object.assign(segment, emptySegment(segment.file, segment.texts && []));
@@ -101,13 +101,13 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     segment.file?.finish(segment.isDamaged);
   }
 
-  function cut(segment: Segment, all: string[], mostEvents: number, mostBytes: number): Batch {
+  function cut(segment: Segment, all: string[], maxEvents: number, maxBytes: number): Batch {
     const from = segment.taken;
     let end = from;
     let bytes = 0;
-    for (let text = all[end]; text !== undefined && end - from < mostEvents; text = all[end]) {
+    for (let text = all[end]; text !== undefined && end - from < maxEvents; text = all[end]) {
       const more = Buffer.byteLength(text);
-      if (end > from && bytes + more > mostBytes) break;
+      if (end > from && bytes + more > maxBytes) break;
       bytes += more;
       end += 1;
     }
@@ -118,7 +118,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     return batch;
   }
 
-  /** Reads the events of a segment that is in the spool alone. A file of which some cannot be read is left aside. */
+  /** Loads a segment from its file. If some events cannot be read, the segment is marked as damaged, which preserves the file. */
   async function load(segment: Segment): Promise<string[]> {
     if (segment === tail) seal();
     const texts = (await spool?.load(segment.file, segment.size)) ?? [];
@@ -134,25 +134,23 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
   }
 
   return {
-    /** Events added so far; the number of the next one. */
+    /** Number of events added so far, which is the number of the next event. */
     get added() {
       return added;
     },
-    /** The number of the first event that is not taken. */
     get taken() {
       return taken;
     },
     get unsent() {
       return added - sent;
     },
-    /** The bytes of the events in memory, including taken ones. */
     get usedBytes() {
       return usedBytes;
     },
-    /** @returns where the event is kept now; `full`: it has found no room */
+    /** Adds an event. @returns where the event is stored, or `full` if it was not added */
     add: (text: string): 'memory' | 'spool' | 'full' => {
       const bytes = Buffer.byteLength(text);
-      const segment = spooled(text, bytes) ?? remembered(bytes);
+      const segment = appendToSpool(text, bytes) ?? segmentInMemory(bytes);
       if (!segment) return 'full';
       segment.size += 1;
       segment.bytes += bytes;
@@ -161,23 +159,23 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
       return segment.file ? 'spool' : 'memory';
     },
     /**
-     * The next events; undefined when there are none, or a file cannot be read, which is reported. One call at a time.
-     * @param mostBytes a single event may have more
+     * Takes the next events. Returns undefined if there are none. Files that cannot be read are reported and skipped. Must not be
+     * called concurrently.
+     * @param maxBytes ignored for a batch of a single event
      */
-    take: async (mostEvents: number, mostBytes: number): Promise<Batch | undefined> => {
+    take: async (maxEvents: number, maxBytes: number): Promise<Batch | undefined> => {
       for (;;) {
         const [head] = segments;
         if (!head) return undefined;
         if (head.taken < head.size) {
           const texts = head.texts ?? (await load(head));
-          if (texts.length > 0) return cut(head, texts, mostEvents, mostBytes);
+          if (texts.length > 0) return cut(head, texts, maxEvents, maxBytes);
         } else {
           if (head === tail) return undefined;
           segments.shift();
         }
       }
     },
-    /** The events of the batch are sent. */
     settle: ({ segment, texts, bytes }: Batch) => {
       usedBytes -= bytes;
       sent += texts.length;
@@ -186,7 +184,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
       if (segment === tail) clear(segment);
       else finish(segment);
     },
-    /** Nothing more is added. Files whose events are all sent are removed, the others stay for the next start. */
+    /** Stops adding events. Deletes files whose events are all sent, and leaves other files for the next start. */
     close: seal,
   };
 }

@@ -1,4 +1,4 @@
-/** What an emitter sends to a server that answers as the collector does, or as what stands in front of it, and makes of the response. */
+/** Tests the requests of an emitter, and how it handles responses of a collector or of a proxy in front of it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Received, receipt, type TestResponse, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
@@ -11,11 +11,11 @@ const DAY_MS = 86_400_000;
 const idsOf = (requests: readonly Received[]) => requests.flatMap(({ events }) => events.map(({ eventId }) => eventId));
 const isAcme = ({ events }: Received) => events.some(({ accountId }) => accountId === 'acme');
 const EARLY = { reason: 'timestamp_in_future', message: 'it is in the future' };
-/** The response to one event. */
+/** A response to one event. */
 const TOO_EARLY = receipt([{} as Received['events'][number]], () => true, EARLY);
 
 describe('what is sent', () => {
-  it('what is sent is an array of events of any accounts, with the key', async () => {
+  it('a request has an array of events of any accounts, and the key', async () => {
     const emitter = await open({ url: `${fixture.collector.url}/v0/` });
     const ids = ['acme', '..', 'a/b ü'].map((accountId) => emitter.record({ ...USAGE, accountId }));
     expect(await emitter.flush()).toBe(true);
@@ -24,14 +24,14 @@ describe('what is sent', () => {
     expect(emitter.counters).toMatchObject({ recorded: 3, sent: 3, retried: 0, rejected: 0, unsent: 0 });
   });
 
-  it('what is sent of 500 accounts is one request', async () => {
+  it('events of 500 accounts are sent in one request', async () => {
     const emitter = await open();
     for (let n = 0; n < 500; n += 1) emitter.record({ ...USAGE, accountId: `tenant-${n}` });
     expect(await emitter.flush()).toBe(true);
     expect(fixture.collector.received.map(({ events }) => events.length)).toEqual([500]);
   });
 
-  it('what is sent goes through the fetch of the options', async () => {
+  it('requests use the fetch of the options', async () => {
     const urls: unknown[] = [];
     const emitter = await open({
       fetch: (input, init) => {
@@ -44,7 +44,7 @@ describe('what is sent', () => {
     expect(urls).toEqual([`${fixture.collector.url}/v0/events`]);
   });
 
-  it('what is sent is compressed when it is large, and has the same events', async () => {
+  it('a large request is compressed', async () => {
     const emitter = await open();
     const ids = Array.from({ length: 500 }, () => emitter.record(USAGE));
     expect(await emitter.flush()).toBe(true);
@@ -55,7 +55,7 @@ describe('what is sent', () => {
     expect(fixture.collector.received[1]?.encoding).toBeUndefined();
   });
 
-  it('what is sent has the key of that time, and waits while there is none', async () => {
+  it('a request has the current key, and waits if there is no key', async () => {
     const keys: (() => string)[] = [
       () => 'first',
       () => {
@@ -71,14 +71,14 @@ describe('what is sent', () => {
     }
     expect(fixture.collector.received.map(({ key }) => key)).toEqual(['Bearer first', 'Bearer second']);
     expect(fixture.problems).toMatchObject([
-      { code: 'unreachable', message: 'usage events cannot be sent, and wait: the vault is away' },
+      { code: 'unreachable', message: 'usage events cannot be sent and will be retried: the vault is away' },
     ]);
   });
 });
 
 describe('a rejected event', () => {
   it.each([true, false])(
-    'a rejected event is counted, told and not sent again (others accepted: %s)',
+    'a rejected event is counted, reported and not sent again (others accepted: %s)',
     async (hasOthers) => {
       fixture.collector.respond = ({ events }) => receipt(events, ({ usage }) => usage === 13);
       const emitter = await open();
@@ -95,7 +95,7 @@ describe('a rejected event', () => {
     },
   );
 
-  it('a rejected event is also one that is days ahead, of a clock that was set meanwhile', async () => {
+  it('an event whose timestamp is days ahead, because the clock was set back, is rejected', async () => {
     fixture.collector.respond = () => TOO_EARLY;
     const emitter = await open();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * DAY_MS);
@@ -108,7 +108,7 @@ describe('a rejected event', () => {
 
 const FOREIGN = { reason: 'account_not_allowed', message: 'accountId must be "acme"' };
 
-describe('an event of an account that the key may not send for', () => {
+describe('an event of another account than the key allows', () => {
   const denying = () => {
     fixture.collector.respond = ({ events }) => receipt(events, ({ accountId }) => accountId === 'acme', FOREIGN);
   };
@@ -116,13 +116,13 @@ describe('an event of an account that the key may not send for', () => {
     fixture.collector.respond = ({ events }) => receipt(events);
   };
 
-  it('an event of an account that the key may not send for waits until it may, and those of others do not', async () => {
+  it('an event of an account that the key does not allow waits, and does not delay events of other accounts', async () => {
     denying();
     const emitter = await open();
     for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, accountId: n % 2 === 0 ? 'acme' : 'other' });
     await until(() => emitter.counters.sent === 10);
     expect(fixture.problems).toMatchObject([
-      { code: 'held', message: 'some usage events cannot be sent, and wait: 403, accountId must be "acme"' },
+      { code: 'held', message: 'some usage events cannot be sent and will be retried: 403, accountId must be "acme"' },
     ]);
     expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 10 });
     allowing();
@@ -130,7 +130,7 @@ describe('an event of an account that the key may not send for', () => {
     expect(emitter.counters).toMatchObject({ sent: 20, rejected: 0, unsent: 0 });
   });
 
-  it('events of a key that may send none of them stay in the spool', async () => {
+  it('events stay in the spool if the key allows none of them', async () => {
     denying();
     const directory = folder();
     const emitter = await open({ spool: { directory } });
@@ -143,9 +143,9 @@ describe('an event of an account that the key may not send for', () => {
     expect(new Set(fixture.collector.ids)).toEqual(new Set(ids));
   });
 
-  it('an event of an account that the key may not send for is rejected where too many wait, and holds up no other account', async () => {
+  it('events of an account that the key does not allow are rejected when they fill their share of memory', async () => {
     denying();
-    // There is room for two events: those of the other account must leave it.
+    // Memory has room for two events.
     const emitter = await open({ memoryBytes: 600, batchEvents: 1 });
     for (let n = 0; n < 20; n += 1) {
       emitter.record({ ...USAGE, accountId: n % 2 === 0 ? 'other' : 'acme' });
@@ -156,8 +156,8 @@ describe('an event of an account that the key may not send for', () => {
   });
 });
 
-describe('a response that is no receipt', () => {
-  it('a response of 503 with Retry-After holds everything as long, and is reported once until something is taken', async () => {
+describe('a response other than a receipt', () => {
+  it('a 503 with Retry-After pauses all sending for that time, and is reported once until events are accepted', async () => {
     const away = { status: 503, headers: { 'retry-after': '1' }, body: { message: 'Redis is away' } };
     const { received } = fixture.collector;
     fixture.collector.respond = ({ events }) => (received.length % 2 === 1 ? away : receipt(events));
@@ -167,7 +167,7 @@ describe('a response that is no receipt', () => {
     expect(idsOf(received)).toEqual([id, id]);
     expect((received[1]?.atMs ?? 0) - (received[0]?.atMs ?? 0)).toBeGreaterThan(990);
     expect(fixture.problems).toMatchObject([
-      { code: 'unreachable', message: 'usage events cannot be sent, and wait: 503, Redis is away' },
+      { code: 'unreachable', message: 'usage events cannot be sent and will be retried: 503, Redis is away' },
     ]);
     emitter.record(USAGE);
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
@@ -175,14 +175,14 @@ describe('a response that is no receipt', () => {
     expect(emitter.counters).toMatchObject({ sent: 2, retried: 2, unsent: 0 });
   });
 
-  it('a longer Retry-After lengthens the pause that another response has begun', async () => {
+  it('a longer Retry-After extends the current pause', async () => {
     const { received } = fixture.collector;
     const away = { status: 503, body: { message: 'Redis is away' } };
     fixture.collector.respond = async (request) => {
       if (received.length > 2) return receipt(request.events);
       while (received.length < 2) await sleep(1);
       if (isAcme(request)) return away;
-      // The pause of the first response has begun by then, and lasts 50 ms.
+      // The first response has started a pause of 50 ms by then.
       await sleep(20);
       return { ...away, headers: { 'retry-after': '1' } };
     };
@@ -194,7 +194,7 @@ describe('a response that is no receipt', () => {
     expect((again ?? 0) - (first ?? 0)).toBeGreaterThan(990);
   });
 
-  it('a response of 429 holds everything for Retry-After, and a short one is not reported', async () => {
+  it('a 429 pauses all sending for Retry-After, and a short pause is not reported', async () => {
     const { received } = fixture.collector;
     const limited = { status: 429, headers: { 'retry-after': '1' }, body: { message: 'Too many requests' } };
     fixture.collector.respond = ({ events }) => (received.length === 1 ? limited : receipt(events));
@@ -204,13 +204,13 @@ describe('a response that is no receipt', () => {
     for (let n = 0; n < 8; n += 1) emitter.record({ ...USAGE, accountId: `tenant-${n}` });
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
     const [first, ...others] = received.map(({ atMs }) => atMs);
-    // A request of the others may have been on its way.
+    // Another request may have been in flight.
     expect(others.filter((atMs) => atMs - (first ?? 0) < 990).length).toBeLessThan(4);
     expect(fixture.problems).toEqual([]);
     expect(emitter.counters).toMatchObject({ sent: 9, unsent: 0 });
   });
 
-  it('a response of 403 holds everything, for the next start too, and is told once', async () => {
+  it('after a 403, all events wait, also after a restart, and the problem is reported once', async () => {
     fixture.collector.respond = () => ({
       status: 403,
       body: { error: 'forbidden', message: 'Access denied', details: [{ message: 'Why.' }] },
@@ -221,7 +221,7 @@ describe('a response that is no receipt', () => {
     expect(fixture.collector.received.length).toBeLessThan(5);
     expect(await emitter.close({ timeoutMs: 0 })).toBe(false);
     expect(fixture.problems).toMatchObject([
-      { code: 'held', message: 'usage events cannot be sent, and wait: 403, Access denied Why.' },
+      { code: 'held', message: 'usage events cannot be sent and will be retried: 403, Access denied Why.' },
     ]);
     expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 20 });
 
@@ -240,23 +240,26 @@ describe('a response that is no receipt', () => {
     ['of 500', () => ({ status: 500, body: { message: 'A defect' } })],
     ['that says too early', (events) => receipt(events, () => true, EARLY)],
   ])(
-    'a response %s keeps the events of the request, told once, and those that come after are sent',
-    async (_, refuse) => {
+    'a response %s keeps the events of the request, is reported once, and does not delay later events',
+    async (_, reject) => {
       fixture.collector.respond = ({ events }) =>
-        events.some(({ usage }) => usage === 13) ? refuse(events) : receipt(events);
+        events.some(({ usage }) => usage === 13) ? reject(events) : receipt(events);
       const emitter = await open({ batchEvents: 1 });
       const timestamp = new Date(Date.now() + 300_000).toISOString();
       for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, usage: 13, timestamp });
       for (let n = 0; n < 40; n += 1) emitter.record(USAGE);
       await until(() => emitter.counters.sent === 40);
       expect(fixture.problems).toMatchObject([
-        { code: 'held', message: expect.stringMatching(/^some usage events cannot be sent, and wait: \d+, \w/) },
+        {
+          code: 'held',
+          message: expect.stringMatching(/^some usage events cannot be sent and will be retried: \d+, \w/),
+        },
       ]);
       expect(emitter.counters).toMatchObject({ rejected: 0, unsent: 20 });
     },
   );
 
-  it('a response whose text never comes is given up after ten seconds, and its events are sent again', async () => {
+  it('a response whose body does not arrive times out after ten seconds, and the events are sent again', async () => {
     const emitter = await open();
     const response = Object.assign(new Response(), { text: () => new Promise<string>(() => undefined) });
     const fetching = jest.spyOn(globalThis, 'fetch').mockResolvedValueOnce(response);
@@ -272,7 +275,7 @@ describe('a response that is no receipt', () => {
     fetching.mockRestore();
   });
 
-  it('a response of 500 to one event of many accounts is found to be about that event, and the others are sent', async () => {
+  it('after a 500 because of one event, the other events of the batch are sent', async () => {
     fixture.collector.respond = ({ events }) =>
       events.some(({ usage }) => usage === 13)
         ? { status: 500, headers: { 'retry-after': '0' }, body: { message: 'A defect' } }
@@ -284,7 +287,11 @@ describe('a response that is no receipt', () => {
   });
 
   it.each<[string, TestResponse, string]>([
-    ['that is a page', { status: 202, body: '<html>Log in</html>' }, "202, is url the collector's? It says: <html>"],
+    [
+      'that is a web page',
+      { status: 202, body: '<html>Log in</html>' },
+      '202, the response is not from a collector; check url: <html>',
+    ],
     ['for other events', { status: 202, body: { accepted: 2, rejected: 0, results: [] } }, '202, '],
     ['whose counts exceed the events', { status: 202, body: { accepted: 1, rejected: 1, results: [] } }, '202, '],
     [
@@ -297,13 +304,17 @@ describe('a response that is no receipt', () => {
       { status: 400, body: { accepted: 0, results: [{ index: 1, status: 'rejected' }] } },
       '400, ',
     ],
-    ['to a check alone', { status: 200, body: { accepted: 1, rejected: 0, results: [] } }, '200, '],
+    ['to a validation request', { status: 200, body: { accepted: 1, rejected: 0, results: [] } }, '200, '],
     ['that redirects', { status: 301, headers: { location: '/elsewhere' }, body: '' }, '301, '],
-    ['to a key', { status: 401, body: { message: 'The API key is unknown.' } }, '401, The API key is unknown.'],
+    [
+      'that rejects the key',
+      { status: 401, body: { message: 'The API key is unknown.' } },
+      '401, The API key is unknown.',
+    ],
     ['of another service', { status: 404, body: 'Not Found' }, '404, '],
     ['to an event that is early by the collector’s clock', TOO_EARLY, '400, it is in the future'],
     ['of a proxy with a limit', { status: 413, body: '<h1>Request Entity Too Large' }, '413, '],
-  ])('a response %s keeps the events, and is told', async (_, wrong, words) => {
+  ])('after a response %s, the events are kept and the problem is reported', async (_, wrong, words) => {
     fixture.collector.respond = () => wrong;
     const emitter = await open();
     emitter.record(USAGE);

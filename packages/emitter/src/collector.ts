@@ -16,29 +16,27 @@ import { EmitterError } from './problems.js';
 const TIMEOUT_MS = 10_000;
 /** Pause after a rejected request without Retry-After. */
 const HELD_MS = 5_000;
-const LONGEST_RETRY_AFTER_MS = 600_000;
-/** The catalog's reason for an event with a timestamp in the future. */
+const MAX_RETRY_AFTER_MS = 600_000;
 const EARLY = 'timestamp_in_future';
 /** A clock that uses local time as UTC is ahead by less. An event that is further ahead is rejected permanently. */
-const LONGEST_EARLY_MS = 86_400_000;
-/** Statuses that a single event of the request may cause: a proxy rejects its content, or the collector fails on it. */
+const MAX_EARLY_MS = 86_400_000;
+/** Statuses that may be caused by a single event of the request: a proxy rejects its content, or the collector fails on it. */
 const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
 /** Larger bodies are compressed. 500 events shrink to a fifth, in less than a millisecond of another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
 const FASTEST = { level: 1 };
-const LONGEST_MESSAGE = 300;
+const MAX_MESSAGE_LENGTH = 300;
 /** Characters that a header allows. For any other key, the error message of `fetch` would contain the key. */
 const KEY = /^[!-~]+$/;
 
 /** A key, or a function that returns the key. The function is called before every attempt, so that the key can be renewed. */
 export type ApiKey = string | (() => string | Promise<string>);
 
-/** The error for a response that does not accept the events. The emitter keeps them. */
+/** Thrown for a response that does not accept the events. The emitter keeps the events. */
 export class NotTaken extends Error {
   readonly code: 'unreachable' | 'held';
-  /** Minimum time before the events are sent again, in milliseconds. */
   readonly pauseMs: number;
-  /** Whether to report the error to the program. A short pause of a busy collector is not reported. */
+  /** Whether to report the problem to the program. Short pauses of a busy collector are not reported. */
   readonly isTrouble: boolean;
 
   /** @param isOfBatch whether the collector may accept other events */
@@ -48,10 +46,10 @@ export class NotTaken extends Error {
     readonly isOfBatch: boolean,
     retryAfterMs?: number,
   ) {
-    super(`${status}, ${message.slice(0, LONGEST_MESSAGE)}`);
+    super(`${status}, ${message.slice(0, MAX_MESSAGE_LENGTH)}`);
     const isAway = isAwayStatus(status) && !isOfBatch;
     this.code = isAway ? 'unreachable' : 'held';
-    this.pauseMs = Math.min(retryAfterMs ?? (isAway ? 0 : HELD_MS), LONGEST_RETRY_AFTER_MS);
+    this.pauseMs = Math.min(retryAfterMs ?? (isAway ? 0 : HELD_MS), MAX_RETRY_AFTER_MS);
     this.isTrouble = isAway || this.pauseMs >= HELD_MS;
   }
 }
@@ -63,7 +61,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
   const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
   const newKey = async () => (typeof apiKey === 'function' ? apiKey() : apiKey);
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
-    throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
+    throw new EmitterError('invalid_option', 'apiKey must be a key with the role emitter');
   }
   const attempts = new Set<AbortController>();
 
@@ -74,7 +72,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
     attempts.add(attempt);
     try {
       const key = await abortable(newKey(), attempt.signal);
-      if (!KEY.test(key ?? '')) throw new Error('apiKey returns no key');
+      if (!KEY.test(key ?? '')) throw new Error('the function apiKey must return a key');
       const response = await send(`${base}/v0/events`, {
         method: 'POST',
         headers: {
@@ -108,15 +106,14 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
       const { status, headers } = response;
       const rejectedEvents = status === 202 || status === 400 ? rejectedIn(parseJson(text), texts.length) : undefined;
       const early = rejectedEvents?.find(
-        ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
+        ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < MAX_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
       // If the local clock was set back meanwhile, only these events are early. While it is ahead, all events are.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
-      const message = early?.message ?? (messageOf(text) || `is url the collector's? It says: ${text}`);
+      const message = early?.message ?? (messageOf(text) || `the response is not from a collector; check url: ${text}`);
       throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
-    /** Aborts requests in flight, which reject. */
     close: () => {
       for (const attempt of attempts) attempt.abort();
     },

@@ -1,4 +1,4 @@
-/** What an emitter records, sends, counts and drops. */
+/** Tests what an emitter records, sends, counts and drops. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -20,7 +20,7 @@ const record = (emitter: Emitter, count: number, changes: Partial<EventToRecord>
 const sizes = () => fixture.collector.received.map(({ events }) => events.length).sort((a, b) => b - a);
 
 describe('record', () => {
-  it('record sends events in batches, with the ids that it has returned', async () => {
+  it('record sends events in batches, with the IDs that it returns', async () => {
     const emitter = await open({ batchEvents: 40 });
     const ids = record(emitter, 100);
     expect(await emitter.flush()).toBe(true);
@@ -30,14 +30,14 @@ describe('record', () => {
     expect(emitter.counters).toEqual({ recorded: 100, sent: 100, ...none });
   });
 
-  it('record sends a batch by itself when it is full, and any when it has waited', async () => {
+  it('record sends a batch when it is full or when its maximum wait is over', async () => {
     const emitter = await open({ batchEvents: 10 });
     record(emitter, 13);
     await until(() => emitter.counters.sent === 13);
     expect(sizes()).toEqual([10, 3]);
   });
 
-  it('record makes smaller requests of large events', async () => {
+  it('record sends fewer large events per request', async () => {
     const emitter = await open({ batchEvents: 5_000 });
     const name = 'x'.repeat(256);
     record(emitter, 1_500, { resourceName: name, resourceUuid: name, workspace: name });
@@ -46,7 +46,7 @@ describe('record', () => {
     expect(emitter.counters.sent).toBe(1_500);
   });
 
-  it('record rejects what the worker would reject, tells why, and never throws', async () => {
+  it('record rejects events that the worker would reject, reports the reason, and never throws', async () => {
     const emitter = await open();
     const trap = Object.defineProperty({ ...USAGE }, 'usage', {
       enumerable: true,
@@ -65,7 +65,7 @@ describe('record', () => {
     expect(emitter.counters).toMatchObject({ rejected: 4, recorded: 0 });
   });
 
-  it('record is counted by the meter provider of the program', async () => {
+  it('counters are exported through the meter provider of the program', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
     const provider = new MeterProvider({ readers: [reader] });
@@ -91,7 +91,7 @@ describe('while the collector is away', () => {
   afterEach(async () => {
     for (const proxy of proxies.splice(0)) await proxy.close();
   });
-  /** An emitter whose connections can be broken. */
+  /** Opens an emitter whose connections the test can break. */
   async function openBreakable(options: Partial<EmitterOptions> = {}) {
     const link = await TcpProxy.open(Number(new URL(fixture.collector.url).port));
     proxies.push(link);
@@ -99,7 +99,7 @@ describe('while the collector is away', () => {
   }
 
   it.each(['refuse', 'hang'] as const)(
-    'while connections to the collector %s, flush ends in time, and everything is sent afterwards, once per id',
+    'while connections to the collector %s, flush returns at its timeout, and all events are sent later, once per ID',
     async (kind) => {
       const { emitter, link } = await openBreakable();
       record(emitter, 1);
@@ -116,7 +116,7 @@ describe('while the collector is away', () => {
     },
   );
 
-  it('while the collector is away, the newest events are dropped when memory is full, counted, and told once', async () => {
+  it('while the collector is unreachable and memory is full, new events are dropped, counted, and reported once', async () => {
     const { emitter, link } = await openBreakable({ memoryBytes: 2_000 });
     link.treat({ kind: 'refuse' });
     const ids = record(emitter, 20);
@@ -132,12 +132,12 @@ describe('while the collector is away', () => {
   });
 });
 
-/** There is room for two events. */
+/** Memory for two events. */
 const MEMORY = { memoryBytes: 600 };
 const SUMS = 9;
 
 describe('close', () => {
-  /** What lets the collector respond to a request that it has read; undefined when it responds at once. */
+  /** Functions that let the collector respond to its pending requests. If undefined, it responds immediately. */
   let held: (() => void)[] | undefined;
   beforeEach(() => {
     held = undefined;
@@ -147,24 +147,24 @@ describe('close', () => {
     };
   });
 
-  /** @returns how many events are recorded, before the one that is dropped */
+  /** Records events until one is dropped. @returns the number of recorded events */
   function fillMemory(emitter: Emitter): number {
     let recorded = 0;
     while (emitter.record({ ...USAGE, resourceName: `${recorded}` }) !== undefined) recorded += 1;
     return recorded;
   }
 
-  /** Fills its memory, and then adds sums and runs a timer. @returns how many events are recorded */
+  /** Fills the memory, then adds sums and starts a timer. @returns the number of recorded events */
   async function fill(emitter: Emitter): Promise<number> {
     const recorded = fillMemory(emitter);
     for (let n = 0; n < SUMS; n += 1) emitter.add({ ...USAGE, resourceName: `sum-${n}` });
     emitter.start(SANDBOX);
-    // A sum of no time has nothing to report.
+    // Without elapsed time, a timer has nothing to report.
     await sleep(5);
     return recorded;
   }
 
-  it('close reports a sum also when the clock was set back since', async () => {
+  it('close sends a sum even if the clock was set back', async () => {
     const emitter = await open();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 3_600_000);
     emitter.add(USAGE);
@@ -173,7 +173,7 @@ describe('close', () => {
     expect(emitter.counters).toMatchObject({ recorded: 1, sent: 1, rejected: 0 });
   });
 
-  it('close reports timers and sums, sends everything, and takes nothing more', async () => {
+  it('close sends timers, sums and all events, and later events are dropped', async () => {
     const emitter = await open();
     emitter.start(SANDBOX);
     emitter.start({ ...SANDBOX, workspace: 'stopped' }).stop();
@@ -193,7 +193,7 @@ describe('close', () => {
     expect(emitter.counters).toMatchObject({ dropped: 3, unsent: 0 });
   });
 
-  it('close sends sums and timers that found no room after what there was, as soon as that has made room', async () => {
+  it('close sends sums and timers as soon as sent events have made room', async () => {
     const emitter = await open({ ...MEMORY, batchMs: 60_000 });
     const all = (await fill(emitter)) + SUMS + 1;
     const { dropped } = emitter.counters;
@@ -202,13 +202,13 @@ describe('close', () => {
     expect(emitter.counters).toMatchObject({ recorded: all, sent: all, dropped, unsent: 0 });
   });
 
-  it('close drops and counts them when the time is up, and does not say that everything was sent', async () => {
+  it('close drops and counts unsent sums and timers at its timeout, and returns false', async () => {
     const emitter = await open({ url: `http://127.0.0.1:${await findFreePort()}`, ...MEMORY });
     const recorded = await fill(emitter);
     const { dropped } = emitter.counters;
     const started = performance.now();
     await until(() => emitter.counters.retried >= 3 * recorded);
-    // Each pause is twice the one before, and half of it random: at least 25, 50 and 100 ms.
+    // Pauses double, and half of each is jitter: at least 25, 50 and 100 ms.
     expect(performance.now() - started).toBeGreaterThan(175);
     expect(fixture.problems).toMatchObject([
       { code: 'dropped', message: 'usage events are dropped: there is no room' },
@@ -218,7 +218,7 @@ describe('close', () => {
     expect(emitter.counters).toMatchObject({ recorded, sent: 0, dropped: dropped + SUMS + 1, unsent: recorded });
   });
 
-  it('close drops at once what can never have room', async () => {
+  it('close immediately drops events that can never fit', async () => {
     const emitter = await open({ memoryBytes: 1 });
     emitter.add(USAGE);
     expect(await emitter.close({ timeoutMs: 60_000 })).toBe(false);
@@ -229,10 +229,10 @@ describe('close', () => {
   });
 
   it.each<[string, Partial<EmitterOptions>, (emitter: Emitter) => (() => void) | undefined]>([
-    ['of a sum whose window ends', { reportMs: 20 }, (emitter) => void emitter.add(USAGE)],
-    ['of a timer whose interval ends', { reportMs: 20 }, (emitter) => void emitter.start(SANDBOX)],
-    ['of a timer that its program stops', {}, (emitter) => emitter.start(SANDBOX).stop],
-  ])('close sends the event %s meanwhile', async (_, options, use) => {
+    ['from a sum whose window ends', { reportMs: 20 }, (emitter) => void emitter.add(USAGE)],
+    ['from a timer whose interval ends', { reportMs: 20 }, (emitter) => void emitter.start(SANDBOX)],
+    ['from a timer that the program stops', {}, (emitter) => emitter.start(SANDBOX).stop],
+  ])('close sends an event %s during close', async (_, options, use) => {
     const responses: (() => void)[] = [];
     held = responses;
     const emitter = await open({ ...MEMORY, ...options, batchMs: 60_000, batchEvents: 1 });
@@ -240,7 +240,7 @@ describe('close', () => {
     const stop = use(emitter);
     await sleep(5);
     const closing = emitter.close({ timeoutMs: Number.POSITIVE_INFINITY });
-    // All but the last are sent, which makes room.
+    // Sending all events except the last makes room.
     for (let sent = 1; sent < recorded; sent += 1) {
       await until(() => responses.length > 0);
       responses.shift()?.();
@@ -256,7 +256,7 @@ describe('close', () => {
     expect(emitter.counters).toMatchObject({ recorded: recorded + 1, sent: recorded + 1, unsent: 0 });
   });
 
-  it('close breaks off what gets no response in time', async () => {
+  it('close aborts requests without a response at its timeout', async () => {
     fixture.collector.server.removeAllListeners('request');
     const requested = once(fixture.collector.server, 'request');
     const emitter = await open();
@@ -276,12 +276,12 @@ it.each<[Partial<EmitterOptions>, string]>([
   [{ url: 'redis://host' }, "the collector's url must be a URL such as https://"],
   [{ url: 'memcached://secret@host' }, "the collector's url must be a URL such as https://"],
   [{ url: '' }, "the collector's url must be a URL such as https://"],
-  [{ apiKey: 'a secret\n' }, 'a collector needs apiKey, a key of role emitter'],
+  [{ apiKey: 'a secret\n' }, 'apiKey must be a key with the role emitter'],
   [{ batchEvents: 5_001 }, 'batchEvents must be a whole number from 1 to 5000, not 5001'],
   [{ batchMs: 0 }, 'batchMs must be a whole number from 1'],
   [{ memoryBytes: 1.5 }, 'memoryBytes must be a whole number'],
   [{ spool: { directory: '/x', maxBytes: -1 } }, 'spool.maxBytes must be a whole number'],
-])('an emitter cannot be opened with %j, and repeats no secret', async (options, message) => {
+])('openEmitter rejects %j without repeating secrets', async (options, message) => {
   await expect(open(options)).rejects.toMatchObject({
     code: 'invalid_option',
     message: expect.stringContaining(message),

@@ -1,4 +1,4 @@
-/** What a runtime reports its usage with. */
+/** Records usage and sends it to a collector in the background. */
 import { type Checked, type EpochMs, rejected, type UsageEventInput } from '@meterline/catalog/plain';
 import { openBacklog } from './backlog.js';
 import { openCollector } from './collector.js';
@@ -21,48 +21,48 @@ const FLUSH_TIMEOUT_MS = 10_000;
 
 export interface Emitter {
   /**
-   * Takes an event, and does not wait for anything: with a spool the event is in the file when this returns. It gets an id
-   * (UUID version 7) and the time, unless it has them. Never throws.
-   * @returns the event's id; undefined when the event is rejected or dropped, which is counted and reported
+   * Queues an event without waiting. With a spool, the event is in a file when this method returns. An event without an ID gets
+   * a UUID version 7, and an event without a timestamp gets the current time. Never throws.
+   * @returns the event's ID, or undefined if the event is rejected or dropped (counted, and reported to `onProblem`)
    */
   record(event: EventToRecord): string | undefined;
 
-  /** Adds usage to a sum, which becomes one event at the end of its window. A crash loses the sums of the window. Never throws. */
+  /** Adds usage to a sum. Each sum becomes one event at the end of its window; a crash loses the sums of the window. Never throws. */
   add(usage: UsageToSum): void;
 
   /**
-   * Starts to measure a workload in GB-seconds, which are recorded at an interval, each UTC hour for itself. Never throws; a
-   * workload that is rejected is not measured.
+   * Measures a running workload in GB-seconds. Records an event at every interval, and separate events for each UTC hour.
+   * Never throws. An invalid workload is reported and not measured.
    */
   start(workload: Workload): RunningTimer;
 
   /**
-   * Sends everything that was recorded up to now, without waiting for full batches. Never rejects.
-   * @returns whether all of it is accepted, but for what the collector has rejected; what is not goes on being sent
+   * Sends all events recorded so far, without waiting for full batches. Never rejects.
+   * @returns whether the collector processed all of them before the timeout. The emitter keeps sending the rest.
    */
-  flush(within?: Within): Promise<boolean>;
+  flush(options?: TimeoutOptions): Promise<boolean>;
 
   /**
-   * Stops all timers, reports the sums, sends what there is, and ends the connection. What could not be sent in time stays in
-   * the spool for the next start; without one it is lost. Never rejects.
-   * @returns whether everything was sent
+   * Stops all timers, records the sums, sends all events, and closes the connection. Events that are still unsent at the
+   * timeout stay in the spool for the next start, or are lost if there is no spool. Never rejects.
+   * @returns whether all events were sent
    */
-  close(within?: Within): Promise<boolean>;
+  close(options?: TimeoutOptions): Promise<boolean>;
 
-  /** Closes at a signal of the process, and then lets it end the process, unless the program listens for the signal too. */
-  closeOn(signal: NodeJS.Signals, within?: Within): void;
+  /** Closes the emitter when the process gets the signal. Then the signal ends the process, unless the program has its own listener. */
+  closeOn(signal: NodeJS.Signals, options?: TimeoutOptions): void;
 
   readonly counters: Counters;
 }
 
-interface Within {
-  /** Without it 10 s. `Infinity` is as long as it takes. */
+interface TimeoutOptions {
+  /** Default: 10,000. `Infinity` waits until everything is sent. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Opens an emitter; one is enough for a process. It does not wait for the collector.
- * @throws EmitterError when an option is invalid, or the spool is in use or unusable
+ * Opens an emitter without waiting for the collector. A process needs only one.
+ * @throws EmitterError if an option is invalid, or if the spool is in use or unusable
  */
 export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const checked = checkOptions(options);
@@ -77,13 +77,13 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const hideMetrics = await exposeMetrics(counters);
   let isDropping = false;
-  /** To new calls; sums and timers may still find room until it has ended. */
+  /** Rejects new calls. Sums and timers can still add events until `hasEnded`. */
   let isClosed = false;
   let hasEnded = false;
   let closing: Promise<boolean> | undefined;
 
-  /** @returns undefined for what is rejected, which is counted and reported */
-  function accepted<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
+  /** Validates the input. @returns undefined if it is rejected, which is counted and reported */
+  function validated<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
     let checked: Checked<T>;
     try {
       checked = check(input, Date.now());
@@ -96,64 +96,67 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     return undefined;
   }
 
-  /** Like `accepted`, for a new call: when the emitter is closed, what is accepted is dropped. */
-  function taken<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
-    const value = accepted(input, check);
+  /** Validates the input of a new call, and drops it if the emitter is closed. */
+  function validatedIfOpen<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
+    const value = validated(input, check);
     return value && isClosed ? drop() : value;
   }
 
-  /** @returns false when there is no room */
+  /** Adds the event to the backlog. @returns false if the backlog is full */
   function keep(event: UsageEventInput): boolean {
-    const place = backlog.add(JSON.stringify(event));
-    if (place === 'full') return false;
+    const storage = backlog.add(JSON.stringify(event));
+    if (storage === 'full') return false;
     tally.recorded += 1;
-    if (place === 'spool') tally.spooled += 1;
+    if (storage === 'spool') tally.spooled += 1;
     isDropping = false;
     sender.added();
     return true;
   }
 
-  /** @returns false when there is no room now; what is rejected, or dropped at the end, is done with */
+  /** @returns false if the backlog is full and the event must be offered again. Rejected and dropped events are not offered again. */
   function offer(event: EventToRecord): boolean {
-    const sent = accepted(event, checkEvent)?.sent;
+    const sent = validated(event, checkEvent)?.sent;
     return !sent || offerChecked(sent);
   }
 
-  /** Like `offer`, without a check: a sum was checked when its usage was added, and the clock may have been set back since. */
+  /**
+   * Offers an event without validation. Sums were validated when their usage was added. They would now fail the check for
+   * timestamps in the future if the clock was set back since.
+   */
   function offerChecked(event: UsageEventInput): boolean {
     if (keep(event)) return true;
     if (hasEnded) drop();
     return hasEnded;
   }
 
-  function offerRest(): void {
+  function offerRemaining(): void {
     timers.reportAll();
     sums.reportAll();
   }
 
   function drop(): undefined {
     tally.dropped += 1;
-    const why = isClosed ? 'the emitter is closed' : 'there is no room';
-    if (!isDropping) report({ code: 'dropped', message: `usage events are dropped: ${why}` });
+    const reason = isClosed ? 'the emitter is closed' : 'there is no room';
+    if (!isDropping) report({ code: 'dropped', message: `usage events are dropped: ${reason}` });
     isDropping = true;
   }
 
   async function end(timeoutMs: number): Promise<boolean> {
     isClosed = true;
     timers.stopAll();
-    offerRest();
+    offerRemaining();
     const until = performance.now() + timeoutMs;
     let recorded: number;
     let isSent: boolean;
-    // What has found no room may find it when all that had is sent, or meanwhile; then it is sent the next time.
+    // Sending makes room for events that did not fit into the backlog. Repeat until no more were added.
     do {
       ({ recorded } = tally);
       isSent = await sender.flush(until - performance.now());
-      offerRest();
+      offerRemaining();
     } while (isSent && tally.recorded > recorded);
     hasEnded = true;
     const { dropped } = tally;
-    offerRest();
+    offerRemaining();
     sender.stop();
     backlog.close();
     await spool?.close();
@@ -163,15 +166,15 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
 
   const emitter: Emitter = {
     record: (event) => {
-      const sent = taken(event, checkEvent)?.sent;
+      const sent = validatedIfOpen(event, checkEvent)?.sent;
       return sent && (keep(sent) ? sent.eventId : drop());
     },
     add: (usage) => {
-      const checked = taken(usage, checkUsage);
+      const checked = validatedIfOpen(usage, checkUsage);
       if (checked && !sums.add(checked)) drop();
     },
     start: (workload) => {
-      const checked = taken(workload, checkWorkload);
+      const checked = validatedIfOpen(workload, checkWorkload);
       return checked ? timers.start(checked) : { stop: () => undefined };
     },
     flush: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => sender.flush(timeoutMs),
@@ -179,12 +182,12 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
       closing ??= end(timeoutMs);
       return closing;
     },
-    closeOn: (signal, within) => {
+    closeOn: (signal, options) => {
       let isAlone: boolean | undefined;
       const listener = async () => {
-        // The first time, and before all others: one that listens once is gone when it has been called.
+        // Count listeners on the first signal, before any of them runs: a `once` listener removes itself when it runs.
         isAlone ??= process.listenerCount(signal) === 1;
-        await emitter.close(within);
+        await emitter.close(options);
         process.off(signal, listener);
         if (isAlone) process.kill(process.pid, signal);
       };

@@ -1,4 +1,4 @@
-/** Events that are recorded, sums of usage, and timers. */
+/** Tests validation of events, sums, and timers. */
 import { expect, it } from '@jest/globals';
 import { parseUsageEvent } from '@meterline/catalog/plain';
 import { SANDBOX, USAGE } from '../../../test/emitter/fixture.js';
@@ -6,17 +6,17 @@ import { checkEvent, type EventToRecord } from './event.js';
 import { checkUsage, checkWorkload, hourSlices, openSums, openTimers, type UsageToSum, type Workload } from './sums.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
-/** With milliseconds, which the text of a time has. */
+/** Has milliseconds, as timestamps do. */
 const AFTER_NOON = NOON + 7;
 
-/** As it is sent. */
+/** Returns the event as it is sent. */
 function jsonOf(event: EventToRecord) {
   const checked = checkEvent(event, AFTER_NOON);
   if (!checked.ok) throw new Error(checked.message);
   return JSON.parse(JSON.stringify(checked.value.sent));
 }
 
-it('an event that is recorded gets an id of version 7 and the time, and the worker accepts it', () => {
+it('an event without ID and timestamp gets a UUID version 7 and the current time', () => {
   const sent = jsonOf(USAGE);
   const { eventId } = sent;
   expect(eventId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
@@ -24,13 +24,13 @@ it('an event that is recorded gets an id of version 7 and the time, and the work
   expect(parseUsageEvent(sent, AFTER_NOON)).toMatchObject({ ok: true, value: { eventId, timestamp: AFTER_NOON } });
 });
 
-it('an event that is recorded keeps its own id, time and revision', () => {
+it('an event keeps its own ID, timestamp and revision', () => {
   const eventId = '00000000-0000-7000-8000-000000000000';
   const own = { eventId, timestamp: '2026-10-01T11:00:00Z', resourceUuid: '1', revision: 2, void: true };
   expect(jsonOf({ ...USAGE, ...own })).toEqual({ ...USAGE, ...own });
 });
 
-it('an event that is recorded is a copy: what the caller changes afterwards changes nothing', () => {
+it('later changes to the recorded object do not change the event', () => {
   const usage = { ...USAGE };
   const checked = checkEvent(usage, AFTER_NOON);
   usage.usage = 99;
@@ -42,13 +42,13 @@ it.each([
   ['unknown_field', { price: 1 }],
   ['dimension_mismatch', { resourceType: 'job' }],
   ['timestamp_in_future', { timestamp: '2026-10-01T12:10:01Z' }],
-])('an event that the worker would reject is rejected as %s', (reason, changes) => {
+])('an event that the worker would reject is rejected with the reason %s', (reason, changes) => {
   expect(checkEvent(Object.assign({ ...USAGE }, changes), AFTER_NOON)).toMatchObject({ ok: false, reason });
 });
 
 const GBS = 'agent_compute_runtime_gbs';
 
-/** Sums whose window the test ends, and what they have reported. */
+/** Opens sums whose window the test ends, and collects their events. */
 function sumsOfTest() {
   const events: EventToRecord[] = [];
   const room = { is: true };
@@ -64,7 +64,7 @@ function sumsOfTest() {
   return { sums, add, events, room };
 }
 
-it('a sum of equal usage is one event, with the id and the time of the first', () => {
+it('a sum becomes one event, with the ID and timestamp of its first usage', () => {
   const { sums, add, events } = sumsOfTest();
   for (let n = 0; n < 1_000; n += 1) add({ usage: n % 2 }, NOON + n);
   sums.reportAll();
@@ -73,7 +73,7 @@ it('a sum of equal usage is one event, with the id and the time of the first', (
   expect(events).toEqual([{ ...USAGE, usage: '500', ...own }]);
 });
 
-it('a sum is of one account, workspace, resource, dimension and UTC hour', () => {
+it('there is a separate sum for each account, workspace, resource, dimension and UTC hour', () => {
   const { sums, add, events } = sumsOfTest();
   add({});
   add({ accountId: 'other' });
@@ -99,7 +99,7 @@ it('a sum of decimals is exact', () => {
   expect(events[0]).toMatchObject({ usage: '0.300000001' });
 });
 
-it('a sum that would be too large for an event is two', () => {
+it('a sum that is too large for one event becomes two events', () => {
   const { sums, add, events } = sumsOfTest();
   for (const usage of ['999999999999999', '1', '1']) add({ usage });
   sums.reportAll();
@@ -107,7 +107,7 @@ it('a sum that would be too large for an event is two', () => {
   expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(2);
 });
 
-it('a sum that finds no room stays, and there are never more than 100,000', () => {
+it('sums without room are kept, up to 100,000 sums', () => {
   const { sums, add, events, room } = sumsOfTest();
   room.is = false;
   const isTaken = Array.from({ length: 100_001 }, (_, n) => add({ resourceName: `agent-${n}` }));
@@ -119,16 +119,13 @@ it('a sum that finds no room stays, and there are never more than 100,000', () =
   expect(events[0]).toMatchObject({ resourceName: 'agent-0', usage: '2' });
 });
 
-it.each(['eventId', 'timestamp', 'revision', 'void'])(
-  'a sum takes no usage with its own %s, which it would lose',
-  (field) => {
-    expect(checkUsage(Object.assign({ ...USAGE }, { [field]: 1 }), NOON)).toMatchObject({
-      ok: false,
-      reason: 'unknown_field',
-      message: expect.stringContaining(field),
-    });
-  },
-);
+it.each(['eventId', 'timestamp', 'revision', 'void'])('a sum rejects usage with the field %s', (field) => {
+  expect(checkUsage(Object.assign({ ...USAGE }, { [field]: 1 }), NOON)).toMatchObject({
+    ok: false,
+    reason: 'unknown_field',
+    message: expect.stringContaining(field),
+  });
+});
 
 const HOUR = 3_600_000;
 
@@ -145,11 +142,11 @@ it.each([
       [NOON + HOUR, 7],
     ],
   ],
-])('a span of time from %d to %d is split at each full hour, which begins the next slice', (from, to, slices) => {
+])('a time span from %d to %d is split at full hours', (from, to, slices) => {
   expect([...hourSlices(from, to)].map((slice) => [slice.from, slice.ms])).toEqual(slices);
 });
 
-/** Timers whose clock the test sets, and what they have reported: the time of the first of October, and the usage. */
+/** Opens timers with a clock that the test sets, and collects time (on 1 October) and usage of their events. */
 function timersAt(instant: number) {
   const events: EventToRecord[] = [];
   const time = { now: instant, elapsed: 0, hasRoom: true };
@@ -171,7 +168,7 @@ function timersAt(instant: number) {
   return { timers, start, time, pass, reported };
 }
 
-it('a running timer reports GB-seconds since its last report, and the rest when it stops', () => {
+it('a timer reports GB-seconds since its last report, and the rest when it stops', () => {
   const { timers, start, pass, reported } = timersAt(NOON);
   const timer = start({ ...SANDBOX, gb: '0.5' });
   pass(60_000);
@@ -184,7 +181,7 @@ it('a running timer reports GB-seconds since its last report, and the rest when 
   expect(reported()).toEqual(['12:00:00 30', '12:01:00 0.75']);
 });
 
-it('a running timer reports each UTC hour for itself', () => {
+it('a timer reports each UTC hour separately', () => {
   const { start, pass, reported } = timersAt(NOON - 1_000);
   const timer = start(SANDBOX);
   pass(4_000);
@@ -192,7 +189,7 @@ it('a running timer reports each UTC hour for itself', () => {
   expect(reported()).toEqual(['11:59:59 4', '12:00:00 12']);
 });
 
-it('a running timer adds up exactly, however often it reports', () => {
+it('the reports of a timer add up exactly, however often it reports', () => {
   const { timers, start, pass, reported } = timersAt(NOON);
   const timer = start({ ...SANDBOX, gb: '0.333333333' });
   for (let second = 0; second < 1_000; second += 1) {
@@ -204,7 +201,7 @@ it('a running timer adds up exactly, however often it reports', () => {
   expect([usages.length, usages.reduce((sum, usage) => sum + usage, 0n)]).toEqual([1_000, 333_333_333n]);
 });
 
-it('a running timer measures what has passed, even if the wall clock is set', () => {
+it('a timer measures elapsed time correctly even if the wall clock is set', () => {
   const { timers, start, time, pass, reported } = timersAt(NOON);
   const timer = start(SANDBOX);
   pass(10_000);
@@ -215,7 +212,7 @@ it('a running timer measures what has passed, even if the wall clock is set', ()
   expect(reported()).toEqual(['12:00:00 40', '11:59:10 40']);
 });
 
-it('a running timer keeps what finds no room for the next report, even when it has stopped', () => {
+it('a timer keeps usage without room for the next report, even after it has stopped', () => {
   const { timers, start, time, pass, reported } = timersAt(NOON);
   const timer = start(SANDBOX);
   time.hasRoom = false;
@@ -237,6 +234,6 @@ it.each([
   ['invalid_usage', { gb: -1 }],
   ['missing_field', { gb: undefined }],
   ['invalid_workspace', { workspace: '' }],
-])('a workload is rejected for %s: %j', (reason, changes) => {
+])('a workload is rejected with the reason %s: %j', (reason, changes) => {
   expect(checkWorkload(Object.assign({ ...SANDBOX }, changes), NOON)).toMatchObject({ ok: false, reason });
 });

@@ -1,44 +1,44 @@
-/** What an emitter can be told, with defaults and limits. */
+/** Emitter options, with defaults and limits. */
 import { MAX_EVENTS_PER_JOB } from '@meterline/catalog/plain';
 import type { ApiKey } from './collector.js';
 import { EmitterError, type Report } from './problems.js';
 
 export interface EmitterOptions {
-  /** The address of a collector, `https://…` or `http://…`. */
+  /** Address of a collector, `https://…` or `http://…`. */
   readonly url: string;
-  /** A key with the role emitter, or a function that returns it, called before each attempt. */
+  /** A key with the role emitter, or a function that returns one. The function is called before each attempt. */
   readonly apiKey: ApiKey;
-  /** Keeps events on disk until they are sent. */
+  /** Stores events on disk until they are sent (default: only in memory). */
   readonly spool?: SpoolOptions;
-  /** Unsent events in memory, in bytes of their JSON; without it 64 MiB. Events beyond that are dropped, or in the spool alone. */
+  /** Maximum bytes of unsent events in memory, as JSON (default: 64 MiB). Further events are stored only in the spool, or dropped. */
   readonly memoryBytes?: number;
-  /** The most events that are sent at once, 1 to 5,000; without it 500. One request has at most 1 MiB of JSON, or a single event. */
+  /** Maximum events per request, 1 to 5,000 (default: 500). A request with several events has at most 1 MiB of JSON. */
   readonly batchEvents?: number;
-  /** How long an event waits for others, in milliseconds; without it 200. */
+  /** Maximum milliseconds an event waits for a batch to fill (default: 200). */
   readonly batchMs?: number;
-  /** How often sums and running timers become events, in milliseconds; without it 30 s. A crash loses at most so much of them. */
+  /** Interval in milliseconds at which sums and timers become events (default: 30,000). A crash loses the usage of at most one interval. */
   readonly reportMs?: number;
-  /** Without it the platform's, which ignores HTTPS_PROXY in Node 20. */
+  /** Default: the global `fetch`. In Node 20 it ignores HTTPS_PROXY. */
   readonly fetch?: typeof fetch;
-  /** Called for rejected and dropped events, outages, and trouble with the spool. Without it they are warnings of the process. */
+  /** Called for rejected and dropped events, outages, and problems of the spool (default: emits process warnings). */
   readonly onProblem?: Report;
 }
 
 export interface SpoolOptions {
-  /** On a local disk, and for one process. It is created when there is none. */
+  /** Must be on a local disk, and used by one process only. Created if missing. */
   readonly directory: string;
-  /** The most bytes of all files in the spool; without it 1 GiB. */
+  /** Maximum total bytes of the files (default: 1 GiB). */
   readonly maxBytes?: number;
   /**
-   * How often what was written is forced to the disk, in milliseconds. Without it the operating system decides when: `kill -9` loses
-   * nothing, a power cut may lose the last seconds.
+   * Interval in milliseconds at which written events are flushed to disk with fsync (default: never, the operating system decides).
+   * Without fsync, `kill -9` loses nothing, but a power cut can lose the last seconds.
    */
   readonly fsyncMs?: number;
 }
 
 const MIB = 1024 * 1024;
-/** The longest time of Node's timers: for more they wait a millisecond. */
-export const LONGEST_MS = 2 ** 31 - 1;
+/** Maximum delay of Node's timers. A longer delay fires after 1 ms. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export type CheckedOptions = ReturnType<typeof checkOptions>;
 
@@ -49,12 +49,12 @@ export function checkOptions(options: EmitterOptions) {
     ...options,
     memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
     batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
-    batchMs: whole('batchMs', options.batchMs ?? 200, LONGEST_MS),
-    reportMs: whole('reportMs', options.reportMs ?? 30_000, LONGEST_MS),
+    batchMs: whole('batchMs', options.batchMs ?? 200, MAX_TIMER_MS),
+    reportMs: whole('reportMs', options.reportMs ?? 30_000, MAX_TIMER_MS),
     spool: spool && {
       directory: spool.directory,
       maxBytes: whole('spool.maxBytes', spool.maxBytes ?? 1024 * MIB),
-      fsyncMs: spool.fsyncMs === undefined ? undefined : whole('spool.fsyncMs', spool.fsyncMs, LONGEST_MS),
+      fsyncMs: spool.fsyncMs === undefined ? undefined : whole('spool.fsyncMs', spool.fsyncMs, MAX_TIMER_MS),
     },
   };
 }

@@ -1,6 +1,6 @@
-/** How a program learns what its emitter does, because `record` does not throw: what goes wrong, and how many events there were. */
+/** Reports problems and counters of an emitter, because `record` never throws. */
 
-/** An emitter cannot be opened; the message says what to do. */
+/** Thrown if an emitter cannot be opened. The message explains the fix. */
 export class EmitterError extends Error {
   override readonly name = 'EmitterError';
 
@@ -14,38 +14,40 @@ export class EmitterError extends Error {
 }
 
 export type Problem =
-  /** An event breaks a rule, `record`'s or the collector's, and is not sent (again). Told for each event. */
+  /** `record` or the collector rejected an event, which is not sent (again). Reported for each event. */
   | { readonly code: 'rejected'; readonly reason: string; readonly message: string; readonly event: unknown }
-  /** There was no room for an event, or the emitter is closed. Told once for events in a row. */
+  /** An event was dropped, because memory is full or the emitter is closed. Reported once until an event is stored again. */
   | { readonly code: 'dropped'; readonly message: string }
-  /** The collector is away; events are sent again. Told once until one is accepted. */
+  /** The collector is unreachable. Events are retried. Reported once until events are accepted. */
   | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
-  /** The collector does not take events, such as for the key; they are sent again. Told once until one is accepted. */
+  /** The collector rejects requests, for example because of the key. Events are retried. Reported once until events are accepted. */
   | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
-  /** The spool could not be written or read. */
   | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
 
 export type Report = (problem: Problem) => void;
 
 const WARNING_TYPE = 'MeterlineWarning';
 
-/** Calls the listener and survives its errors, later ones too. Without one, warnings say it, each reason for a rejected event once. */
+/**
+ * Returns a function that calls the listener and turns its errors, including asynchronous ones, into process warnings. Without a
+ * listener, problems become warnings: rejected events once per reason.
+ */
 export function reporter(listener: Report = warner()): Report {
   return async (problem) => {
     try {
       await listener(problem);
     } catch (error) {
-      process.emitWarning(`onProblem has thrown: ${error}`, WARNING_TYPE);
+      process.emitWarning(`onProblem threw an error: ${error}`, WARNING_TYPE);
     }
   };
 }
 
 function warner(): Report {
-  const told = new Set<string>();
+  const reportedReasons = new Set<string>();
   return (problem) => {
     if (problem.code === 'rejected') {
-      if (told.has(problem.reason)) return;
-      told.add(problem.reason);
+      if (reportedReasons.has(problem.reason)) return;
+      reportedReasons.add(problem.reason);
     }
     process.emitWarning(problem.message, { type: WARNING_TYPE, code: problem.code });
   };
@@ -55,36 +57,37 @@ export function rejectedProblem(reason: string, message: string, event: unknown)
   return { code: 'rejected', reason, message: `a usage event is rejected (${reason}): ${message}`, event };
 }
 
-/** The message of an error. Connecting to a name with several addresses fails with one error for each and no message of its own. */
+/**
+ * Returns the message of an error. A failed connection to a host with several addresses is an AggregateError with an empty message,
+ * so the messages of its errors are joined.
+ */
 export function errorMessage(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(errorMessage).join('; ');
   return error instanceof Error ? error.message : String(error);
 }
 
-/** How many events an emitter has had to do with since it was opened. */
 export interface Counters {
-  /** Events that `record` has taken, sums and slices of timers included. */
+  /** Events added to the backlog, including events from sums and timers. */
   readonly recorded: number;
-  /** Events that are accepted, recovered ones included. */
+  /** Events accepted by the collector, including events recovered from the spool. */
   readonly sent: number;
-  /** Sent once more, because an attempt failed or its outcome is unknown. */
+  /** Events sent again, because an attempt failed or its outcome is unknown. */
   readonly retried: number;
-  /** Against the rules of an event: not taken, or taken, sent, and rejected by the collector. */
+  /** Events rejected by validation, here or in the collector. */
   readonly rejected: number;
-  /** Not taken for lack of room, or because the emitter is closed. */
+  /** Events dropped because memory was full or the emitter was closed. */
   readonly dropped: number;
-  /** Recorded events that are in the spool, or were. */
+  /** Recorded events that were written to the spool. */
   readonly spooled: number;
-  /** Recorded now or found in the spool, and neither sent nor rejected yet. It may fall. */
+  /** Events in memory or in the spool that are neither accepted nor rejected yet. Unlike the other counters, this number can decrease. */
   readonly unsent: number;
 }
 
-/** The counters while they are counted. */
 export type Tally = { -readonly [name in keyof Omit<Counters, 'unsent'>]: number };
 
 /**
- * Exposes counters as OpenTelemetry metrics in programs with `@opentelemetry/api`, whose meter provider must have been set before.
- * @returns what ends that
+ * Exposes the counters as OpenTelemetry metrics if the program has `@opentelemetry/api`. The program must set its meter provider first.
+ * @returns a function that removes the metrics
  */
 export async function exposeMetrics(counters: () => Counters): Promise<() => void> {
   const api = await import('@opentelemetry/api').catch(() => undefined);

@@ -1,29 +1,28 @@
 /**
- * Takes events from the backlog in batches, whatever their accounts, and sends each until it has succeeded, several at once. However often
- * an event is sent, its id counts once.
+ * Sends the events of the backlog in batches, several at a time, and retries each batch until it succeeds. A batch can contain events of
+ * several accounts. Meterline counts each event ID once, however often the event is sent.
  *
- * While the collector is away, or rejects the key, everything waits. A batch that is rejected as a whole for its content is halved until the
- * event at fault waits alone. Events of accounts that the key may not send for wait alone too, once others have been accepted.
+ * If the collector is unreachable or rejects the key, all batches wait. If it rejects a batch because of its content, the batch is split in
+ * half until the faulty event waits on its own. Events of accounts that the key is not allowed to send also wait on their own, as soon as
+ * the collector has accepted any event.
  */
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backOffMs, NOT_ALLOWED, type RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
 import { type Collector, NotTaken } from './collector.js';
-import { type CheckedOptions, LONGEST_MS } from './options.js';
+import { type CheckedOptions, MAX_TIMER_MS } from './options.js';
 import { errorMessage, type Report, rejectedProblem, type Tally } from './problems.js';
 
-/** Concurrent requests. */
-const MOST_REQUESTS = 4;
-/** The most JSON of a request, unless a single event has more. */
+const MAX_REQUESTS = 4;
+/** Maximum bytes of a batch as JSON, unless a single event is larger. */
 const BATCH_BYTES = 1024 * 1024;
 const PAUSE = { firstMs: 50, longestMs: 5_000 };
-/** With more batches that wait alone, everything waits. */
-const MOST_ALONE = 64;
-/** The share of the memory for events that the key may not send. More of them are rejected, so that they never hold up others. */
+/** Maximum number of batches that wait on their own. If there are more, all batches wait. */
+const MAX_ALONE = 64;
+/** Maximum share of memory for events that the key is not allowed to send. Beyond it they are rejected, so that they never block others. */
 const NOT_ALLOWED_SHARE = 1 / 4;
 
-/** Begins with what was found in the spool. */
 export function startSender(
   backlog: Backlog,
   collector: Collector,
@@ -31,36 +30,32 @@ export function startSender(
   tally: Tally,
   report: Report,
 ) {
-  /** Batches that are taken and not settled, oldest first. */
+  /** Batches taken from the backlog and not settled yet, oldest first. */
   const batches = new Set<Batch>();
-  /** Taken batches that can be sent at once. */
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
-  /** Batches that were rejected for their content. */
-  const refused = new WeakSet<Batch>();
-  /** Batches of events that the key may not send. */
+  const rejectedBatches = new WeakSet<Batch>();
+  /** Batches of events that the key is not allowed to send. */
   const notAllowed = new Set<Batch>();
-  /** How many batches wait alone. */
   let alone = 0;
-  /** What the program was told of since it last succeeded. */
+  /** Kinds of problems reported to the program since the last success. */
   const reported = new Set<'everything' | 'batch'>();
-  /** Emits `change`, upon which everybody looks again. */
+  /** Emits `change` after every change of state. Waiting loops then check their conditions again. */
   const state = new EventEmitter().setMaxListeners(0);
-  /** Until its end nothing is sent. */
+  /** While this timer runs, nothing is sent. */
   let pause: NodeJS.Timeout | undefined;
-  /** When the pause ends, by performance.now(). */
+  /** End of the pause, as in performance.now(). */
   let pauseEndsAt = 0;
-  /** Pauses since something was taken. */
+  /** Number of pauses since the last success. */
   let pauses = 0;
   const stopped = new AbortController();
-  // A listener for each batch that waits.
+  // Without limit: each waiting batch adds a listener.
   setMaxListeners(0, stopped.signal);
   let requests = 0;
-  /** Of all batches. */
   let bytes = 0;
-  /** The number of the first event that is in no batch yet; the backlog counts it as taken a little earlier. */
+  /** Number of the first event that is not in a batch yet. The backlog counts events as taken slightly earlier. */
   let batched = 0;
-  /** Events with a lower number are to be sent now, in batches of any size. */
+  /** Events with a lower number are sent now, without waiting for a full batch. */
   let due = backlog.added;
   let timer: NodeJS.Timeout | undefined;
 
@@ -70,7 +65,7 @@ export function startSender(
     return backlog.added - backlog.taken >= limits.batchEvents || backlog.usedBytes - bytes >= BATCH_BYTES;
   }
 
-  function mayTake(): boolean {
+  function canTake(): boolean {
     return bytes < limits.memoryBytes && (backlog.taken < due || fillsBatch());
   }
 
@@ -83,18 +78,18 @@ export function startSender(
 
   async function run(): Promise<void> {
     while (!stopped.signal.aborted) {
-      // Awaited after looking, so that nothing is missed that happens meanwhile.
+      // Subscribe before checking the state, so that no change is missed.
       const change = once(state, 'change');
-      while (!stopped.signal.aborted && !pause && requests < MOST_REQUESTS) {
+      while (!stopped.signal.aborted && !pause && requests < MAX_REQUESTS) {
         const batch = ready.shift();
         if (batch) void deliver(batch);
-        else if (!mayTake() || !(await take())) break;
+        else if (!canTake() || !(await take())) break;
       }
       await change;
     }
   }
 
-  /** Takes the next batch. @returns false when there is none */
+  /** Takes the next batch from the backlog. @returns false if the backlog is empty */
   async function take(): Promise<boolean> {
     const batch = await backlog.take(limits.batchEvents, BATCH_BYTES);
     if (batch) {
@@ -103,7 +98,7 @@ export function startSender(
       ready.push(batch);
     }
     batched = backlog.taken;
-    // A flush looks again: unreadable events count as sent.
+    // Also without a batch: unreadable events count as sent, which may complete a flush.
     changed();
     return batch !== undefined;
   }
@@ -114,7 +109,7 @@ export function startSender(
     tried.add(batch);
     try {
       const rejectedEvents = await collector.send(batch.texts);
-      // After the stop another process may have the spool.
+      // After `stop`, another process may own the spool.
       if (!stopped.signal.aborted) receive(batch, rejectedEvents);
     } catch (error) {
       if (!stopped.signal.aborted) keepBack(batch, error);
@@ -125,21 +120,21 @@ export function startSender(
 
   function keepBack(batch: Batch, cause: unknown): void {
     const { code, isOfBatch, isTrouble, pauseMs } = cause instanceof NotTaken ? cause : AWAY;
-    // The random part keeps producers from coming back all at the moment that they were told.
+    // Jitter keeps producers from retrying all at the same moment.
     const requestedMs = pauseMs * (1 + Math.random() / 4);
     if (isOfBatch) {
       const middle = notAllowed.has(batch) ? 0 : batch.texts.length / 2;
       for (const part of divide(batch, (index) => index < middle)) waitAlone(part, requestedMs);
-      if (alone > MOST_ALONE) pauseEverything(requestedMs);
+      if (alone > MAX_ALONE) pauseEverything(requestedMs);
     } else {
       pauseEverything(requestedMs);
       resend(batch);
     }
-    const what = isOfBatch ? 'batch' : 'everything';
-    if (reported.has(what) || !isTrouble) return;
-    reported.add(what);
-    const which = isOfBatch ? 'some usage events' : 'usage events';
-    report({ code, message: `${which} cannot be sent, and wait: ${errorMessage(cause)}`, cause });
+    const scope = isOfBatch ? 'batch' : 'everything';
+    if (reported.has(scope) || !isTrouble) return;
+    reported.add(scope);
+    const subject = isOfBatch ? 'some usage events' : 'usage events';
+    report({ code, message: `${subject} cannot be sent and will be retried: ${errorMessage(cause)}`, cause });
   }
 
   function resend(batch: Batch): void {
@@ -148,7 +143,7 @@ export function startSender(
   }
 
   function waitAlone(batch: Batch, milliseconds: number): void {
-    refused.add(batch);
+    rejectedBatches.add(batch);
     alone += 1;
     const end = () => {
       alone -= 1;
@@ -157,7 +152,7 @@ export function startSender(
     delay(milliseconds, undefined, { signal: stopped.signal }).then(end, () => undefined);
   }
 
-  /** @returns two batches; the batch itself if one of them would be empty */
+  /** Splits a batch in two. @returns both parts, or only the batch itself if a part would be empty */
   function divide(batch: Batch, isFirst: (index: number) => boolean): Batch[] {
     const lists = [true, false].map((first) => batch.texts.filter((_, index) => isFirst(index) === first));
     if (lists.some((texts) => texts.length === 0)) return [batch];
@@ -170,7 +165,7 @@ export function startSender(
     });
   }
 
-  /** Each pause is twice as long as the one before, until something is taken, and lasts at least as long as was requested. */
+  /** Pauses all sending with exponential back-off, and at least for the requested time. A success resets the back-off. */
   function pauseEverything(requestedMs: number): void {
     const now = performance.now();
     if (pause && now + requestedMs <= pauseEndsAt) return;
@@ -183,7 +178,10 @@ export function startSender(
     }, lastsMs);
   }
 
-  /** Keeps the events that the key may not send, for a key that may. While nothing was ever accepted, the key itself may be wrong. */
+  /**
+   * Settles a batch, except for events that the key is not allowed to send: they wait, because the key may be replaced. If no event was
+   * ever accepted, the key itself is probably wrong, and everything waits.
+   */
   function receive(batch: Batch, rejectedEvents: readonly RejectedEvent[]): void {
     notAllowed.delete(batch);
     const kept = new Set(rejectedEvents.filter(({ reason }) => reason === NOT_ALLOWED).map(({ index }) => index));
@@ -207,12 +205,12 @@ export function startSender(
     keepBack(part, new NotTaken(403, message, !isKeyWrong));
   }
 
-  /** @param sent the texts that the rejected events are of */
+  /** @param sent the texts to which the indexes of the rejected events refer */
   function settle(batch: Batch, rejectedEvents: readonly RejectedEvent[], sent = batch.texts): void {
-    // A pause lasts for its time all the same: it may have been asked for.
+    // Resets the back-off, but does not end the current pause, because the collector may have requested it.
     pauses = 0;
     reported.delete('everything');
-    if (refused.has(batch)) reported.delete('batch');
+    if (rejectedBatches.has(batch)) reported.delete('batch');
     tally.sent += batch.texts.length - rejectedEvents.length;
     tally.rejected += rejectedEvents.length;
     for (const { index, reason, message } of rejectedEvents) {
@@ -223,7 +221,6 @@ export function startSender(
     backlog.settle(batch);
   }
 
-  /** The number of an event before which all are sent. */
   function sentUpTo(): number {
     let first = batched;
     for (const batch of batches) first = Math.min(first, batch.first);
@@ -232,21 +229,20 @@ export function startSender(
 
   void run();
   return {
-    /** An event was added. Nothing is sent before the caller's turn is over: `record` has no time for it. */
+    /** Called after an event was added. Sends nothing synchronously, so that `record` returns fast. */
     added: () => {
       timer ??= setTimeout(sendAll, limits.batchMs);
       if (fillsBatch()) changed();
     },
-    /** Sends what there is now. @returns whether all of it was sent within the time */
+    /** Sends all events added so far. @returns whether all of them were sent before the timeout */
     flush: async (timeoutMs: number) => {
       const target = backlog.added;
-      const late = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, LONGEST_MS))));
+      const timeout = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, MAX_TIMER_MS))));
       sendAll();
-      const look = () => once(state, 'change', { signal: late }).catch(() => undefined);
-      while (sentUpTo() < target && !late.aborted && !stopped.signal.aborted) await look();
+      const change = () => once(state, 'change', { signal: timeout }).catch(() => undefined);
+      while (sentUpTo() < target && !timeout.aborted && !stopped.signal.aborted) await change();
       return sentUpTo() >= target;
     },
-    /** Cancels the requests in flight. */
     stop: () => {
       for (const each of [timer, pause]) clearTimeout(each);
       stopped.abort();
@@ -256,7 +252,7 @@ export function startSender(
   };
 }
 
-/** No response: the collector, or the way to it, is away. */
+/** Treatment of errors without a response: the collector or the network is down. */
 const AWAY = { code: 'unreachable', isOfBatch: false, isTrouble: true, pauseMs: 0 } as const;
 
 function textBytes(texts: readonly string[]): number {

@@ -1,9 +1,10 @@
 /**
- * One process per spool. Each that wants it listens on a socket of its own in the folder, whose name is never used again, and
- * then looks for others: one that answers is alive, so this one gives way; one that refuses is dead for ever, because the kernel
- * closes sockets however a process ends. So nobody waits for a time to pass after `kill -9`, a frozen process keeps its lock,
- * and of two that start at the same moment at least one sees the other. A lock file with a process id has none of this: ids
- * are used again, and differ between containers.
+ * Ensures that only one process uses a spool. Each process listens on a Unix socket with a unique name in the folder, and then tries to
+ * connect to all other sockets there. If a socket accepts the connection, its process is alive and owns the spool. If connecting
+ * fails with ECONNREFUSED, its process is gone, because the kernel closes sockets however a process ends.
+ *
+ * Therefore a start after `kill -9` does not wait, a frozen process keeps its lock, and of two processes that start together at least one
+ * sees the other. A lock file with a process ID provides none of this: IDs are reused, and they differ between containers.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,24 +14,26 @@ import { join } from 'node:path';
 import { EmitterError } from './problems.js';
 
 const SUFFIX = '.lock';
-/** The longest path of a socket on the system that allows least. Node does not refuse a longer one, but cuts it off. */
-const LONGEST_PATH = 103;
+/** Maximum length of a socket path on macOS, which allows the least. Node silently truncates longer paths. */
+const MAX_PATH_BYTES = 103;
 
 /**
- * @returns the lock, which closing releases
- * @throws EmitterError `spool_in_use`, `spool_unusable` when the path is too long; the system's error when the folder takes no sockets
+ * Locks the folder.
+ * @returns the lock; closing it releases the folder
+ * @throws EmitterError `spool_in_use`, or `spool_unusable` if the path is too long
+ * @throws the system's error if the folder does not support sockets
  */
 export async function lockSpool(directory: string): Promise<Server> {
   const own = `${randomBytes(4).toString('hex')}${SUFFIX}`;
   const path = join(directory, own);
-  if (Buffer.byteLength(path) > LONGEST_PATH) {
-    const message = `the path of the spool is too long: ${path} must have at most ${LONGEST_PATH} bytes`;
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
+    const message = `the path of the spool is too long: ${path} must have at most ${MAX_PATH_BYTES} bytes`;
     throw new EmitterError('spool_unusable', message);
   }
   const server = createServer((socket) => socket.destroy()).unref();
   await once(server.listen(path), 'listening');
   for (const entry of await readdir(directory, { withFileTypes: true })) {
-    // A lock is a socket: others may keep files of such names here.
+    // Skip other files with this suffix: all locks are sockets.
     if (!entry.isSocket() || !entry.name.endsWith(SUFFIX) || entry.name === own) continue;
     const other = join(directory, entry.name);
     if (await isAlive(other)) {
@@ -48,7 +51,7 @@ function isAlive(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    // Refused: nobody listens any more. Gone: another process has just removed it.
+    // ECONNREFUSED: the owner is gone. ENOENT: another process has just removed the socket.
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
   });
 }

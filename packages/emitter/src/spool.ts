@@ -1,11 +1,11 @@
 /**
- * Events on disk: a folder of files. A file is removed when all its events are sent; how far it is sent is written nowhere,
- * because events that are sent again count once. So a crash after each step leaves:
+ * Stores events on disk, in a folder of files. A file is removed when all its events are sent. The progress within a file is not
+ * stored, because events that are sent twice count once. After a crash following each step:
  *
- * 1. the event's line is written: an event that the next start sends. It is in the operating system's memory, which `kill -9`
- *    does not touch; a power cut does, unless it was forced to the disk
- * 2. the event is sent: the same, so it is sent twice
- * 3. the file is removed or emptied: nothing
+ * 1. The event's line is written: the next start sends the event. The line survives `kill -9`, because it is in the operating
+ *    system's cache. It survives a power cut only after an fsync.
+ * 2. The event is sent: the next start sends it again.
+ * 3. The file is removed or emptied: nothing is left to send.
  */
 
 import { once } from 'node:events';
@@ -21,23 +21,21 @@ import { EmitterError, errorMessage, type Report } from './problems.js';
 import { lockSpool } from './spool-lock.js';
 
 const FILE_NAME = /^(\d{12})\.jsonl$/;
-/** After a failure nothing is written for so long, so that a full disk costs one attempt in a second and not one per event. */
-const HOLD_OFF_MS = 1_000;
-/** Errors of the system that say nothing about the file: it can be read in a moment. */
-const PASSING = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
-/** In words, to follow "the spool". */
-const NOT_EMPTIED = 'cannot be emptied; its events are sent again at the next start';
-const NOT_FORCED = 'cannot be forced to the disk';
+/** Pause after a failed write, so that a full disk costs one attempt per second instead of one per event. */
+const RETRY_MS = 1_000;
+const TEMPORARY_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
+const EMPTYING_FAILED = 'cannot be emptied; its events are sent again at the next start';
+const FSYNC_FAILED = 'cannot be flushed to disk';
 
 type SpoolSettings = NonNullable<CheckedOptions['spool']>;
 
 export class Spool {
-  /** The files that earlier processes have left, oldest first, and how many whole lines each has. */
+  /** Files left by earlier processes, oldest first, with their numbers of complete lines. */
   readonly recovered: { readonly file: SpoolFile; readonly events: number }[] = [];
   readonly #settings: SpoolSettings;
   readonly #lock: Server;
   readonly #report: Report;
-  readonly #forcing: NodeJS.Timeout | undefined;
+  readonly #fsyncTimer: NodeJS.Timeout | undefined;
   #bytes = 0;
   #nextNumber = 1;
   #newest: SpoolFile | undefined;
@@ -49,10 +47,10 @@ export class Spool {
     this.#settings = settings;
     this.#lock = lock;
     this.#report = report;
-    if (settings.fsyncMs !== undefined) this.#forcing = setInterval(() => this.#force(), settings.fsyncMs).unref();
+    if (settings.fsyncMs !== undefined) this.#fsyncTimer = setInterval(() => this.#fsync(), settings.fsyncMs).unref();
   }
 
-  /** Takes the folder for this process, and finds what earlier ones have left. @throws EmitterError */
+  /** Locks the folder for this process, and finds the files of earlier processes. @throws EmitterError */
   static async open(settings: SpoolSettings, report: Report): Promise<Spool> {
     const { directory } = settings;
     let lock: Server | undefined;
@@ -82,16 +80,16 @@ export class Spool {
     }
   }
 
-  /** Whether so many bytes may be written now. */
-  takes(bytes: number): boolean {
-    if (this.#failedAt !== undefined && performance.now() - this.#failedAt < HOLD_OFF_MS) return false;
+  /** Returns whether the spool has room for this number of bytes, and no write has failed within the last second. */
+  accepts(bytes: number): boolean {
+    if (this.#failedAt !== undefined && performance.now() - this.#failedAt < RETRY_MS) return false;
     this.#failedAt = undefined;
     if (this.#bytes + bytes <= this.#settings.maxBytes) return true;
-    this.cannotWrite(`is full, with ${this.#settings.maxBytes} bytes`);
+    this.cannotWrite(`is full (${this.#settings.maxBytes} bytes)`);
     return false;
   }
 
-  /** A new file to append to; undefined when there can be none, which is reported. */
+  /** Creates a file to append to. Reports a failure and returns undefined. */
   create(): SpoolFile | undefined {
     const path = join(this.#settings.directory, `${String(this.#nextNumber).padStart(12, '0')}.jsonl`);
     try {
@@ -104,77 +102,77 @@ export class Spool {
     }
   }
 
-  /** The events of a file that can be read; that there are fewer than `events` is reported. */
+  /** Reads the events of a file. Reports unreadable events, and omits them. */
   async load(file: SpoolFile | undefined, events: number): Promise<string[]> {
     try {
       const lines = file ? await this.#read(file) : [];
       const texts = lines.filter((line) => parseJson(line) !== undefined);
       const lost = events - texts.length;
-      if (lost > 0) this.failed(`has ${lost} events that cannot be read; their file is kept, with the end .damaged`);
+      if (lost > 0) this.failed(`has unreadable events (${lost}); their file is kept as *.damaged`);
       return texts;
     } catch (error) {
-      this.failed('cannot be read; its file is kept, with the end .damaged', error);
+      this.failed('cannot be read; the file is kept as *.damaged', error);
       return [];
     }
   }
 
-  /** Whether writes are forced to the disk. */
-  get isForcing(): boolean {
-    return this.#forcing !== undefined;
+  get hasFsync(): boolean {
+    return this.#fsyncTimer !== undefined;
   }
 
-  /** A file has grown by so many bytes, fewer than none when it is smaller. */
+  /** Called when a file has grown. @param bytes negative if the file has shrunk */
   grown(bytes: number): void {
     this.#bytes += bytes;
     this.#hasGrown = true;
   }
 
-  cannotWrite(why: string, cause?: unknown): void {
+  cannotWrite(problem: string, cause?: unknown): void {
     this.#failedAt = performance.now();
-    this.failed(`${why}; events are in memory alone meanwhile`, cause);
+    this.failed(`${problem}; meanwhile events are only in memory`, cause);
   }
 
-  failed(what: string, cause?: unknown): void {
+  /** @param problem completes the sentence "the spool …" */
+  failed(problem: string, cause?: unknown): void {
     const reason = cause === undefined ? '' : ` (${errorMessage(cause)})`;
-    this.#report({ code: 'spool', message: `the spool ${what}${reason}`, ...(cause !== undefined && { cause }) });
+    this.#report({ code: 'spool', message: `the spool ${problem}${reason}`, ...(cause !== undefined && { cause }) });
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#forcing);
+    clearInterval(this.#fsyncTimer);
     await once(this.#lock.close(), 'close');
   }
 
-  /** The lines of a file, as soon as the system can open files again. */
-  async #read(file: SpoolFile, isTold = false): Promise<string[]> {
+  /** Reads a file, and retries after temporary errors. */
+  async #read(file: SpoolFile, isReported = false): Promise<string[]> {
     try {
       return await file.read();
     } catch (error) {
-      if (!PASSING.has(Object(error).code)) throw error;
-      if (!isTold) this.failed('cannot be read at the moment, which is tried again', error);
-      await delay(HOLD_OFF_MS, undefined, { ref: false });
-      // By now it may be another process's, and nobody waits for its events.
+      if (!TEMPORARY_ERRORS.has(Object(error).code)) throw error;
+      if (!isReported) this.failed('cannot be read at the moment and will be retried', error);
+      await delay(RETRY_MS, undefined, { ref: false });
+      // After `close`, another process may own the file. The promise stays pending, because no caller waits for it.
       return this.#isClosed ? new Promise(() => undefined) : this.#read(file, true);
     }
   }
 
-  #force(): void {
+  #fsync(): void {
     if (!this.#hasGrown) return;
     this.#hasGrown = false;
-    this.#newest?.force();
-    // The names of new files.
-    forceFolder(this.#settings.directory).catch((error) => this.failed(NOT_FORCED, error));
+    this.#newest?.fsync();
+    // Makes the names of new files durable.
+    fsyncFolder(this.#settings.directory).catch((error) => this.failed(FSYNC_FAILED, error));
   }
 }
 
-/** A file of the spool: events in JSON, one per line, only ever appended to. */
+/** A file of the spool. Append-only, one event per line as JSON. */
 export class SpoolFile {
   readonly #path: string;
   readonly #spool: Spool;
   #bytes: number;
   #descriptor: number | undefined;
 
-  /** @param descriptor undefined for a file of an earlier process, which nothing is appended to */
+  /** @param descriptor undefined for files of earlier processes, which are only read */
   constructor(path: string, spool: Spool, bytes: number, descriptor: number | undefined) {
     this.#path = path;
     this.#spool = spool;
@@ -183,10 +181,10 @@ export class SpoolFile {
   }
 
   /**
-   * Appends an event with one call of the system. When that fails, part of the line may be there, and the file must be sealed,
-   * so that no line comes after it: it has no end, and is not read.
-   * @param bytes the length of the text
-   * @returns whether the whole line is written
+   * Appends an event with one system call. A failed call may leave a partial line. The caller must then seal the file, so that
+   * the partial line stays last and without a newline. Readers ignore such a line.
+   * @param bytes length of the text
+   * @returns whether the whole line was written
    */
   append(text: string, bytes: number): boolean {
     if (this.#descriptor === undefined) return false;
@@ -200,46 +198,43 @@ export class SpoolFile {
     return true;
   }
 
-  /** All whole lines. @throws the error of the system */
   async read(): Promise<string[]> {
     const lines = (await readFile(this.#path, 'utf8')).split('\n');
     lines.pop();
     return lines;
   }
 
-  /** Forces what was written to the disk. */
-  force(then = () => {}): void {
+  fsync(then = () => {}): void {
     if (this.#descriptor === undefined) return;
     fdatasync(this.#descriptor, (error) => {
-      if (error) this.#spool.failed(NOT_FORCED, error);
+      if (error) this.#spool.failed(FSYNC_FAILED, error);
       then();
     });
   }
 
-  /** Nothing more is appended. */
   seal(): void {
     const descriptor = this.#descriptor;
     if (descriptor === undefined) return;
     const close = () => this.#attempt('cannot be closed', () => closeSync(descriptor));
-    if (this.#spool.isForcing) this.force(close);
+    if (this.#spool.hasFsync) this.fsync(close);
     else close();
     this.#descriptor = undefined;
   }
 
-  /** All its events are sent, and more will be appended. */
+  /** Empties the file after all its events are sent, for further events. */
   empty(): void {
     const descriptor = this.#descriptor;
     if (descriptor === undefined) return;
-    this.#attempt(NOT_EMPTIED, () => {
+    this.#attempt(EMPTYING_FAILED, () => {
       ftruncateSync(descriptor);
       this.#grow(-this.#bytes);
     });
   }
 
-  /** All its events are sent, and it is sealed. A damaged file is renamed: no later start looks at it, and nothing is lost. */
+  /** Deletes a sealed file after all its events are sent. A damaged file is renamed instead, so that later starts ignore but keep it. */
   finish(isDamaged: boolean): void {
-    this.#attempt(NOT_EMPTIED, () => {
-      // Numbers begin again when no file is left, and one that was set aside before must stay.
+    this.#attempt(EMPTYING_FAILED, () => {
+      // A unique name: file numbers restart when the folder is empty, and earlier damaged files must not be overwritten.
       if (isDamaged) renameSync(this.#path, `${this.#path}.${uuidV7()}.damaged`);
       else unlinkSync(this.#path);
       this.#grow(-this.#bytes);
@@ -260,7 +255,7 @@ export class SpoolFile {
   }
 }
 
-async function forceFolder(directory: string): Promise<void> {
+async function fsyncFolder(directory: string): Promise<void> {
   const folder = await open(directory);
   try {
     await folder.sync();

@@ -1,4 +1,4 @@
-/** Usage that becomes events as time passes: sums of many small ones, and timers of workloads that run for long. */
+/** Converts usage into events over time: sums of many small amounts, and timers of long-running workloads. */
 import {
   type Checked,
   DIMENSIONS,
@@ -13,41 +13,40 @@ import {
 } from '@meterline/catalog/plain';
 import { type CheckedEvent, checkEvent, type EventToRecord } from './event.js';
 
-/** Usage that is summed. It has no id and no time of its own. */
-export type UsageToSum = Omit<EventToRecord, (typeof ONE_EVENTS)[number]>;
+/** Usage to sum. It has no ID and no timestamp. */
+export type UsageToSum = Omit<EventToRecord, (typeof EVENT_FIELDS)[number]>;
 
-/** What only a single event can have. A sum would lose it. */
-const ONE_EVENTS = ['eventId', 'timestamp', 'revision', 'void'] as const;
+const EVENT_FIELDS = ['eventId', 'timestamp', 'revision', 'void'] as const;
 
-/** More sums than this are reported before their window ends. A platform has several for each of its tenants. */
-const MOST_SUMS = 100_000;
-/** The usage of an event is below 10^15. */
+/** Maximum number of open sums. Beyond it, all sums are reported before their window ends. A platform has several sums per tenant. */
+const MAX_SUMS = 100_000;
+/** Exclusive upper limit of an event's usage: 10^15, scaled. */
 const LARGEST_USAGE = 10n ** BigInt(15 + USAGE_SCALE);
 
-/** @throws whatever a getter of the usage throws */
+/** @throws if a getter of the usage throws */
 export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEvent> {
-  const field = ONE_EVENTS.find((name) => Object.hasOwn(input, name));
-  if (field) return rejected('unknown_field', `${field} is for an event of its own; record it`);
+  const field = EVENT_FIELDS.find((name) => Object.hasOwn(input, name));
+  if (field) return rejected('unknown_field', `${field} is not allowed in a sum; use record() for this event`);
   return checkEvent(input, now);
 }
 
-/** @returns false when there is no room for the event; it is offered again, with what has been added by then */
+/** @returns false if there is no room. The sum or timer then offers the event again later, with further usage. */
 export type Offer<Event = EventToRecord> = (event: Event) => boolean;
 
 /**
- * Sums usage of the same resource and dimension within a window and a UTC hour into one event. Its id and its time are those
- * of the first usage in it, and it is sent as any other event; so it counts once however often it is sent.
+ * Sums usage of the same resource and dimension within a window and a UTC hour into one event. The event has the ID and the
+ * timestamp that the first usage was given. Like any event, it counts once even if it is sent several times.
  */
 export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   const sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
   let window: NodeJS.Timeout | undefined;
 
   function openWindow(): void {
-    // Not unref'd on purpose: the process stays alive until its sums are reported.
+    // Not unref'd on purpose: the process stays alive until the sums are reported.
     window ??= setTimeout(reportAll, windowMs);
   }
 
-  /** Sums that find no room stay for the next window. */
+  /** Reports all sums. Sums without room stay for the next window. */
   function reportAll(): void {
     clearTimeout(window);
     window = undefined;
@@ -59,7 +58,6 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   }
 
   return {
-    /** @returns false when there is no room for another sum */
     add: ({ sent, read }: CheckedEvent): boolean => {
       const key = keyOf(read);
       const sum = sums.get(key);
@@ -67,8 +65,8 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
         sum.total += read.usage;
         return true;
       }
-      if (sum || sums.size >= MOST_SUMS) reportAll();
-      if (sums.has(key) || sums.size >= MOST_SUMS) return false;
+      if (sum || sums.size >= MAX_SUMS) reportAll();
+      if (sums.has(key) || sums.size >= MAX_SUMS) return false;
       sums.set(key, { event: sent, total: read.usage });
       openWindow();
       return true;
@@ -77,7 +75,7 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   };
 }
 
-/** No name contains the separator. */
+/** Joins with NUL, which validation excludes from names. */
 function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {
   const hour = Math.floor(timestamp / MS_PER_HOUR);
   return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join('\0');
@@ -87,36 +85,36 @@ export type GbSecondsDimension = {
   [name in keyof typeof DIMENSIONS]: (typeof DIMENSIONS)[name]['unit'] extends 'gbs' ? name : never;
 }[keyof typeof DIMENSIONS];
 
-/** What runs: whose it is, and how many GB it holds. */
+/** A workload that occupies a constant number of GB. */
 export interface Workload
   extends Pick<UsageEventInput, 'accountId' | 'workspace' | 'resourceType' | 'resourceName' | 'resourceUuid'> {
   readonly billingDimension: GbSecondsDimension;
-  /** A number, or a decimal as text. */
   readonly gb: number | string;
 }
 
-/** A workload that can be measured. */
 interface CheckedWorkload {
   readonly event: Omit<EventToRecord, 'usage'>;
   /** Scaled by 10^9. */
   readonly gb: bigint;
 }
 
-/** @throws whatever a getter of the workload throws */
+/** @throws if a getter of the workload throws */
 export function checkWorkload({ gb, ...event }: Workload, now: EpochMs): Checked<CheckedWorkload> {
   const checked = checkUsage({ ...event, usage: gb }, now);
   if (!checked.ok) return checked;
   const { billingDimension, usage } = checked.value.read;
   if (DIMENSIONS[billingDimension].unit === 'gbs') return { ok: true, value: { event, gb: usage } };
-  return rejected('invalid_billing_dimension', `${billingDimension} is not in GB-seconds; record it`);
+  return rejected(
+    'invalid_billing_dimension',
+    `${billingDimension} is not in GB-seconds; use record() instead of start()`,
+  );
 }
 
 export interface RunningTimer {
-  /** Reports what has passed since the last report. Stopping twice is stopping once. */
+  /** Stops the timer and reports the time since the last report. Safe to call again. */
   stop(): void;
 }
 
-/** The parts of a span of time, each in one UTC hour. */
 export function* hourSlices(from: EpochMs, to: EpochMs): Generator<{ readonly from: EpochMs; readonly ms: number }> {
   for (let start = from; start < to; ) {
     const end = Math.min(to, start - (start % MS_PER_HOUR) + MS_PER_HOUR);
@@ -125,15 +123,15 @@ export function* hourSlices(from: EpochMs, to: EpochMs): Generator<{ readonly fr
   }
 }
 
-/** What a timer needs to know of time: what o'clock it is, and how much has passed since any fixed instant, in milliseconds. */
+/** A wall clock, and a monotonic clock in milliseconds. */
 export interface Clock {
   now(): EpochMs;
   elapsed(): number;
 }
 
 /**
- * GB-seconds of workloads that run for long, reported while they run: a crash loses what has passed since the last report. Time is
- * measured by a clock that nobody sets; the wall clock only says in which hours it lies.
+ * Measures GB-seconds of long-running workloads, and reports them while they run: a crash loses the time since the last report.
+ * Durations come from the monotonic clock. The wall clock only assigns them to UTC hours.
  */
 export function openTimers(intervalMs: number, clock: Clock, offer: Offer) {
   const timers = new Set<ReturnType<typeof startTimer>>();
@@ -163,7 +161,7 @@ export function openTimers(intervalMs: number, clock: Clock, offer: Offer) {
       };
     },
     reportAll,
-    /** Timers that run measure no more, and report once again. */
+    /** Stops measuring. The next report includes the remaining time. */
     stopAll: () => {
       for (const timer of timers) timer.stop();
     },
@@ -177,14 +175,15 @@ function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer) 
   let stoppedAt: number | undefined;
   let reportedMs = 0;
 
-  /** Since the start, so that what is rounded off a slice is in the next one. */
+  // Reports are differences of totals since the start, so that rounding errors do not accumulate.
+
   const usageOf = (ms: number) => divideHalfEven(gb * BigInt(ms), MS_PER_SECOND);
 
   return {
     stop: () => {
       stoppedAt ??= clock.elapsed();
     },
-    /** An event for each hour since the last report. @returns whether it is stopped, and there was room for all of them */
+    /** Offers one event per UTC hour since the last report. @returns whether the timer is stopped and all events had room */
     report: (): boolean => {
       const elapsed = clock.elapsed();
       const until = stoppedAt ?? elapsed;

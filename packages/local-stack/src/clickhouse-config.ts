@@ -1,6 +1,6 @@
 /**
- * The configuration of the embedded ClickHouse: which requests it answers, since every user and every web page of the machine reaches its
- * port, and its users, which are its owner and those of clickhouse/users.xml.
+ * Builds the configuration of the embedded ClickHouse. Every user and every web page on this machine can reach its port, so HTTP rules
+ * restrict the requests. Its users are an owner and the users of clickhouse/users.xml.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -10,10 +10,10 @@ import { LOOPBACK } from './ports.js';
 
 const ROLES_FILE = fileURLToPath(new URL('../../../clickhouse/users.xml', import.meta.url));
 
-/** Who started the stack, and so may do everything. */
+/** The user with all rights, for the person who started the stack. */
 export const OWNER = 'meterline';
 
-/** Passwords of letters and digits: of the owner, and of the users of clickhouse/users.xml, one for each kind of process. */
+/** Passwords of the owner and of the users of clickhouse/users.xml. They contain only letters and digits. */
 export type Passwords = ReturnType<typeof passwordsFrom>;
 
 export function passwordsFrom(secret: string) {
@@ -25,40 +25,38 @@ export function passwordsFrom(secret: string) {
 const MEBIBYTE = 1024 * 1024;
 
 /**
- * Bytes that the disk must have left. Below the first limit the engine takes no insert and begins no merge, so jobs wait in the
- * queue. Below the second it ends itself: what is under way then would not be written, and it would not notice
+ * Minimum free disk space in bytes. Below the first limit, ClickHouse rejects inserts and starts no merges, so jobs wait in the
+ * queue. Below the second limit, the engine process ends itself, because it would not notice that running writes fail
  * (docs/decisions/0026).
  */
-export const FREE_SPACE = { refusesBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIBYTE } as const;
+export const FREE_SPACE = { rejectsBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIBYTE } as const;
 
-/** The name of the cluster that several embedded engines make. */
 export const CLUSTER = 'meterline';
 
-/** One embedded engine of several, each of them a shard with one replica. */
+/** An embedded engine in a cluster. Each engine is one shard with one replica. */
 export interface Shard {
-  /** From 1 on. */
+  /** Starts at 1. */
   readonly number: number;
-  /** Where each shard listens for the others, this one included. */
+  /** Ports for connections between shards, of all shards including this one. */
   readonly tcpPorts: readonly number[];
 }
 
-/** The Host headers that this machine's own programs send; a page that a foreign name leads to this address sends that name. */
+/** Allowed Host headers. Prevents DNS rebinding: a web page whose domain resolves to 127.0.0.1 sends its own domain as Host. */
 const OWN_HOST = String.raw`regex:(127\.0\.0\.1|localhost)(:[0-9]+)?`;
 
-/** In the form of ClickHouse's errors, so that clients recognise its code. */
-const NO_USER =
-  'Code: 516. DB::Exception: Authentication failed: send clickhouseUser and clickhousePassword of local.json as HTTP basic ' +
+/** Formatted like ClickHouse's errors, so that clients recognize the code. */
+const UNAUTHENTICATED =
+  'Code: 516. DB::Exception: Authentication failed: use clickhouseUser and clickhousePassword of local.json for HTTP basic ' +
   'authentication. (AUTHENTICATION_FAILED)';
 
-/** The header that a user sends. */
 export function basicAuthorization(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
 /**
- * The rights that a usual server asks for, and the rules of the port.
+ * Returns the server configuration: access control as strict as a default server's, limits for one machine, and the HTTP rules.
  *
- * @param usersFile absolute path of the users
+ * @param usersFile absolute path of the users file
  */
 export function configXml(usersFile: string, passwords: Passwords, shard?: Shard): string {
   return `<clickhouse>
@@ -69,44 +67,44 @@ export function configXml(usersFile: string, passwords: Passwords, shard?: Shard
         <select_from_system_db_requires_grant>true</select_from_system_db_requires_grant>
         <select_from_information_schema_requires_grant>true</select_from_information_schema_requires_grant>
     </access_control_improvements>
-    <!-- For the few processors of one machine: sixteen, its default, may hold thirty-two merges at once. -->
+    <!-- For a machine with few processors. The default of 16 threads allows 32 concurrent merges. -->
     <background_pool_size>4</background_pool_size>
     <merge_tree>
         <number_of_free_entries_in_pool_to_lower_max_size_of_merge>2</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
         <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
         <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
-        <min_free_disk_bytes_to_perform_insert>${FREE_SPACE.refusesBelow}</min_free_disk_bytes_to_perform_insert>
+        <min_free_disk_bytes_to_perform_insert>${FREE_SPACE.rejectsBelow}</min_free_disk_bytes_to_perform_insert>
     </merge_tree>
     <storage_configuration>
-        <disks><default><keep_free_space_bytes>${FREE_SPACE.refusesBelow}</keep_free_space_bytes></default></disks>
+        <disks><default><keep_free_space_bytes>${FREE_SPACE.rejectsBelow}</keep_free_space_bytes></default></disks>
     </storage_configuration>
     ${shard ? clusterXml(shard, passwords) : ''}
-    <!-- The first rule that fits decides. -->
+    <!-- The first matching rule applies. -->
     <http_handlers>
         <rule>
             <headers><Origin>regex:.+</Origin></headers>
-            ${response(403, 'Web pages of other origins are refused.')}
+            ${response(403, 'Requests with an Origin header are rejected.')}
         </rule>
         <rule>
             <url>/ping</url>
             <headers><Host>${OWN_HOST}</Host></headers>
             ${response(200, 'Ok.')}
         </rule>
-        <!-- Whole credentials, not the name alone: without them nobody reaches any user, not even the engine's own. -->
-        ${Object.entries(passwords).flatMap(statementsOf).join('\n        ')}
+        <!-- The rules match complete credentials: without a password, nobody can use the engine's internal user. -->
+        ${Object.entries(passwords).map(statementRule).join('\n        ')}
         <rule>
             <headers><Host>${OWN_HOST}</Host></headers>
-            ${response(401, NO_USER)}
+            ${response(401, UNAUTHENTICATED)}
         </rule>
         <rule>
-            ${response(403, 'Only 127.0.0.1 and localhost are accepted as Host.')}
+            ${response(403, 'The Host header must be 127.0.0.1 or localhost.')}
         </rule>
     </http_handlers>
 </clickhouse>
 `;
 }
 
-/** With a secret in common the shards run each other's statements as the user who has sent them. */
+/** The shared secret lets shards run each other's statements as the user who sent them. */
 function clusterXml({ number, tcpPorts }: Shard, passwords: Passwords): string {
   const secret = createHash('sha256').update(`cluster ${passwords[OWNER]}`).digest('hex');
   const shards = tcpPorts.map(
@@ -121,7 +119,7 @@ function clusterXml({ number, tcpPorts }: Shard, passwords: Passwords): string {
             ${shards.join('\n            ')}
         </${CLUSTER}>
     </remote_servers>
-    <!-- Shows which shards a query was asked of. -->
+    <!-- Shows which shards ran a query. -->
     <query_log>
         <database>system</database>
         <table>query_log</table>
@@ -131,39 +129,34 @@ function clusterXml({ number, tcpPorts }: Shard, passwords: Passwords): string {
     <remote_url_allow_hosts><host>${LOOPBACK}</host></remote_url_allow_hosts>`;
 }
 
-/** The two ways in which a user may send its credentials. */
-function statementsOf([user, password]: readonly [string, string]): string[] {
-  return [
-    `<Authorization>${basicAuthorization(user, password)}</Authorization>`,
-    `<X-ClickHouse-User>${user}</X-ClickHouse-User><X-ClickHouse-Key>${password}</X-ClickHouse-Key>`,
-  ].map(
-    (credentials) => `<rule>
-            <headers><Host>${OWN_HOST}</Host>${credentials}</headers>
+/** Lets a user run statements. HTTP basic authentication is the only way to log in. */
+function statementRule([user, password]: readonly [string, string]): string {
+  return `<rule>
+            <headers><Host>${OWN_HOST}</Host><Authorization>${basicAuthorization(user, password)}</Authorization></headers>
             <handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler>
-        </rule>`,
-  );
+        </rule>`;
 }
 
 function response(status: number, text: string): string {
   return `<handler><type>static</type><status>${status}</status><response_content>${text}\n</response_content></handler>`;
 }
 
-/** Longer than any engine runs. ClickHouse cannot count to much more. */
-const FOR_EVER_SECONDS = 2_000_000_000;
+/** 63 years, so that the quota never resets. ClickHouse does not support much longer intervals. */
+const FOREVER_SECONDS = 2_000_000_000;
 
 interface UsersOptions {
-  /** The one that the roles are for. */
   readonly database: string;
-  /** It reaches other shards. */
   readonly isShard: boolean;
-  /** Settings of the profile of every user, by name. */
   readonly profile: Readonly<Record<string, string>>;
 }
 
 /**
- * The owner may do everything but make other users. `default` is the engine's own user, which needs no password: it opens the port and
- * reads standard input, as a file, to its end. Over HTTP it is refused to all who lack a password. To those who have one, its quota leaves
- * only what reads no table (`SELECT 1`) or system tables alone, which ClickHouse does not count: the start uses it up.
+ * Returns the users. The owner has all rights except creating users.
+ *
+ * `default` is the engine's internal user, without a password. At the start it opens the ports and reads standard input until its end. The
+ * HTTP rules reject requests without a password. A user with a password could still switch to `default` with a URL parameter. Therefore
+ * the quota allows exactly the statements of the start. Afterwards `default` can only run statements that ClickHouse does not count:
+ * those that read no table (`SELECT 1`) or only system tables.
  */
 export async function usersXml(passwords: Passwords, { database, isShard, profile }: UsersOptions): Promise<string> {
   const settings = Object.entries(profile).map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`);
@@ -171,7 +164,7 @@ export async function usersXml(passwords: Passwords, { database, isShard, profil
     <profiles><default/><users>${settings.join('')}</users></profiles>
     <quotas>
         <default/>
-        <start><interval><duration>${FOR_EVER_SECONDS}</duration><queries>${isShard ? 3 : 2}</queries></interval></start>
+        <start><interval><duration>${FOREVER_SECONDS}</duration><queries>${isShard ? 3 : 2}</queries></interval></start>
     </quotas>
     <users>
         <default>
@@ -195,13 +188,13 @@ export async function usersXml(passwords: Passwords, { database, isShard, profil
 `;
 }
 
-/** Where there is one server, no role reaches others. */
+/** Reads clickhouse/users.xml, without the right to connect to other servers if there is only one. */
 async function rolesFile(isShard: boolean): Promise<string> {
   const file = await readFile(ROLES_FILE, 'utf8');
   return isShard ? file : file.replaceAll('<query>GRANT REMOTE ON *.*</query>', '');
 }
 
-/** The roles of the file, with hashes of these passwords, for this database. */
+/** Returns the users of the file, with password hashes and grants on this database. */
 function rolesOf(file: string, passwords: Passwords, database: string): string {
   const roles = /<users>(.*)<\/users>/s.exec(file)?.[1] ?? '';
   const withDatabase = roles

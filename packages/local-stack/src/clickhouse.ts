@@ -1,4 +1,4 @@
-/** The embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
+/** Starts the embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
 import { mkdir } from 'node:fs/promises';
 import { writePrivateText } from '@meterline/service/files';
 import { libchdbPath } from 'chdb/libchdb';
@@ -19,34 +19,32 @@ import { ENGINE_PROGRAM, probe, type RunningServer, startServer } from './server
 
 const DATABASE = 'meterline';
 
-/** None of the developer's other variables: what the engine can read, everybody can who may insert. */
+/** Environment of the engine. Excludes the developer's other variables, because users with insert rights can read the environment. */
 const ENVIRONMENT = Object.fromEntries(
   ['PATH', 'TZ', 'LD_LIBRARY_PATH'].map((name) => [name, process.env[name]] as const),
 );
 
 export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
-  /** May do everything. */
   readonly user: typeof OWNER;
   readonly password: string;
-  /** The passwords of all users; the same at every start in a data directory. */
+  /** Passwords of all users. They stay the same for a data directory. */
   readonly passwords: Passwords;
 }
 
 export interface ClickHouseOptions {
-  /** The data goes to `<dataDir>/clickhouse`, the log to `<dataDir>/clickhouse.log`; configuration and password stay in it. */
+  /** Stores data in `clickhouse`, and the log in `clickhouse.log`. Also stores the configuration, which has the passwords. */
   dataDir: DataDirectory;
-  /** The one that the roles of clickhouse/users.xml are for. Default: meterline. */
+  /** Database for the users of clickhouse/users.xml (default: meterline). */
   database?: string | undefined;
-  /** Settings of every user's profile, by name. Default: none. */
+  /** Settings in the profile of all users (default: none). */
   profile?: Readonly<Record<string, string>> | undefined;
-  /** It is one shard of a cluster; data, configuration and log have names of their own. */
+  /** Set for a shard of a cluster. Each shard has its own data, configuration and log. */
   shard?: Shard | undefined;
 }
 
 /**
- * Starts the embedded ClickHouse on the loopback address, for its owner and the users of clickhouse/users.xml.
- *
+ * Starts the embedded ClickHouse on the loopback address.
  * @throws LocalStackError
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
@@ -57,7 +55,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
   await mkdir(path, { recursive: true, mode: 0o700 });
   const passwords = passwordsFrom(directory.secret);
   const [config, users] = [directory.file(`${label}-config.xml`), directory.file(`${label}-users.xml`)];
-  // In files, because every user of the machine can read the arguments of a process.
+  // Passed as files, because every user of the machine can read the arguments of a process.
   await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined, profile }));
   await writePrivateText(config, configXml(users, passwords, shard));
   return launchOnPort(async (httpPort) => {
@@ -70,7 +68,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
         ...['--http_port', String(httpPort), '--listen_host', LOOPBACK],
         ...(shard ? ['--tcp_port', String(shard.tcpPorts[shard.number - 1])] : []),
       ],
-      ends: 'input',
+      stopsAt: 'end of input',
       cwd: path,
       env: ENVIRONMENT,
       url,
@@ -80,26 +78,28 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
   });
 }
 
-/** The folder of an engine's data, and part of the names of its other files. @param shard its number; undefined: it is none */
+/** Returns the name of an engine's data folder, and the prefix of its other files. @param shard undefined without a cluster */
 export function engineLabel(shard: number | undefined): string {
   return shard === undefined ? 'clickhouse' : `clickhouse-shard-${shard}`;
 }
 
-/** Checks that a ClickHouse is up and runs statements. @throws LocalStackError */
 async function pingClickHouse(url: string, password: string): Promise<void> {
-  for (const path of ['/ping', '/?query=SELECT%201']) {
-    const { status, text } = await probe(new URL(path, url), { authorization: basicAuthorization(OWNER, password) });
-    if (status !== 200) throw new LocalStackError(`ClickHouse answers ${status}: ${text.slice(0, 200)}`);
-  }
+  const authorization = basicAuthorization(OWNER, password);
+  const { status, text } = await probe(new URL('/?query=SELECT%201', url), { authorization });
+  if (status !== 200) throw new LocalStackError(`ClickHouse responds with ${status}: ${text.slice(0, 200)}`);
 }
 
-/** The engine's shared library on this machine. @param env may name another, which a developer's own must not @throws LocalStackError */
+/**
+ * Returns the path of the engine's shared library.
+ * @param env may override the path. Empty by default, so that the developer's environment has no effect.
+ * @throws LocalStackError if there is no library for this platform
+ */
 export function findEngineLibrary(env: NodeJS.ProcessEnv = {}): string {
   try {
     return libchdbPath({ env });
   } catch (cause) {
-    const otherwise =
-      'The embedded ClickHouse exists for macOS and for Linux with glibc; elsewhere set CLICKHOUSE_URL to a server of your own.';
-    throw new LocalStackError(`${errorMessage(cause)}. ${otherwise}`, { cause });
+    const fix =
+      'The embedded ClickHouse supports macOS, and Linux with glibc. On other systems, set CLICKHOUSE_URL to your own server.';
+    throw new LocalStackError(`${errorMessage(cause)}. ${fix}`, { cause });
   }
 }

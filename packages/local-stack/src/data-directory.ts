@@ -1,7 +1,7 @@
 /**
- * The directory with a stack's data, logs and secret, and the right to use it: a lock of the kernel (flock(2)) on `stack.lock`, which every
- * child process inherits. It ends with the last process that holds it, however that ends, so a start after `kill -9` waits for the servers
- * that are left. Redis itself refuses no second start in its directory (docs/decisions/0013).
+ * Manages the directory with a stack's data, logs and secret. A process locks the directory with flock(2) on `stack.lock`. All child
+ * processes inherit the lock, and the kernel releases it when the last of them ends. So a start after `kill -9` waits until the old servers
+ * are gone. This is needed because Redis does not prevent two servers in one directory (docs/decisions/0013).
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -13,8 +13,9 @@ import { DataType, load, open } from 'ffi-rs';
 import { z } from 'zod';
 import { errorMessage, hasErrorCode, LocalStackError } from './errors.js';
 
-const LOCK_EXCLUSIVELY_AT_ONCE = 2 | 4;
-/** How long the child processes of a parent that was killed may take to end. */
+/** LOCK_EX | LOCK_NB of flock(2). */
+const LOCK_EXCLUSIVE_NONBLOCKING = 2 | 4;
+/** Maximum time to wait for child processes of a killed stack to end. */
 const ORPHANS_TIMEOUT_MS = 20_000;
 const POLL_MS = 50;
 
@@ -25,17 +26,16 @@ export class DataDirectory {
   #isOpen = true;
 
   private constructor(
-    /** Absolute. */
     readonly path: string,
-    /** The open `stack.lock`, to be inherited by every process that uses the data. */
+    /** Descriptor of `stack.lock`. Every process that uses the data must inherit it. */
     readonly lock: number,
-    /** Made once, of letters and digits. Passwords are derived from it. */
+    /** Generated once. Passwords are derived from it. */
     readonly secret: string,
   ) {}
 
   /**
-   * Creates the directory if need be, for its owner alone, and takes its lock.
-   * @throws LocalStackError when it cannot be used, is in use, or a file of it is damaged
+   * Creates the directory if it is missing, with access only for its owner, and locks it.
+   * @throws LocalStackError if the directory is unusable or in use, or if its secret file is damaged
    */
   static async open(directory: string): Promise<DataDirectory> {
     const path = resolve(directory);
@@ -55,7 +55,7 @@ export class DataDirectory {
     return join(this.path, name);
   }
 
-  /** Gives the lock back; processes that still run keep it. Safe to call again. */
+  /** Releases the lock in this process. Running child processes keep it. Safe to call again. */
   close(): void {
     if (this.#isOpen) closeSync(this.lock);
     this.#isOpen = false;
@@ -63,22 +63,21 @@ export class DataDirectory {
 }
 
 /**
- * @throws LocalStackError when it cannot be used, or is in use: at once if the process that took it still runs, or else after
- * a while
+ * Locks the directory. If it is locked, this function fails immediately if the locking process still runs. Otherwise it waits for the
+ * remaining child processes.
+ * @throws LocalStackError if the directory is unusable or in use
  */
 async function lockOf(path: string): Promise<number> {
   const file = join(path, 'stack.lock');
   const lock = await openIn(path, file);
-  for (const end = performance.now() + ORPHANS_TIMEOUT_MS; !take(lock); await sleep(POLL_MS)) {
+  for (const end = performance.now() + ORPHANS_TIMEOUT_MS; !tryLock(lock); await sleep(POLL_MS)) {
     const owner = Number(readFileSync(file, 'utf8'));
     if (!(owner > 0 && isRunning(owner)) && performance.now() < end) continue;
     closeSync(lock);
     const user =
-      owner > 0 && isRunning(owner)
-        ? `process ${owner}`
-        : 'a process that an earlier start has left, such as redis-server';
+      owner > 0 && isRunning(owner) ? `process ${owner}` : 'a process of an earlier start, such as redis-server';
     throw new LocalStackError(
-      `${path} is in use by ${user}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.`,
+      `${path} is in use by ${user}. Stop that process, or set METERLINE_DATA_DIR to another directory.`,
     );
   }
   ftruncateSync(lock);
@@ -86,16 +85,16 @@ async function lockOf(path: string): Promise<number> {
   return lock;
 }
 
-/** @returns false when another process holds it */
-function take(lock: number): boolean {
-  // The C library of this process, whichever it is.
+/** @returns false if another process holds the lock */
+function tryLock(lock: number): boolean {
+  // An empty path selects the C library that this process has loaded.
   open({ library: 'libc', path: '' });
   const [retType, paramsType] = [DataType.I32, [DataType.I32, DataType.I32]] as const;
-  const paramsValue = [lock, LOCK_EXCLUSIVELY_AT_ONCE];
+  const paramsValue = [lock, LOCK_EXCLUSIVE_NONBLOCKING];
   return load({ library: 'libc', funcName: 'flock', retType, paramsType: [...paramsType], paramsValue }) === 0;
 }
 
-/** @returns false when there is no such process */
+/** Sends a signal. @returns false if the process does not exist */
 export function signalTo(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
@@ -105,7 +104,7 @@ export function signalTo(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** One that may not be signalled runs, as another user. */
+/** A process that must not be signaled runs as another user. */
 function isRunning(pid: number): boolean {
   try {
     return signalTo(pid, 0);
@@ -114,7 +113,6 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Makes the directory, and a file in it. */
 async function openIn(path: string, file: string): Promise<number> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
@@ -122,20 +120,20 @@ async function openIn(path: string, file: string): Promise<number> {
   } catch (cause) {
     const reason = errorMessage(cause).replace(/, \w+ '.*$/s, '');
     throw new LocalStackError(
-      `${path} cannot hold the data (${reason}). Choose a directory that can be written to with METERLINE_DATA_DIR.`,
+      `${path} cannot store the data (${reason}). Set METERLINE_DATA_DIR to a writable directory.`,
       { cause },
     );
   }
 }
 
-/** Replaces a file of JSON, as a whole, that only its owner may read. */
+/** Writes a JSON file atomically. Only its owner can read the file. */
 export async function writePrivateFile(path: string, content: unknown): Promise<void> {
   await writePrivateText(path, `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /**
- * Undefined if there is no such file.
- * @throws LocalStackError if it cannot be read or its content does not match the schema
+ * Reads a JSON file. Returns undefined if the file does not exist.
+ * @throws LocalStackError if the file cannot be read or does not match the schema
  */
 export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
@@ -145,13 +143,13 @@ export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Pr
     const issues = cause instanceof z.ZodError ? cause.issues : undefined;
     const reason =
       issues?.map(({ path: at, message }) => `${at.join('.')}: ${message}`).join('; ') ?? errorMessage(cause);
-    throw new LocalStackError(`${path} is damaged (${reason}). Fix it, or delete it: the next start makes a new one.`, {
+    throw new LocalStackError(`${path} is damaged (${reason}). Fix or delete it; the next start creates a new one.`, {
       cause,
     });
   }
 }
 
-/** The password of a user. Anybody with the secret, or the password of a server's owner, may do everything anyway. */
+/** Derives the password of a user. @param secret of the data directory, or the password of a server's owner, who has all rights anyway */
 export function passwordOf(secret: string, user: string): string {
   return createHash('sha256').update(`${secret} ${user}`).digest('hex');
 }

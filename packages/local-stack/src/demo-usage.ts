@@ -1,6 +1,6 @@
 /**
- * The usage of the demo account's workloads: a pure function of workload and time. Events of the same span have the same ids whenever they
- * are sent, so sending them again adds nothing.
+ * Generates the usage of the demo account as a pure function of workload and time. Events of the same span always have the same IDs, so
+ * sending them again adds nothing.
  */
 import {
   BILLING_DIMENSIONS,
@@ -14,30 +14,26 @@ import {
 } from '@meterline/catalog';
 import { v5 as uuidV5 } from 'uuid';
 
-/** How often running workloads report. */
 export const SLICE_MS = 10_000;
-/** Older history has an event for each six hours: the page shows it by days. */
+/** Length of spans in older history, which the page shows by day. */
 const LONG_SPAN_MS = 6 * MS_PER_HOUR;
-/** The page can show up to seven days by hours. */
+/** Days of history with hourly spans. The page can show up to seven days by hour. */
 const HOURLY_DAYS = 8;
 const HISTORY_DAYS = 92;
 
-/** When a workload is busy: in office hours, at night, or always. */
 type Rhythm = 'office' | 'night' | 'steady';
 
 interface Workload {
-  /** Workspace and resource. */
+  /** `workspace/resource`. */
   readonly name: string;
   readonly rhythm: Rhythm;
-  /** Per 30 days: 0.2 is 20 % more. */
+  /** Growth per 30 days: 0.2 is 20 %. */
   readonly growth: number;
-  /** First and last day that it ran, in days before the first start. Default: always. */
+  /** First and last day of activity, in days before the first start (default: always). */
   readonly ran?: readonly [from: number, to: number];
-  /** Usage in a typical hour, in the dimension's unit. */
   readonly used: Readonly<Partial<Record<BillingDimension, number>>>;
 }
 
-/** GB-seconds of an hour of storage. */
 const stored = (gigabytes: number) => gigabytes * 3_600;
 const agent = (compute: number, requests: number, image: number) => ({
   agent_compute_runtime_gbs: compute,
@@ -78,17 +74,16 @@ const FLEET: readonly Workload[] = [
   { name: 'assistants/chat', rhythm: 'office', growth: 0.25, used: agent(101_000, 19_300, 0) },
 ];
 
-/** Resource types whose events have a resourceUuid. */
 const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
 
-/** The first start with a database. Growth and lifetimes count from its hour. */
+/** Time of the first start with a database. Growth and lifetimes are relative to its hour. */
 export interface Origin {
   readonly firstHour: EpochMs;
-  /** Usage is reported live from this instant on, which lies in the first hour. */
+  /** Start of live usage, within the first hour. */
   readonly liveFrom: EpochMs;
 }
 
-/** The origin, and the instant at which the history begins. */
+/** Returns the origin for a first start now. `next` is the start of the history. */
 export function originAt(now: EpochMs): Origin & { readonly next: EpochMs } {
   const firstHour = now - (now % MS_PER_HOUR);
   return { firstHour, liveFrom: now - (now % SLICE_MS), next: firstHour - HISTORY_DAYS * MS_PER_DAY };
@@ -100,8 +95,8 @@ interface Span {
 }
 
 /**
- * Divides the time up to `now` into spans that are over: six hours in the older history, then hours, the part of the first hour before its
- * start, and slices of {@link SLICE_MS} in the current hour. A later call continues where an earlier one ended.
+ * Splits the time up to `now` into completed spans: six hours in older history, then hours, then the part of the first hour before the
+ * first start, and slices of {@link SLICE_MS} in the current hour. A later call continues at the end of the last span.
  */
 export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }: Origin): Generator<Span> {
   const hourlyFrom = firstHour - HOURLY_DAYS * MS_PER_DAY;
@@ -116,16 +111,12 @@ export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }
   }
 }
 
-/**
- * Returns the events of a span, one for each workload and dimension used in it.
- */
 export function eventsOfSpan(accountId: string, span: Span, origin: Origin): UsageEventInput[] {
   return FLEET.flatMap((workload) =>
     BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, origin)),
   );
 }
 
-/** Returns no event if nothing is used, or a count rounds to zero. */
 function usageEvent(
   workload: Workload,
   billingDimension: BillingDimension,
@@ -164,7 +155,6 @@ function usageIn({ from, to }: Span, workload: Workload, dimension: BillingDimen
   return total;
 }
 
-/** Returns the share of its typical usage that a workload reaches in an hour of the week. */
 function activity(rhythm: Rhythm, instant: EpochMs): number {
   const time = new Date(instant);
   const hour = time.getUTCHours();
@@ -175,7 +165,7 @@ function activity(rhythm: Rhythm, instant: EpochMs): number {
   return isWeekend ? office * 0.3 : office;
 }
 
-/** Returns a number in [0, 1), the same for the same hour. */
+/** Returns a pseudorandom number in [0, 1) that depends only on the arguments and the hour. */
 function noise(workload: Workload, dimension: BillingDimension, instant: EpochMs): number {
   const series = FLEET.indexOf(workload) * BILLING_DIMENSIONS.length + BILLING_DIMENSIONS.indexOf(dimension);
   const value = Math.sin(Math.floor(instant / MS_PER_HOUR) + series / 7) * 10_000;

@@ -10,7 +10,7 @@ const AT_NOON = originAt(NOON);
 
 const folder = testFolder('each test');
 
-it('a new database has all its history ahead, and keeps its first hour when a later start continues', async () => {
+it('a new database starts with the complete history, and a later start continues from its origin', async () => {
   const file = folder('demo.json');
   const fresh = { databaseId: 'embedded', firstHour: NOON, liveFrom: NOON + 50_000, next: NOON - 92 * MS_PER_DAY };
   expect(await openDemoState(file, 'embedded', NOON + 59_000)).toEqual(fresh);
@@ -23,7 +23,7 @@ it('a new database has all its history ahead, and keeps its first hour when a la
   expect(await openDemoState(file, 'embedded', NOON + MS_PER_DAY)).toEqual({ ...done, liveFrom: NOON });
 });
 
-it('past hours are one span each, and the current hour has slices', () => {
+it('past hours are one span each, and the current hour is split into slices', () => {
   const now = NOON + 2 * MS_PER_HOUR + 25_000;
   const spans = [...spansUntil(NOON, now, AT_NOON)];
   expect(spans.map(({ from, to }) => [from - NOON, to - from])).toEqual([
@@ -32,13 +32,13 @@ it('past hours are one span each, and the current hour has slices', () => {
     [2 * MS_PER_HOUR, SLICE_MS],
     [2 * MS_PER_HOUR + 10_000, SLICE_MS],
   ]);
-  // A start within an hour has slices to its end.
+  // A start in the middle of an hour has slices until the end of the hour.
   expect([...spansUntil(NOON + 3_585_000, now, AT_NOON)].map(({ from }) => from - NOON)).toEqual([
     ...[3_585_000, 3_590_000, 3_600_000, 7_200_000, 7_210_000],
   ]);
 });
 
-it('the history has a span for each six hours until eight days before the first start, then hours, then the part of the first hour', () => {
+it('spans of the history are six hours long until eight days before the first start, and then one hour', () => {
   const now = NOON + MS_PER_HOUR + 90_000;
   const origin = originAt(now);
   const spans = [...spansUntil(origin.next, now + 20_000, origin)];
@@ -57,7 +57,7 @@ it('the history has a span for each six hours until eight days before the first 
   expect(spans.flatMap((span) => eventsOfSpan('demo', span, origin)).length).toBeLessThan(15_000);
 });
 
-it('a history that was interrupted continues in the same spans, also in a later hour', () => {
+it('an interrupted history continues in the same spans, even in a later hour', () => {
   const origin = originAt(NOON + 90_000);
   const first = [...spansUntil(origin.next, NOON + 90_000, origin)];
   const later = NOON + 25 * MS_PER_HOUR + 25_000;
@@ -68,14 +68,14 @@ it('a history that was interrupted continues in the same spans, also in a later 
   }
 });
 
-it('the events of a span are the same whenever they are generated, and the worker accepts them', () => {
+it('the events of a span are deterministic and valid', () => {
   const events = eventsOfSpan('demo', { from: NOON - SLICE_MS, to: NOON }, AT_NOON);
   expect(events.length).toBeGreaterThan(10);
   expect(eventsOfSpan('demo', { from: NOON - SLICE_MS, to: NOON }, AT_NOON)).toEqual(events);
   expect(events.filter((event) => !parseUsageEvent(event, NOON).ok)).toEqual([]);
 });
 
-it('six hours of a workload have the usage of each of their hours, to the end of its lifetime', () => {
+it('a span of six hours has the sum of the usage of its hours', () => {
   const usage = (from: number, hours: number, name: string) =>
     eventsOfSpan('demo', { from, to: from + hours * MS_PER_HOUR }, AT_NOON)
       .filter(({ resourceName, billingDimension }) => resourceName === name && !billingDimension.endsWith('_count'))

@@ -1,12 +1,13 @@
 /**
  * Runs a ClickHouse server inside this process, from chdb's shared library.
  *
- * Usage: `node engine.js LIBRARY LEAST_FREE_BYTES [clickhouse-local option]...`, in the directory of its data.
+ * Usage: `node engine.js LIBRARY MIN_FREE_BYTES [clickhouse-local option]...`, in the data directory.
  *
- * A process of its own because the call blocks for as long as the server runs. The server reads its standard input to the end and then
- * shuts down, so it ends with the process that holds the other end, even if that one is killed. A worker thread beside it ends the
- * process when the engine has crashed and hangs, and before its disk is full: the engine does not notice that a write has failed, because
- * chdb takes ClickHouse's error out, so a part that a full disk left empty would replace the parts that it was merged from
+ * The engine needs a separate process, because the call into the library blocks until the server ends. The server shuts down at the end
+ * of its standard input, so it also ends if its parent process is killed.
+ *
+ * A worker thread kills the process in two cases. First, if the engine hangs after a crash. Second, before the disk is full: chdb removes
+ * ClickHouse's check of failed writes, so a merged part that was left empty by a full disk would replace its source parts
  * (docs/decisions/0026).
  */
 import { statfsSync, writeSync } from 'node:fs';
@@ -16,14 +17,14 @@ import { DataType, load, open } from 'ffi-rs';
 
 const UNTIL_INPUT_ENDS = "SELECT * FROM file('stdin', LineAsString, 'x String') FORMAT Null";
 const PARENT_POLL_MS = 500;
-/** Longer than a clean shutdown takes, which waits 5 s for idle connections. */
+/** Time for a clean shutdown, which waits 5 s for idle connections. */
 const SHUTDOWN_MS = 10_000;
-/** A disk that writes 1 GB a second fills 50 MB between two looks. */
+/** A disk that writes 1 GB/s fills 50 MB between two checks. */
 const SPACE_POLL_MS = 50;
 const MEBIBYTE = 1024 * 1024;
 const STANDARD_ERROR = 2;
 
-const [library = '', leastFreeBytes = '0', ...options] = process.argv.slice(2);
+const [library = '', minFreeBytes = '0', ...options] = process.argv.slice(2);
 if (isMainThread) runServer();
 else watch();
 
@@ -53,16 +54,16 @@ function watch(): void {
   setInterval(requireFreeSpace, SPACE_POLL_MS);
 }
 
-/** Ends this process, as a crash would, unless its disk has so much space left. */
+/** Kills this process if the disk has less free space than the minimum. */
 function requireFreeSpace(): void {
   const { bavail, bsize } = statfsSync(process.cwd());
   const free = bavail * bsize;
-  if (free >= Number(leastFreeBytes)) return;
-  const [left, least] = [free, Number(leastFreeBytes)].map((bytes) => Math.floor(bytes / MEBIBYTE));
-  // Not console.error: in a worker its lines wait for the main thread, which the engine blocks.
+  if (free >= Number(minFreeBytes)) return;
+  const [left, needed] = [free, Number(minFreeBytes)].map((bytes) => Math.floor(bytes / MEBIBYTE));
+  // Not console.error: in a worker thread it needs the main thread, which the engine blocks.
   writeSync(
     STANDARD_ERROR,
-    `The disk of ${process.cwd()} has ${left} MiB left. The embedded ClickHouse needs ${least} MiB: it stops, so that nothing is lost. Free some space.\n`,
+    `The disk of ${process.cwd()} has ${left} MiB left. The embedded ClickHouse needs ${needed} MiB and stops to prevent data loss. Free some space.\n`,
   );
   process.kill(process.pid, 'SIGKILL');
 }

@@ -1,4 +1,4 @@
-/** What the local servers are made of: the data directory, the processes that live in it, and the programs that they run. */
+/** Tests the data directory, its processes, and their programs. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ const folder = testFolder('each test');
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
-it('the lock of a data directory is held by a child process that inherits it, until that is gone, when its owner was killed', async () => {
+it('after the owner of a data directory is killed, its child process keeps the lock until it ends', async () => {
   const code = `import { spawn } from 'node:child_process';
     import { DataDirectory } from '${new URL('../dist/data-directory.js', import.meta.url)}';
     const { lock } = await DataDirectory.open(process.argv[1]);
@@ -32,7 +32,7 @@ it('the lock of a data directory is held by a child process that inherits it, un
   (await taking).close();
 });
 
-it('the lock of a data directory is taken by exactly one of many rivals, and by another one after it was given back', async () => {
+it('exactly one of several concurrent processes locks a data directory, and another can after its release', async () => {
   const rivals = await Promise.allSettled(Array.from({ length: 8 }, () => DataDirectory.open(folder())));
   const [winner, ...others] = rivals.flatMap((rival) => (rival.status === 'fulfilled' ? [rival.value] : []));
   expect(others).toEqual([]);
@@ -43,7 +43,7 @@ it('the lock of a data directory is taken by exactly one of many rivals, and by 
   second.close();
 });
 
-it('a data directory is made with those above it, for its owner alone, and may be there already', async () => {
+it('a data directory and its parents are created if missing, with access only for the owner', async () => {
   const path = folder('a', 'b');
   for (let time = 0; time < 2; time += 1) (await DataDirectory.open(path)).close();
   expect(await readdir(path)).toEqual(['secret.json', 'stack.lock']);
@@ -54,17 +54,17 @@ it.each([
   ['a file', 'file', 'EEXIST'],
   ['below a file', 'file/below', 'ENOTDIR'],
   ['a name that is too long', 'x'.repeat(300), 'ENAMETOOLONG'],
-])('a data directory cannot be %s, and the message says why', async (_what, name, reason) => {
+])('a data directory cannot be %s, and the message has the reason', async (_what, name, reason) => {
   await writeFile(folder('file'), '');
   const path = folder(name);
   await expect(DataDirectory.open(path)).rejects.toThrow(
-    new RegExp(`^${path} cannot hold the data \\(${reason}.*METERLINE_DATA_DIR\\.$`),
+    new RegExp(`^${path} cannot store the data \\(${reason}.*METERLINE_DATA_DIR to a writable directory\\.$`),
   );
 });
 
 const schema = z.object({ secret: z.string() });
 
-it('a file of the data directory reads as it was written, for its owner alone, and as undefined before', async () => {
+it('a private file is readable only by its owner, and undefined before it is written', async () => {
   const path = folder('whole.json');
   expect(await readPrivateFile(path, schema)).toBeUndefined();
   await writePrivateFile(path, { secret: 'x' });
@@ -75,12 +75,12 @@ it('a file of the data directory reads as it was written, for its owner alone, a
 it.each([
   ['is empty', '', 'Unexpected end of JSON input'],
   ['is cut off', '{"secret', 'Unterminated string in JSON'],
-  ['holds something else', '{"secret":7}', 'secret: Invalid input: expected string, received number'],
-])('a file of the data directory that %s is named, with the way to fix it', async (_what, content, reason) => {
+  ['does not match the schema', '{"secret":7}', 'secret: Invalid input: expected string, received number'],
+])('the error for a private file that %s has its name and a fix', async (_what, content, reason) => {
   const path = folder('damaged.json');
   await writeFile(path, content);
   await expect(readPrivateFile(path, schema)).rejects.toThrow(
-    new RegExp(`^${path} is damaged \\(${reason}.*Fix it, or delete it: the next start makes a new one\\.$`),
+    new RegExp(`^${path} is damaged \\(${reason}.*Fix or delete it; the next start creates a new one\\.$`),
   );
 });
 
@@ -91,7 +91,7 @@ describe('a process in the data directory', () => {
   });
   afterEach(() => directory.close());
 
-  /** A program whose process is ready at once, or never. */
+  /** Starts a program that is ready immediately or never. */
   function start(program: string, { isReady = false, ...limits }: { isReady?: boolean; readyTimeoutMs?: number } = {}) {
     return startServer(directory, {
       ...{ name: 'The ingest service', label: 'ingest', args: ['-e', program], url: '' },
@@ -107,20 +107,20 @@ describe('a process in the data directory', () => {
     ],
     [['meterline-ingest: a thing', 'Error: a defect', '    at somewhere'], undefined],
     [[], undefined],
-  ])('a process that ends before it is ready speaks for itself, or its log is quoted: %j', async (lines, own) => {
+  ])('the error for a process that ends early has its start errors or its log: %j', async (lines, startErrors) => {
     const text = lines.map((line) => `${line}\n`).join('');
     const log = folder('ingest.log');
     const quoted = `The ingest service ended before it was ready (exit code 1). The end of ${log}:\n${lines.join('\n')}`;
     const failing = start(`process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`);
-    await expect(failing).rejects.toMatchObject({ name: 'LocalStackError', message: own ?? quoted });
+    await expect(failing).rejects.toMatchObject({ name: 'LocalStackError', message: startErrors ?? quoted });
   });
 
-  it('a process that never answers is killed, and the message says so', async () => {
+  it('a process that does not become ready is killed after the timeout', async () => {
     const hanging = start('setInterval(() => {}, 1000)', { readyTimeoutMs: 50 });
-    await expect(hanging).rejects.toThrow('The ingest service did not answer within 0.05 s');
+    await expect(hanging).rejects.toThrow('The ingest service was not ready within 0.05 s');
   });
 
-  it('a log that has grown too long is put aside at the next start', async () => {
+  it('a log that is too long is renamed at the next start', async () => {
     const log = folder('ingest.log');
     await writeFile(log, '');
     await truncate(log, 30 * 1024 * 1024);
@@ -131,13 +131,14 @@ describe('a process in the data directory', () => {
   });
 });
 
-it('a process that does not heed SIGTERM is killed when the one that started it is gone', async () => {
-  const program = "process.on('SIGTERM', () => console.log('asked')); setInterval(() => {}, 1000); console.log('runs')";
+it('a process that ignores SIGTERM is killed after its parent has ended', async () => {
+  const program =
+    "process.on('SIGTERM', () => console.log('SIGTERM')); setInterval(() => {}, 1000); console.log('runs')";
   const child = spawn(...watched(process.execPath, ['-e', program]));
-  const said = createInterface(child.stdout)[Symbol.asyncIterator]();
-  expect(await said.next()).toMatchObject({ value: 'runs' });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  expect(await lines.next()).toMatchObject({ value: 'runs' });
   child.stdin.end();
-  expect(await said.next()).toMatchObject({ value: 'asked' });
+  expect(await lines.next()).toMatchObject({ value: 'SIGTERM' });
   expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
 }, 60_000);
 
@@ -145,23 +146,23 @@ const SHELL = '/bin/sh';
 
 const program = (name: string, script: string) => writeFile(folder(name), `#!${SHELL}\n${script}\n`, { mode: 0o755 });
 
-it('the engine is the library of this machine, or is said to be missing, with what to do', () => {
+it('findEngineLibrary returns an existing library, or throws an error with a fix', () => {
   expect(existsSync(findEngineLibrary())).toBe(true);
-  const message = /^chdb: .*\. The embedded ClickHouse exists for macOS and for Linux.* set CLICKHOUSE_URL to .*\.$/;
+  const message = /^chdb: .*\. The embedded ClickHouse supports macOS, and Linux.* set CLICKHOUSE_URL to .*\.$/;
   expect(() => findEngineLibrary({ CHDB_LIBCHDB_PATH: '/nowhere' })).toThrow(message);
 });
 
-it('the engine ends before it opens the library when its disk has too little space left, and says so', () => {
+it('the engine ends with a message if the disk has too little free space', () => {
   const args = [ENGINE_PROGRAM, 'no-library', '1e18'];
   const { signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(signal).toBe('SIGKILL');
   expect(stderr).toMatch(
-    /^The disk of \/.* has \d+ MiB left\. The embedded ClickHouse needs 953674316406 MiB: it stops, so that nothing is lost\. Free some space\.\n$/,
+    /^The disk of \/.* has \d+ MiB left\. The embedded ClickHouse needs 953674316406 MiB and stops to prevent data loss\. Free some space\.\n$/,
   );
 });
 
 it.each(['brew', 'apt-get'])(
-  'the redis-server is the one on PATH, or is installed with %s, which is said',
+  'redis-server is installed with %s, with a message, if it is not on PATH',
   async (tool) => {
     const server = folder('redis-server');
     const said: string[] = [];
@@ -173,15 +174,15 @@ it.each(['brew', 'apt-get'])(
     expect(await ensure()).toBe(server);
     expect(await ensure()).toBe(server);
     expect(said).toEqual([`Installing redis-server with ${tool}…`]);
-    // A package of Debian starts a Redis of its own.
+    // The Debian package starts Redis.
     if (tool === 'apt-get') expect(await readFile(folder('told'), 'utf8')).toBe('disable --now redis-server\n');
   },
 );
 
 it.each([
-  ['that installs the package does not update its lists', 'lists', ['install']],
-  ['that cannot install the package updates its lists and tries again', 'no-lists', ['install', 'update', 'install']],
-])('an apt-get %s', async (_, lists, commands) => {
+  ['installs the package without updating its lists', 'lists', ['install']],
+  ['updates its lists and retries if the package is not found', 'no-lists', ['install', 'update', 'install']],
+])('apt-get %s', async (_, lists, commands) => {
   const server = folder('redis-server');
   await writeFile(folder(lists), '');
   await program(
@@ -198,14 +199,14 @@ it.each([
   expect((await readFile(folder('commands'), 'utf8')).trim().split('\n')).toEqual(commands);
 });
 
-const TO_DO = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to a server of your own.';
+const FIX = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to your own server.';
 
 it.each([
   ['is missing', '', '', 'redis-server is not on PATH'],
   ['is too old', 'redis-server', 'echo "Redis server v=6.2.16 sha=0"', 'is version 6.2'],
   ['cannot run', 'redis-server', 'exit 1', 'redis-server --version)'],
   ['cannot be installed', 'brew', 'echo "no network" >&2; exit 1', 'brew could not install redis-server (no network)'],
-])('a redis-server that %s is said to be so, with what to do', async (_, name, script, problem) => {
+])('the error for a redis-server that %s has a fix', async (_, name, script, problem) => {
   if (name !== '') await program(name, script);
-  await expect(ensureRedisServer({ env: { PATH: folder() } })).rejects.toThrow(`${problem}: ${TO_DO}`);
+  await expect(ensureRedisServer({ env: { PATH: folder() } })).rejects.toThrow(`${problem}: ${FIX}`);
 });

@@ -1,4 +1,4 @@
-/** A local Redis with the users of redis/users.conf and no other, as in production. */
+/** Starts a local Redis with only the users of redis/users.conf, as in production. */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,13 +13,13 @@ import { findExecutable, installProgram, REDIS } from './system-package.js';
 
 const USERS_FILE = fileURLToPath(new URL('../../../redis/users.conf', import.meta.url));
 const PROBE_TIMEOUT_MS = 5_000;
-/** users.conf needs 7.0. */
-const OLDEST_MAJOR = 7;
-const WAY_OUT = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to a server of your own';
+/** Required by redis/users.conf. */
+const MIN_MAJOR = 7;
+const FIX = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to your own server';
 
 /**
- * A queue may lose nothing: every write is on disk before it is answered, and memory that runs out is an error rather than an eviction.
- * With `everysec` Redis may answer up to 2 s before it writes (aof.c, flushAppendOnlyFile), which even `kill -9` then loses.
+ * The queue must not lose jobs. Redis writes to disk before it replies, and returns errors instead of evicting keys if memory is full.
+ * With `everysec`, Redis may reply up to 2 s before it writes (aof.c, flushAppendOnlyFile), so even `kill -9` could lose jobs.
  */
 const DURABLE = [
   ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'],
@@ -29,24 +29,23 @@ const DURABLE = [
 const REDIS_USERS = ['producer', 'collector', 'worker', 'query', 'alerts', 'operator', 'admin'] as const;
 export type RedisUser = (typeof REDIS_USERS)[number];
 
-/** `url` is that of the admin, who may do everything. Passwords are the same at every start in a data directory. */
+/** `url` has the user `admin`, who has all rights. Passwords stay the same for a data directory. */
 export interface RunningRedis extends RunningServer {
   readonly port: number;
-  /** The address for each user. */
   readonly urls: Readonly<Record<RedisUser, string>>;
 }
 
 export interface RedisOptions {
-  /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`; configuration and password stay in it. */
+  /** Stores data in `redis`, and the log in `redis.log`. Also stores the configuration, which has the passwords. */
   readonly dataDir: DataDirectory;
-  /** The prefix of the queues that users may use. Default: any. */
+  /** Prefix of the queues that users can access (default: any). */
   readonly queuePrefix?: string | undefined;
-  /** Called with one line before a step that takes long, such as installing Redis. */
+  /** Called with one line before a slow step, such as installing Redis. */
   readonly say?: ((line: string) => void) | undefined;
 }
 
 /**
- * Starts a Redis on the loopback address that keeps every acknowledged write over a restart, `kill -9` and a power cut.
+ * Starts Redis on the loopback address. Acknowledged writes survive a restart, `kill -9` and a power cut.
  * @throws LocalStackError
  */
 export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
@@ -56,7 +55,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   return launchOnPort(async (port) => {
     const url = `redis://admin:${passwordOf(directory.secret, 'redis')}@${LOOPBACK}:${port}`;
-    // A file, because every user of the machine can read the arguments of a process.
+    // Passed as a file, because every user of the machine can read the arguments of a process.
     const configuration = directory.file('redis.conf');
     await writePrivateText(configuration, await usersFor(url, queuePrefix));
     const server = await startServer(directory, {
@@ -65,7 +64,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
       command: binary,
       args: [configuration, '--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
       cwd: path,
-      // Redis 7.2 and newer end at once under a locale that the machine does not have.
+      // Redis 7.2 and newer exit if the machine does not have the configured locale.
       env: { ...process.env, LC_ALL: 'C' },
       url,
       isReady: () => pingRedis(url),
@@ -75,7 +74,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   });
 }
 
-/** The address of a local Redis for another user. @param adminUrl that of its admin */
+/** Returns the URL of a local Redis for a user. @param adminUrl URL of the admin, from whose password the others are derived */
 export function redisUrlOf(adminUrl: string, user: RedisUser): string {
   const url = new URL(adminUrl);
   if (user !== 'admin') url.password = passwordOf(url.password, user);
@@ -83,7 +82,7 @@ export function redisUrlOf(adminUrl: string, user: RedisUser): string {
   return url.href;
 }
 
-/** redis/users.conf with its passwords, for the queues of this prefix. */
+/** Returns redis/users.conf with passwords and the queue prefix. */
 async function usersFor(adminUrl: string, queuePrefix: string | undefined): Promise<string> {
   const users = await readFile(USERS_FILE, 'utf8');
   const pattern = queuePrefix === undefined ? '*' : patternOf(queuePrefix);
@@ -93,12 +92,12 @@ async function usersFor(adminUrl: string, queuePrefix: string | undefined): Prom
   );
 }
 
-/** What a pattern gives a meaning, and blanks, which end one, stand for any byte. */
+/** Replaces characters with a special meaning in key patterns, and blanks, which end a pattern, with `?` for any byte. */
 function patternOf(prefix: string): string {
   return prefix.replace(/[^\w.:-]/gu, (character) => '?'.repeat(Buffer.byteLength(character)));
 }
 
-/** Checks that a Redis is up and has loaded its data; rejects with the reason if not. */
+/** Checks that Redis has started and loaded its data. @throws the reason if not */
 async function pingRedis(url: string): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -108,14 +107,14 @@ async function pingRedis(url: string): Promise<void> {
     connectTimeout: PROBE_TIMEOUT_MS,
     disconnectTimeout: 1,
   });
-  // The error event has the reason of a failed connection; the rejected command does not.
+  // Only the error event has the reason of a failed connection; the rejected command does not.
   let reason: unknown;
   redis.on('error', (error) => {
     reason = error;
   });
   try {
     await redis.connect();
-    // While it loads its data this is an error, LOADING.
+    // Fails with LOADING while Redis loads its data.
     await redis.ping();
   } catch (error) {
     throw reason ?? error;
@@ -125,16 +124,16 @@ async function pingRedis(url: string): Promise<void> {
 }
 
 export interface RedisBinaryOptions {
-  /** Provides PATH, and is passed to a package manager. Default: this process's environment. */
+  /** Provides PATH, and is passed to the package manager (default: the environment of this process). */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Called with one line before a step that takes long or changes the machine. */
+  /** Called with one line before a step that is slow or changes the machine. */
   readonly say?: ((line: string) => void) | undefined;
 }
 
 /**
- * The absolute path of a `redis-server` that Meterline can use: the one on PATH, or else one installed now with the system's package
- * manager, if that is possible without asking anyone.
- * @throws LocalStackError whose message says what to do
+ * Returns the absolute path of a suitable `redis-server`. If there is none on PATH, installs Redis with the system's package manager, if
+ * that is possible without a prompt.
+ * @throws LocalStackError
  */
 export async function ensureRedisServer({ env = process.env, say }: RedisBinaryOptions = {}): Promise<string> {
   const binary = (await findExecutable('redis-server', env)) ?? (await installRedis(env, say));
@@ -142,7 +141,7 @@ export async function ensureRedisServer({ env = process.env, say }: RedisBinaryO
     throw unavailable(`${binary} does not run (${errorMessage(error).trim()})`, error);
   });
   const [, major = '0', minor = '0'] = /\bv=(\d+)\.(\d+)/.exec(stdout) ?? [];
-  if (Number(major) >= OLDEST_MAJOR) return binary;
+  if (Number(major) >= MIN_MAJOR) return binary;
   throw unavailable(`${binary} is version ${major}.${minor}`);
 }
 
@@ -152,10 +151,10 @@ async function installRedis(env: NodeJS.ProcessEnv, say: RedisBinaryOptions['say
   });
   if (!tool) throw unavailable('redis-server is not on PATH');
   const installed = await findExecutable('redis-server', env);
-  if (!installed) throw unavailable(`${tool} put no redis-server on PATH`);
+  if (!installed) throw unavailable(`after the installation with ${tool}, redis-server is still not on PATH`);
   return installed;
 }
 
 function unavailable(problem: string, cause?: unknown): LocalStackError {
-  return new LocalStackError(`${problem}: ${WAY_OUT}.`, { cause });
+  return new LocalStackError(`${problem}: ${FIX}.`, { cause });
 }

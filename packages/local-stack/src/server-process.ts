@@ -1,4 +1,4 @@
-/** A server or service as a child process, with its log file: starts it, waits until it answers, stops it. */
+/** Runs a server or service as a child process with a log file: starts it, waits until it is ready, and stops it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
@@ -7,68 +7,67 @@ import { fileURLToPath } from 'node:url';
 import { type DataDirectory, signalTo } from './data-directory.js';
 import { LocalStackError } from './errors.js';
 
-/** Long, because Redis reads a large append-only file first, and a busy machine starts nothing fast. One that ends is noticed at once. */
+/** Long, because Redis may load a large append-only file on a busy machine. If the process ends, the wait ends immediately. */
 const READY_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 15_000;
 const POLL_MS = 25;
 const PROBE_TIMEOUT_MS = 5_000;
 const TAIL_LINES = 12;
-/** A log that is longer at a start becomes `<name>.log.1`. */
+/** Size above which a log is renamed to `<name>.log.1` at the next start. */
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
-/** How our services begin a line that says why they do not start. */
-const OWN_WORDS = /^meterline-[a-z]+: /;
+/** Prefix of the lines in which our services report why they cannot start. */
+const START_ERROR = /^meterline-[a-z]+: /;
 
-/** How a process ended. */
 export interface ServerExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A server that is ready. It ends when the process that started it ends, even if that process is killed. */
+/** A running server. It ends with the process that started it, even if that process is killed. */
 export interface RunningServer {
-  /** What a message calls it. */
+  /** Name in messages. */
   readonly name: string;
   readonly url: string;
-  /** The process that holds the data and the ports, so that a fault test kills the right one. */
+  /** The process that owns data and ports, for tests that kill it. */
   readonly pid: number;
   readonly logFile: string;
-  /** Resolves, never rejects, once the process is gone and its data may be used again. */
+  /** Resolves when the process has ended and its data can be used again. Never rejects. */
   readonly exited: Promise<ServerExit>;
-  /** Shuts down cleanly, by force after a deadline. Safe to call again, or after the server has died. */
+  /** Shuts down cleanly, or by force after a timeout. Safe to call again, or after the process has ended. */
   stop(): Promise<void>;
-  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
-  /** Starts it once more on the same ports, after its end. @throws LocalStackError as at its start */
+  /** Starts the server again on the same ports, after it has ended. @throws LocalStackError like `startServer` */
   restart(): Promise<RunningServer>;
 }
 
 export interface ServerOptions {
-  /** What a message calls the server. */
+  /** Name in messages. */
   readonly name: string;
-  /** Its log is `<directory>/<label>.log`. */
+  /** The log file is `<directory>/<label>.log`. */
   readonly label: string;
   /** Default: Node. */
   readonly command?: string | undefined;
   readonly args: readonly string[];
-  /** How it learns that it has to end, and that its parent is gone. Default: SIGTERM; with `input`, the end of its standard input. */
-  readonly ends?: 'input';
+  /** How the process is stopped, also if its parent is gone: at the end of its standard input (default: with SIGTERM). */
+  readonly stopsAt?: 'end of input';
   readonly cwd?: string | undefined;
-  /** Default: this process's own. */
+  /** Default: the environment of this process. */
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly url: string;
-  /** Resolves once the server is ready; called again while it rejects. */
+  /** Resolves if the server is ready. Called repeatedly while it rejects. */
   readonly isReady: () => Promise<unknown>;
   readonly readyTimeoutMs?: number;
 }
 
-/** A program of this package, compiled; also when this file runs from its source. */
+/** Path of the compiled engine program, also if this file runs from source. */
 export const ENGINE_PROGRAM = fileURLToPath(new URL('../dist/engine.js', import.meta.url));
 
 /**
- * A parent watchdog in the shell: it waits for the end of standard input, which also the death of the parent is, and sends SIGTERM to the
- * process, which the command then becomes, and SIGKILL if it is still there ten seconds later. Of file 3, the lock of a data directory, the command alone keeps a copy.
+ * Shell script of a parent watchdog. A background subshell waits for the end of standard input, which closes when the parent process dies.
+ * It then sends SIGTERM to the main shell, which `exec` has replaced with the command, and SIGKILL ten seconds later. The subshell
+ * closes file descriptor 3, the lock of the data directory, so that only the command holds the lock.
  */
-const WATCHED = `exec 4<&0 </dev/null
+const WATCHDOG = `exec 4<&0 </dev/null
 (
   exec 2>/dev/null 3<&-
   read -r _ <&4
@@ -79,12 +78,12 @@ const WATCHED = `exec 4<&0 </dev/null
 ) &
 exec 4<&-; exec "$@"`;
 
-/** What to spawn, with a pipe as standard input, for a command that gets SIGTERM when this process is gone. Its pid is the child's. */
+/** Returns the program and arguments to spawn, with a pipe as standard input, so that the command ends with this process. Keeps the PID. */
 export function watched(command: string, args: readonly string[]): [string, string[]] {
-  return ['/bin/sh', ['-c', WATCHED, 'sh', command, ...args]];
+  return ['/bin/sh', ['-c', WATCHDOG, 'sh', command, ...args]];
 }
 
-/** The response to a GET on a new connection, which is closed: ClickHouse would wait for seconds at its end while one is idle. */
+/** Sends a GET and closes the connection, because a shutdown of ClickHouse waits seconds for idle connections. */
 export async function probe(
   url: URL | string,
   headers: Readonly<Record<string, string>> = {},
@@ -95,21 +94,21 @@ export async function probe(
 }
 
 interface StartingServer extends RunningServer {
-  /** Where the log of this run begins. */
+  /** Offset in the log file at which this run begins. */
   readonly logStart: number;
 }
 
 /**
- * Starts a server and waits until it answers.
+ * Starts a server and waits until it is ready.
  *
- * @param directory stays open
- * @throws LocalStackError when the server ends early or is not ready in time; it is gone then
+ * @param directory must stay open
+ * @throws LocalStackError if the server ends early or is not ready before the timeout. The server is then stopped.
  */
 export async function startServer(directory: DataDirectory, options: ServerOptions): Promise<RunningServer> {
-  const { name, url, ends, command = process.execPath } = options;
+  const { name, url, stopsAt, command = process.execPath } = options;
   const log = await openLog(directory.file(`${options.label}.log`));
-  // Detached, so that Ctrl-C in a terminal reaches only the process that owns it, and that one decides the order in which things stop.
-  const [file, args] = ends === 'input' ? [command, options.args] : watched(command, options.args);
+  // Detached, so that Ctrl-C reaches only the main process, which stops the servers in the right order.
+  const [file, args] = stopsAt === 'end of input' ? [command, options.args] : watched(command, options.args);
   const child = spawn(file, args, {
     cwd: options.cwd,
     env: options.env,
@@ -117,7 +116,7 @@ export async function startServer(directory: DataDirectory, options: ServerOptio
     stdio: ['pipe', log.handle.fd, log.handle.fd, directory.lock],
   });
   const exited = new Promise<ServerExit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
-  // Nothing is ever written to it, yet the pipe can break when the child process dies; `exited` reports that.
+  // Although nothing is written, the pipe can break when the child process dies. `exited` already reports that.
   child.stdin?.once('error', () => undefined);
   await once(child, 'spawn').finally(() => log.handle.close());
   const server: StartingServer = {
@@ -133,7 +132,7 @@ export async function startServer(directory: DataDirectory, options: ServerOptio
       await server.exited;
     },
     stop: async () => {
-      if (ends === 'input') child.stdin?.end();
+      if (stopsAt === 'end of input') child.stdin?.end();
       else child.kill('SIGTERM');
       const force = setTimeout(() => void server.kill(), STOP_TIMEOUT_MS);
       await server.exited;
@@ -171,7 +170,7 @@ async function untilReady(
     if (reason === undefined) return;
     if (performance.now() < end) continue;
     await server.kill();
-    const message = await withTail(server, `${server.name} did not answer within ${readyTimeoutMs / 1000} s`);
+    const message = await withTail(server, `${server.name} was not ready within ${readyTimeoutMs / 1000} s`);
     throw new LocalStackError(message, { cause: reason });
   }
 }
@@ -180,18 +179,18 @@ export function describeExit({ code, signal }: ServerExit): string {
   return signal ?? `exit code ${code}`;
 }
 
-/** Why a process that has exited never became ready: in its own words if it ended with some. */
+/** Returns the error for a process that ended before it was ready. The message has its start errors, or the end of its log. */
 async function exitedEarly(server: StartingServer): Promise<LocalStackError> {
   const exit = await server.exited;
   const lines = (await tailOf(server)).split('\n');
-  const reasons = lines.slice(lines.findLastIndex((line) => !OWN_WORDS.test(line)) + 1);
-  const said = reasons.map((line) => line.replace(OWN_WORDS, '')).join('; ');
-  const what = `${server.name} ended before it was ready (${describeExit(exit)})`;
-  return new LocalStackError(said || (await withTail(server, what)));
+  const errors = lines.slice(lines.findLastIndex((line) => !START_ERROR.test(line)) + 1);
+  const reasons = errors.map((line) => line.replace(START_ERROR, '')).join('; ');
+  const problem = `${server.name} ended before it was ready (${describeExit(exit)})`;
+  return new LocalStackError(reasons || (await withTail(server, problem)));
 }
 
-async function withTail(server: StartingServer, what: string): Promise<string> {
-  return `${what}. The end of ${server.logFile}:\n${await tailOf(server)}`;
+async function withTail(server: StartingServer, problem: string): Promise<string> {
+  return `${problem}. The end of ${server.logFile}:\n${await tailOf(server)}`;
 }
 
 async function tailOf({ logFile, logStart }: StartingServer): Promise<string> {

@@ -1,4 +1,4 @@
-/** How the local servers start and end, and what others on this machine can do with them: other users, and web pages. */
+/** Tests how local servers start and end, and that other users and web pages on this machine cannot use them. */
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { isPortFree } from './ports.js';
 import { startRedis } from './redis.js';
 import { planShards, type Servers, startServers } from './servers.js';
 
-/** The usual uid of `nobody`. Only root can be another user for a moment; for others the modes of the files say the same. */
+/** The usual UID of `nobody`. Only root can switch to another user. Otherwise the tests check only the file modes. */
 const NOBODY = 65_534;
 const OTHER_USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
 
@@ -43,13 +43,13 @@ async function redisCommand(url: string, command: string, ...args: string[]): Pr
   }
 }
 
-/** One that has ended but was not waited for does not run. */
+/** A zombie process does not count as running. */
 function isRunning(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
   return /^[^Z\s]/.test(stdout);
 }
 
-/** As far as the system shows it. */
+/** Always true on systems without /proc. */
 async function holdsLock(pid: number): Promise<boolean> {
   if (process.platform !== 'linux') return true;
   const files = (await readdir(`/proc/${pid}/fd`)).map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => ''));
@@ -59,7 +59,7 @@ async function holdsLock(pid: number): Promise<boolean> {
 const arePortsFree = async (ports: readonly number[]) =>
   (await Promise.all(ports.map((port) => isPortFree(port)))).every(Boolean);
 
-it('local servers answer, and leave neither processes, ports nor their temporary directory when they stop', async () => {
+it('local servers work, and after a stop leave no processes, ports or temporary directory behind', async () => {
   const { clickhouse, redis, directory, stop } = await startServers();
   const processes = [clickhouse.pid, redis.pid];
   expect(await sql(clickhouse, 'SELECT 1 + 1')).toBe('2');
@@ -74,7 +74,7 @@ it('local servers answer, and leave neither processes, ports nor their temporary
   expect(existsSync(directory.path)).toBe(false);
 });
 
-it('local servers leave nothing behind when the process that started them is killed, and their data is there for the next ones', async () => {
+it('local servers end when their parent process is killed, and the next start has their data', async () => {
   const index = new URL('../dist/index.js', import.meta.url).href;
   const script = `
     import { startServers } from ${JSON.stringify(index)};
@@ -98,7 +98,7 @@ it('local servers leave nothing behind when the process that started them is kil
   await successor.stop();
 });
 
-it('ClickHouse names its log when it cannot start', async () => {
+it('the error for a ClickHouse that fails to start has the end of its log', async () => {
   await mkdir(folder('clickhouse-users.d'));
   await writeFile(folder('clickhouse-users.d', 'damaged.xml'), '<clickhouse');
   const directory = await DataDirectory.open(folder());
@@ -108,7 +108,7 @@ it('ClickHouse names its log when it cannot start', async () => {
   directory.close();
 });
 
-it('Redis has the users of redis/users.conf alone, evicts nothing, and logs every write', async () => {
+it('Redis has only the users of redis/users.conf, evicts nothing, and writes every command to disk', async () => {
   const directory = await DataDirectory.open(folder());
   const redis = await startRedis({ dataDir: directory, queuePrefix: 'mine' });
   const users = String(await redisCommand(redis.url, 'ACL', 'LIST'));
@@ -126,23 +126,23 @@ it('Redis has the users of redis/users.conf alone, evicts nothing, and logs ever
 
 const numbersOf = async (count: number) => (await planShards(count, folder())).map((shard) => shard?.number);
 
-it('several servers are numbered from 1, each with the addresses of all, and find their data again', async () => {
+it('shards are numbered from 1, know the ports of all shards, and keep their numbers', async () => {
   const [first, second] = await planShards(2, folder());
   expect(first?.tcpPorts).toEqual(second?.tcpPorts);
   expect(new Set(first?.tcpPorts).size).toBe(2);
   for (let time = 0; time < 2; time += 1) expect(await numbersOf(2)).toEqual([1, 2]);
 });
 
-it('another number of servers than before is refused: events would be looked for where they are not', async () => {
+it('a start with another number of shards is rejected', async () => {
   await planShards(2, folder());
   const before = await readdir(folder());
   for (const count of [1, 3]) await expect(planShards(count, folder())).rejects.toThrow('Start with --shards 2,');
   expect(await readdir(folder())).toEqual(before);
 });
 
-it('one server is no shard, and where it was, shards are refused', async () => {
+it('a single server is not a shard, and its data cannot be used with shards', async () => {
   await mkdir(folder('clickhouse'));
-  await expect(planShards(2, folder())).rejects.toThrow('has the data of 1 ClickHouse server');
+  await expect(planShards(2, folder())).rejects.toThrow('has data of 1 ClickHouse server');
   expect(await numbersOf(1)).toEqual([undefined]);
 });
 
@@ -158,8 +158,8 @@ describe('confinement', () => {
   });
   afterAll(() => stack.stop());
 
-  /** Node's fetch would set Host and Origin itself. */
-  async function ask(statement: string, headers: Record<string, string> = {}, path = '/') {
+  /** Sends a request without fetch, which does not allow setting Host and Origin. */
+  async function send(statement: string, headers: Record<string, string> = {}, path = '/') {
     const result = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = request(new URL(path, stack.clickhouse.url), { method: 'POST', headers, agent: false }, resolve);
       sent.once('error', reject).end(statement);
@@ -171,48 +171,53 @@ describe('confinement', () => {
 
   it.each([
     ['no credentials', {}],
-    ['its own user', basic('default', '')],
-    ['its own user in the other headers', { 'x-clickhouse-user': 'default' }],
+    ['the internal user', basic('default', '')],
+    ['the internal user in ClickHouse headers', { 'x-clickhouse-user': 'default' }],
     ['a wrong password', basic('meterline', 'wrong')],
     ['an empty password', basic('meterline', '')],
-    ['a wrong password in the other headers', { 'x-clickhouse-user': 'meterline', 'x-clickhouse-key': 'x' }],
-  ])('ClickHouse refuses a statement with %s', async (_, headers) => {
+  ])('ClickHouse rejects a statement with %s', async (_, headers) => {
     const pages = ['/play', '/dashboard', '/replicas_status'];
     for (const path of ['/', '/?user=default', '/?us%65r=default&password=', '/?user=meterline', ...pages]) {
-      const { status, body } = await ask(readSecret, headers, path);
+      const { status, body } = await send(readSecret, headers, path);
       expect({ path, status, leaked: body.includes('admin key') }).toEqual({ path, status: 401, leaked: false });
     }
   });
 
-  it("ClickHouse does not lend the engine's own user to who has a password", async () => {
-    const { body } = await ask(readSecret, basic('query', stack.clickhouse.passwords.query), '/?user=default');
+  it('ClickHouse rejects credentials in its own headers, because basic authentication is the only way to log in', async () => {
+    const { user, password } = stack.clickhouse;
+    const { status } = await send('SELECT 1', { 'x-clickhouse-user': user, 'x-clickhouse-key': password });
+    expect(status).toBe(401);
+  });
+
+  it('users with a password cannot use the internal user', async () => {
+    const { body } = await send(readSecret, basic('query', stack.clickhouse.passwords.query), '/?user=default');
     expect(body).toMatch(/QUOTA_EXCEEDED/);
   });
 
-  it('ClickHouse refuses what a web page can send, and a Host that is led to this machine', async () => {
+  it('ClickHouse rejects requests of web pages, and foreign Host headers', async () => {
     const written = stack.directory.file('written');
     const statement = `INSERT INTO FUNCTION file('${written}', LineAsString) VALUES ('by a page')`;
     const page = { 'content-type': 'text/plain' };
     for (const origin of ['https://example.com', stack.clickhouse.url, 'null']) {
       for (const known of [{}, login()]) {
-        expect((await ask(statement, { ...page, ...known, origin })).status).toBe(403);
+        expect((await send(statement, { ...page, ...known, origin })).status).toBe(403);
       }
     }
-    expect((await ask(statement, page)).status).toBe(401);
+    expect((await send(statement, page)).status).toBe(401);
     expect(await readdir(stack.directory.path)).not.toContain('written');
 
     const { port } = new URL(stack.clickhouse.url);
-    const statusOf = async (host: string) => (await ask('SELECT 1', { ...login(), host })).status;
+    const statusOf = async (host: string) => (await send('SELECT 1', { ...login(), host })).status;
     for (const host of ['example.com', `example.com:${port}`, `localhost.example.com:${port}`]) {
       expect(await statusOf(host)).toBe(403);
     }
     expect(await statusOf(`localhost:${port}`)).toBe(200);
   });
 
-  it('another user of the machine gets no file by ClickHouse, and none that has a password', async () => {
+  it('another user of the machine cannot read files through ClickHouse, or files with passwords', async () => {
     const program = `
-      const answer = await fetch(process.argv[1], { method: 'POST', body: process.argv[2] });
-      console.log(answer.status, await answer.text());`;
+      const response = await fetch(process.argv[1], { method: 'POST', body: process.argv[2] });
+      console.log(response.status, await response.text());`;
     const as = { ...OTHER_USER, cwd: '/' };
     const args = ['--input-type=module', '-e', program, stack.clickhouse.url, readSecret];
     const { stdout } = await promisify(execFile)(process.execPath, args, as);
@@ -227,7 +232,7 @@ describe('confinement', () => {
     await expect(promisify(execFile)('cat', [directory.file('secret.json')], as)).rejects.toThrow('Permission denied');
   });
 
-  it('no password is in the arguments of a process or in a log', async () => {
+  it('passwords are not in process arguments or logs', async () => {
     const { clickhouse, redis, directory } = stack;
     const urls = Object.values(redis.urls).map((url) => new URL(url).password);
     const passwords = [directory.secret, ...Object.values(clickhouse.passwords), ...urls];

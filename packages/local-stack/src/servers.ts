@@ -1,4 +1,4 @@
-/** ClickHouse and Redis side by side in one data directory: for `npm start`, tests and benches. */
+/** Starts ClickHouse and Redis in one data directory, for `npm start`, tests and benchmarks. */
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,36 +10,36 @@ import { findFreePort } from './ports.js';
 import { type RunningRedis, startRedis } from './redis.js';
 
 export interface ServersOptions {
-  /** Where the data stays, or a directory that is open. Default: a new temporary directory that `stop` removes. */
+  /** Path of the data directory, or an open directory (default: a new temporary directory, which `stop` removes). */
   readonly dataDir?: string | DataDirectory | undefined;
-  /** How many ClickHouse servers, in one cluster if there are several; 0 starts none. Default: 1. */
+  /** Number of ClickHouse servers, 0 for none. Several servers form a cluster (default: 1). */
   readonly shards?: number | undefined;
   /** Default: true. */
   readonly redis?: boolean | undefined;
-  /** The one that the users of clickhouse/users.xml may use. Default: meterline. */
+  /** Database for the users of clickhouse/users.xml (default: meterline). */
   readonly database?: string | undefined;
-  /** Settings of the profile of ClickHouse's users, by name. Default: none. */
+  /** Settings in the profile of ClickHouse users (default: none). */
   readonly profile?: Readonly<Record<string, string>> | undefined;
-  /** The prefix of the queues that users of Redis may use. Default: any. */
+  /** Prefix of the queues that Redis users can access (default: any). */
   readonly queuePrefix?: string | undefined;
-  /** Called with one line before a step that takes long, such as installing Redis. */
+  /** Called with one line before a slow step, such as installing Redis. */
   readonly say?: ((line: string) => void) | undefined;
 }
 
 export interface Servers {
-  /** Locked until `stop`. */
+  /** The data directory, locked until `stop`. */
   readonly directory: DataDirectory;
   readonly shards: readonly RunningClickHouse[];
-  /** The first of the shards. @throws Error when there is none */
+  /** The first shard. @throws Error if there is none */
   readonly clickhouse: RunningClickHouse;
-  /** @throws Error when there is none */
+  /** @throws Error if Redis was not requested */
   readonly redis: RunningRedis;
-  /** Stops all servers, by force if they do not end. Safe to call again. */
+  /** Stops all servers, by force if necessary. Safe to call again. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts all that is wanted, or nothing.
+ * Starts the requested servers. If one fails, the others are stopped.
  * @throws LocalStackError
  */
 export async function startServers(options: ServersOptions = {}): Promise<Servers> {
@@ -62,16 +62,16 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
     const plan = await planShards(count, directory.path);
     const engines = plan.map((shard) => started(startClickHouse({ dataDir: directory, shard, database, profile })));
     const redis = hasRedis ? started(startRedis({ dataDir: directory, queuePrefix, say })) : undefined;
-    // What has started is stopped if another one fails.
+    // Wait for all starts, so that `stop` includes every server if one fails.
     await Promise.allSettled([...engines, redis]);
     const [shards, only] = [await Promise.all(engines), await redis];
     return {
       ...{ directory, shards, stop },
       get clickhouse() {
-        return wanted(shards[0]);
+        return required(shards[0]);
       },
       get redis() {
-        return wanted(only);
+        return required(only);
       },
     };
   } catch (error) {
@@ -80,17 +80,17 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
   }
 }
 
-function wanted<T>(server: T | undefined): T {
-  if (!server) throw new Error('this server was not asked for');
+function required<T>(server: T | undefined): T {
+  if (!server) throw new Error('this server was not requested');
   return server;
 }
 
 const SHARD = /^clickhouse-shard-\d+$/;
 
 /**
- * What each engine must know of the others; one that is no shard when there is only one.
- * @param directory of their data
- * @throws LocalStackError when it has the data of another number of them: accounts would be looked for where their events are not
+ * Returns the cluster settings of each engine, or undefined for a single engine.
+ * @param directory data directory
+ * @throws LocalStackError if the directory has data of another number of engines, because queries would not find the events of accounts
  */
 export async function planShards(count: number, directory: string): Promise<(Shard | undefined)[]> {
   if (count === 0) return [];
@@ -98,7 +98,7 @@ export async function planShards(count: number, directory: string): Promise<(Sha
   if (count === 1) return [undefined];
   const tcpPorts = await Promise.all(Array.from({ length: count }, () => findFreePort()));
   const plan = tcpPorts.map((_, index) => ({ number: index + 1, tcpPorts }));
-  // All of them, so that a start that breaks off leaves no smaller number.
+  // Create all folders first: after an interrupted start, their number must not be too small.
   for (const { number } of plan) await mkdir(join(directory, engineLabel(number)), { recursive: true, mode: 0o700 });
   return plan;
 }
@@ -109,7 +109,7 @@ async function requireSameNumber(count: number, directory: string): Promise<void
   const numbers = [...(names.includes(engineLabel(undefined)) ? [1] : []), ...(shards > 0 ? [shards] : [])];
   if (numbers.length === 0 || numbers.includes(count)) return;
   throw new LocalStackError(
-    `${directory} has the data of ${numbers.join(' or ')} ClickHouse ${numbers.includes(1) ? 'server' : 'servers'}, and ` +
-      `${count} would not find it. Start with --shards ${numbers[0]}, or choose another directory with METERLINE_DATA_DIR.`,
+    `${directory} has data of ${numbers.join(' or ')} ClickHouse ${numbers.includes(1) ? 'server' : 'servers'}, which ` +
+      `${count} cannot read. Start with --shards ${numbers[0]}, or set METERLINE_DATA_DIR to another directory.`,
   );
 }

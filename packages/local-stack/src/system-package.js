@@ -1,6 +1,6 @@
 /**
- * Finds programs on PATH, and installs them with the system's package manager where that needs no prompt. Plain JavaScript that imports
- * Node's own modules only, because scripts/make-ready.mjs uses it before packages are installed and TypeScript is compiled.
+ * Finds programs on PATH, and installs them with the system's package manager if that needs no prompt. Plain JavaScript that imports only
+ * Node's built-in modules, because scripts/make-ready.mjs uses it before packages are installed and TypeScript is compiled.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,29 +11,29 @@ import { text } from 'node:stream/consumers';
 
 /**
  * @typedef {object} PackageManager
- * @property {readonly string[]} install the command, to which the package's name is added
- * @property {readonly string[]} [update] downloads the lists of packages
- * @property {readonly string[]} [after] runs after an installation, with the package's name; may fail
+ * @property {readonly string[]} install command that installs the package whose name is appended
+ * @property {readonly string[]} [update] command that downloads the package lists
+ * @property {readonly string[]} [after] command to run after an installation, with the package name appended; may fail
  *
- * @typedef {object} WantedProgram
+ * @typedef {object} SystemProgram
  * @property {string} program
- * @property {Readonly<Record<string, string>>} names the package's name, by package manager
+ * @property {Readonly<Record<string, string>>} names package name in each package manager
  * @property {NodeJS.ProcessEnv} env provides PATH, and is passed to the package manager
  * @property {((line: string) => void) | undefined} [say] called with one line before the machine is changed
  */
 
-/** RUNLEVEL=1 keeps Debian's packages from starting daemons on their default ports. The lock may be held by another installation. */
+/** RUNLEVEL=1 prevents Debian packages from starting daemons. The timeout waits for concurrent installations. */
 const APT = ['env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=120'];
 
 /**
- * In the order in which they are tried.
+ * Package managers, in the order of attempts.
  * @type {Readonly<Record<string, PackageManager>>}
  */
 const PACKAGE_MANAGERS = {
   'apt-get': {
     install: [...APT, 'install', '-y', '--no-install-recommends'],
     update: [...APT, 'update'],
-    // systemd ignores RUNLEVEL.
+    // Needed because systemd ignores RUNLEVEL.
     after: ['systemctl', 'disable', '--now'],
   },
   dnf: { install: ['dnf', 'install', '-y', '-q'] },
@@ -41,7 +41,7 @@ const PACKAGE_MANAGERS = {
   brew: { install: ['brew', 'install', '--quiet'] },
 };
 
-/** @type {Pick<WantedProgram, 'program' | 'names'>} */
+/** @type {Pick<SystemProgram, 'program' | 'names'>} */
 export const REDIS = {
   program: 'redis-server',
   names: { 'apt-get': 'redis-server', dnf: 'redis', apk: 'redis', brew: 'redis' },
@@ -49,41 +49,41 @@ export const REDIS = {
 
 /**
  * Installs a program.
- * @param {WantedProgram} wanted
+ * @param {SystemProgram} options
  * @returns {Promise<string | undefined>} the package manager used; undefined if none can install without a prompt
- * @throws Error with the package manager's own reason, in one line
+ * @throws Error with the package manager's message in one line
  */
 export async function installProgram({ program, names, env, say }) {
   for (const [tool, { install, update, after }] of Object.entries(PACKAGE_MANAGERS)) {
     const name = names[tool];
     if (!name || !(await findExecutable(tool, env))) continue;
-    const isAllowed = tool === 'brew' || process.getuid?.() === 0;
-    if (!isAllowed && !(await maySudo(env))) continue;
+    const hasRights = tool === 'brew' || process.getuid?.() === 0;
+    if (!hasRights && !(await canSudo(env))) continue;
     say?.(`Installing ${program} with ${tool}…`);
     /** @param {readonly string[]} command */
-    const runAllowed = (...command) => run(isAllowed ? command : ['sudo', '-n', ...command], env);
-    const installPackage = () => runAllowed(...install, name);
+    const runAsRoot = (...command) => run(hasRights ? command : ['sudo', '-n', ...command], env);
+    const installPackage = () => runAsRoot(...install, name);
     try {
-      // Most machines have the lists of packages, and downloading them takes as long as the package.
+      // Try without an update first: most machines have package lists, and downloading them is slow.
       await installPackage().catch(async (error) => {
         if (!update) throw error;
-        // A mirror may fail here and still have the package.
-        await runAllowed(...update).catch(() => undefined);
+        // An update can fail for one mirror, although the package is available.
+        await runAsRoot(...update).catch(() => undefined);
         await installPackage();
       });
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`${tool} could not install ${program} (${reason})`, { cause });
     }
-    // Most machines have no such service, or no systemd.
-    if (after) await runAllowed(...after, name).catch(() => undefined);
+    // Fails on machines without systemd or without such a service.
+    if (after) await runAsRoot(...after, name).catch(() => undefined);
     return tool;
   }
   return undefined;
 }
 
 /**
- * Runs a command to its end.
+ * Runs a command and waits for its end.
  * @param {readonly string[]} command
  * @param {NodeJS.ProcessEnv} env
  * @throws Error with the last line of its standard error
@@ -95,7 +95,7 @@ async function run([file = '', ...args], env) {
 }
 
 /** @param {NodeJS.ProcessEnv} env */
-async function maySudo(env) {
+async function canSudo(env) {
   if (!(await findExecutable('sudo', env))) return false;
   return run(['sudo', '-n', 'true'], env).then(
     () => true,
@@ -104,7 +104,7 @@ async function maySudo(env) {
 }
 
 /**
- * The first executable of that name on PATH.
+ * Returns the path of the first executable with this name on PATH.
  * @param {string} name
  * @param {NodeJS.ProcessEnv} env
  */

@@ -44,9 +44,13 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
     return onRestart();
   };
   try {
-    for await (const read of client.metricsPagesWithText(account, query.sent, { signal, onRestart: restarted })) {
-      progress?.page(read.page.data.length);
-      yield read;
+    let text = '';
+    const onText = (sent: string) => {
+      text = sent;
+    };
+    for await (const page of client.metricsPages(account, query.sent, { signal, onRestart: restarted, onText })) {
+      progress?.page(page.data.length);
+      yield { page, text };
       if (!all) return;
     }
   } finally {

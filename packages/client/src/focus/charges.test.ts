@@ -18,7 +18,7 @@ const CHARGE: FocusCharge = {
   ...{ SkuMeter: 'Compute Runtime', SubAccountId: null, SubAccountName: null },
 };
 
-it('a line quotes what would break it, changes no name, and leaves a null empty', () => {
+it('a CSV line quotes special characters, keeps names unchanged, and leaves null fields empty', () => {
   const cells = [
     ...['0.000000000001', 'acme', '"Acme\r\n""West""\n"', 'USD', '2025-11-01T00:00:00Z', '2025-10-01T00:00:00Z'],
     ...['Usage', '', '" blank at both ends "', 'Usage-Based', '2025-10-02T00:00:00Z', '2025-10-01T00:00:00Z'],

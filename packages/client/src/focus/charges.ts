@@ -1,5 +1,5 @@
 /**
- * The columns of the export, and a page of metrics as charges, with what FOCUS calls the services, meters and units.
+ * Converts a page of metrics into FOCUS charges, and renders them as CSV.
  * Source: FOCUS 1.2, https://focus.finops.org, "Columns"; ServiceCategory and ServiceSubcategory (allowed values); attribute Unit Format.
  */
 import {
@@ -21,29 +21,26 @@ import {
 } from '@meterline/catalog/plain';
 import type { MetricsResponseBy } from '../grouping.js';
 
-/** A row for each day, or for each hour. */
 export const FOCUS_RESOLUTIONS = ['daily', 'hourly'] as const;
 export type FocusResolution = (typeof FOCUS_RESOLUTIONS)[number];
 
 const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const satisfies Record<FocusResolution, number>;
 
-/** What all charges of an export have in common. */
 export interface FocusSetting {
   readonly account: { readonly id: string; readonly name: string };
-  /** The provider, which publishes and invoices too. */
+  /** Also the publisher and invoice issuer. */
   readonly provider: string;
-  /** A calendar month. */
   readonly month: Window;
   readonly resolution: FocusResolution;
 }
 
-/** The groups of an admin, and of a member, who may not ask for workspaces. */
+/** `groupBy` of exports. Members are not allowed to query workspaces. */
 export const ADMIN_GROUPS = ['workspace', 'resource_name', 'billing_dimension'] as const;
 export const MEMBER_GROUPS = ['resource_name', 'billing_dimension'] as const;
 
 export type FocusPage = MetricsResponseBy<typeof ADMIN_GROUPS> | MetricsResponseBy<typeof MEMBER_GROUPS>;
 
-/** The charges of a page: none where nothing was used. Events that cost nothing are charges of 0. */
+/** Returns the charges of a page: one per group and period with usage. Usage that is free becomes a charge of 0. */
 export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusCharge[] {
   return data.flatMap((group) => {
     const { account, provider, month, resolution } = setting;
@@ -52,21 +49,20 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
     const [typeName, serviceName, category, subcategory] = FOCUS_SERVICES[resourceType];
     const meter = meterOf(billingDimension);
     const unitName = FOCUS_UNITS[unit];
-    // Members may not see workspaces.
     const workspace = group.workspace ?? null;
-    const place = workspace === null ? '' : ` in ${workspace}`;
+    const location = workspace === null ? '' : ` in ${workspace}`;
     const common = {
       ...{ BillingAccountId: account.id, BillingAccountName: account.name, BillingCurrency: 'USD' },
       ...{ BillingPeriodStart: month.startTime, BillingPeriodEnd: month.endTime },
-      // Meterline issues no invoices, so no charge corrects one: a late or corrected event changes the rows of its own month.
+      // ChargeClass marks corrections of invoices. Meterline issues none: late or corrected events change the rows of their month.
       ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeFrequency: 'Usage-Based', InvoiceId: null },
-      ChargeDescription: `${meter} of ${typeName.toLowerCase().replace('mcp', 'MCP')} ${resourceName}${place}`,
+      ChargeDescription: `${meter} of ${typeName.toLowerCase().replace('mcp', 'MCP')} ${resourceName}${location}`,
       ...{ ConsumedUnit: unitName, PricingUnit: unitName },
       ...{ ProviderName: provider, PublisherName: provider, InvoiceIssuerName: provider },
       ResourceId: resourceId([account.id, ...(workspace === null ? [] : [workspace]), resourceType, resourceName]),
       ...{ ResourceName: resourceName, ResourceType: typeName },
       ...{ ServiceCategory: category, ServiceName: serviceName, ServiceSubcategory: subcategory },
-      // A price list has one price for a dimension at a time.
+      // Each billing dimension has one price at a time, so the dimension identifies both the SKU and its price.
       ...{ SkuId: billingDimension, SkuMeter: meter, SkuPriceDetails: null, SkuPriceId: billingDimension },
       ...{ SubAccountId: workspace, SubAccountName: workspace },
     };
@@ -75,15 +71,15 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
       .map(({ timestamp, cost, usage }) => ({
         ...common,
         ...chargePeriod(timestamp, resolution),
-        // Nothing is discounted after its price or paid in advance, so all four costs are what the events cost.
+        // There are no discounts and no prepayments, so all four costs are equal.
         ...{ BilledCost: cost, ContractedCost: cost, EffectiveCost: cost, ListCost: cost },
-        // Prices are of the unit that usage is measured in, so both quantities are the usage.
+        // Usage is priced in the unit in which it is measured.
         ...{ ConsumedQuantity: usage, PricingQuantity: usage },
       }));
   });
 }
 
-/** Unique in the provider: parts that may hold any character, encoded as in a URL. */
+/** Joins the parts to an ID that is unique within the provider. URL encoding keeps separators in names unambiguous. */
 function resourceId(parts: readonly string[]): string {
   return parts.map(encodeURIComponent).join('/');
 }
@@ -94,7 +90,7 @@ function chargePeriod(timestamp: string, resolution: FocusResolution) {
   return { ChargePeriodStart: start, ChargePeriodEnd: start + FOCUS_PERIOD_MS[resolution] };
 }
 
-/** One service for each resource type: what the resource and the service are called, and the allowed values of its two categories. */
+/** FOCUS names of each resource type. Categories and subcategories must be values that the specification allows. */
 const FOCUS_SERVICES = {
   sandbox: ['Sandbox', 'Sandboxes', 'Compute', 'Containers'],
   agent: ['Agent', 'Agents', 'AI and Machine Learning', 'AI Platforms'],
@@ -107,7 +103,7 @@ const FOCUS_SERVICES = {
   readonly [type: string, service: string, category: string, subcategory: string]
 >;
 
-/** What is measured: `Compute Runtime` of `mcp_server_compute_runtime_gbs`. */
+/** Returns the measured quantity, such as `Compute Runtime` for `mcp_server_compute_runtime_gbs`. */
 function meterOf(dimension: BillingDimension): string {
   const words = dimension
     .slice(DIMENSIONS[dimension].resourceType.length)
@@ -117,7 +113,6 @@ function meterOf(dimension: BillingDimension): string {
   return words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join(' ');
 }
 
-/** In the Unit Format. */
 const FOCUS_UNITS = {
   gbs: 'GB-Seconds',
   count: 'Requests',
@@ -126,8 +121,7 @@ const FOCUS_UNITS = {
 
 export const FOCUS_VERSION = '1.2';
 
-/** The value of a cell, by type. Strings and decimals as they are written; null: there is none. */
-interface CellOf {
+interface ValueOf {
   readonly String: string | null;
   readonly Decimal: DecimalText;
   readonly 'Date/Time': EpochMs;
@@ -135,11 +129,11 @@ interface CellOf {
 
 const string = { type: 'String' } as const;
 const time = { type: 'Date/Time' } as const;
-/** USD. `scale`: the most digits after the point. */
+/** USD. `scale` is the maximum number of decimal places. */
 const cost = { type: 'Decimal', scale: COST_SCALE } as const;
 const quantity = { type: 'Decimal', scale: USAGE_SCALE } as const;
 
-/** In the order of the specification, which is the alphabet's. */
+/** All columns, in alphabetical order as in the specification. */
 export const FOCUS_COLUMNS = [
   { name: 'BilledCost', ...cost },
   { name: 'BillingAccountId', ...string },
@@ -179,10 +173,13 @@ export const FOCUS_COLUMNS = [
 ] as const;
 export type FocusColumn = (typeof FOCUS_COLUMNS)[number];
 
-/** One charge, a row: what one resource used of one dimension in one hour or day. */
-export type FocusCharge = { readonly [Column in FocusColumn as Column['name']]: CellOf[Column['type']] };
+/** A row: the usage of one resource in one billing dimension during one hour or day. */
+export type FocusCharge = { readonly [Column in FocusColumn as Column['name']]: ValueOf[Column['type']] };
 
-/** RFC 4180, without the guard of `metrics --csv` against formulas: FOCUS wants every name as it is. No byte order mark. */
+/**
+ * Returns the CSV header (RFC 4180, no byte order mark). Unlike `metrics --csv`, the export does not escape spreadsheet formulas,
+ * because FOCUS requires names unchanged.
+ */
 export function focusCsvHeading(): string {
   return csvLine(
     FOCUS_COLUMNS.map(({ name }) => name),
@@ -190,12 +187,12 @@ export function focusCsvHeading(): string {
   );
 }
 
-/** The lines of some charges; a null is an empty cell. */
+/** Returns CSV lines. Null becomes an empty field. */
 export function focusCsvLines(charges: readonly FocusCharge[]): string {
-  const cellsOf = (charge: FocusCharge) => FOCUS_COLUMNS.map(({ name }) => cellText(charge[name]));
-  return charges.map((charge) => csvLine(cellsOf(charge), 'plain')).join('');
+  const fieldsOf = (charge: FocusCharge) => FOCUS_COLUMNS.map(({ name }) => fieldText(charge[name]));
+  return charges.map((charge) => csvLine(fieldsOf(charge), 'plain')).join('');
 }
 
-function cellText(cell: FocusCharge[FocusColumn['name']]): string {
-  return typeof cell === 'number' ? formatTimestamp(cell) : (cell ?? '');
+function fieldText(value: FocusCharge[FocusColumn['name']]): string {
+  return typeof value === 'number' ? formatTimestamp(value) : (value ?? '');
 }

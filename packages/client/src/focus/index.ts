@@ -1,6 +1,6 @@
 /**
- * A month as a FOCUS 1.2 data set, for the command line, the web page and other people's programs: it is read, and its charges are given
- * to a sink, a page at a time, with proof that nothing is missing.
+ * Exports a month as a FOCUS 1.2 dataset: reads usage page by page, writes the charges to a sink, and verifies that their sum matches
+ * the total of the API. Used by the command line, the web page, and programs of users.
  */
 import {
   addDecimals,
@@ -15,7 +15,7 @@ import {
 } from '@meterline/catalog/plain';
 import type { MeterlineClient } from '../client.js';
 import { MeterlineError } from '../responses.js';
-import { MOST_RESTARTS, type RequestOptions } from '../transport.js';
+import { MAX_RESTARTS, type RequestOptions } from '../transport.js';
 import type { FocusCharge } from './charges.js';
 import { ADMIN_GROUPS, chargesOf, type FocusResolution, type FocusSetting, MEMBER_GROUPS } from './charges.js';
 
@@ -36,50 +36,48 @@ export interface FocusQuery {
   readonly month: number;
   /** Default: daily. */
   readonly resolution?: FocusResolution | undefined;
-  /** The provider's name, which stands for publisher and invoice issuer too. Default: {@link DEFAULT_PROVIDER}. */
+  /** Name of the provider, publisher and invoice issuer. Default: {@link DEFAULT_PROVIDER}. */
   readonly provider?: string | undefined;
 }
 
-/** Where charges go. */
 export interface FocusSink {
-  /** Awaited before the next page is asked for. */
+  /** Awaited before the next page is requested. */
   write(charges: readonly FocusCharge[]): Promise<void> | void;
 }
 
 export interface FocusResult<Sink> {
-  /** The one that has all charges. */
+  /** The sink that received all charges. After a restart, this is the last sink that `open` returned. */
   readonly sink: Sink;
   readonly rows: number;
-  /** USD: the sum of BilledCost, and `summary.totalCost` of the month. */
+  /** Sum of BilledCost in USD. Equals `summary.totalCost` of the month. */
   readonly cost: DecimalText;
 }
 
 export const DEFAULT_PROVIDER = 'Meterline';
 
-/** The API's longest window of hours. */
+/** Maximum window of the API at hourly resolution. */
 const HOURLY_WINDOW_MS = 7 * MS_PER_DAY;
 
-/** The sums of what was written, or of what the API says. */
 interface Totals {
   readonly cost: DecimalText;
   readonly usage: DecimalText;
 }
 
-/** The month changed while it was read. */
+/** Thrown if the month changes while it is read. */
 export class FocusChanged extends Error {
   override readonly name = 'FocusChanged';
 }
 
 /**
- * Writes every charge of the month once. Days are one response, so they are of one moment. Hours are a response for each week, the
- * week that is under way last, and when that is read the others must still cost what they did. If a response changes while it is
- * read, all begins again with another sink, twice at most.
+ * Writes every charge of the month exactly once, all from one consistent state of the data. At daily resolution, one query returns the
+ * whole month. At hourly resolution, each week is a separate query. The current week comes last, and then the totals of
+ * the other weeks must be unchanged. If data changes while it is read, the export restarts with a new sink, at most twice.
  *
- * @param open makes an empty sink; those that came before it are of no use any more
- * @throws MeterlineError, MeterlineConnectionError as the client's calls
- * @throws RangeError when `month` is none
- * @throws FocusChanged when the month kept changing
- * @throws Error when the rows do not add up to what the API says: a defect
+ * @param open returns an empty sink. A second call means that the previous sink is incomplete and must be discarded.
+ * @throws MeterlineError, MeterlineConnectionError like the client's methods
+ * @throws RangeError if `month` is not the start of a month
+ * @throws FocusChanged if the month changes during every attempt
+ * @throws Error if the charges do not match the total of the API (a bug)
  */
 export async function exportFocus<Sink extends FocusSink>(
   client: MeterlineClient,
@@ -90,17 +88,17 @@ export async function exportFocus<Sink extends FocusSink>(
   if (!formatTimestamp(startTime).endsWith('-01T00:00:00Z'))
     throw new RangeError('month must be the first instant of a UTC month, such as Date.UTC(2026, 10)');
   const month = { startTime, endTime: plusMonths(startTime, 1) };
-  const known = (await client.accounts(options)).find((account) => account.id === id);
-  const setting = { account: { id, name: known?.name ?? id }, provider, month, resolution };
-  // If the API rejects workspaces, the export fails; it never lacks a column silently.
-  const groupBy = known?.role === 'member' ? MEMBER_GROUPS : ADMIN_GROUPS;
+  const account = (await client.accounts(options)).find((each) => each.id === id);
+  const setting = { account: { id, name: account?.name ?? id }, provider, month, resolution };
+  // Other roles must see workspaces. If the API denies them, the export fails rather than omit a column silently.
+  const groupBy = account?.role === 'member' ? MEMBER_GROUPS : ADMIN_GROUPS;
   for (let attempt = 1; ; attempt += 1) {
     const sink = await open();
     try {
       return { sink, ...(await writeMonth(client, setting, groupBy, sink, options)) };
     } catch (error) {
       if (!hasChanged(error)) throw error;
-      if (attempt <= MOST_RESTARTS) continue;
+      if (attempt <= MAX_RESTARTS) continue;
       const name = formatTimestamp(startTime).slice(0, 7);
       throw new FocusChanged(`${name} kept changing while it was read; try again when fewer events arrive`, {
         cause: error,
@@ -140,11 +138,13 @@ async function writeMonth(
       totals = { cost: page.summary.totalCost, usage: page.summary.totalUsage };
     }
     if (!areEqual(sums, totals)) {
-      throw new Error(`the rows add up to ${sums.cost} USD, but the API says ${totals.cost}: please report this`);
+      throw new Error(
+        `the rows add up to ${sums.cost} USD, but the API returned ${totals.cost}; please report this bug`,
+      );
     }
     written.push(sums);
   }
-  // After the last window: together they are what the month was when that was read.
+  // If the earlier windows are unchanged now, all windows show the state at the time of the last query.
   for (const [index, window] of windows.slice(0, -1).entries()) {
     const query = { ...timesOf(window), groupBy: ['billing_dimension'] } as const;
     const { summary } = await client.metrics(setting.account.id, query, options);
@@ -154,15 +154,15 @@ async function writeMonth(
   return { rows, cost: sumDecimals(written.map(({ cost }) => cost)) };
 }
 
-/** The week that is under way comes last: events arrive for it all the time, and what is read last may change afterwards. */
+/** Puts the current week last. It receives events all the time, and the last window may change after it is read. */
 function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution, now: number): Window[] {
   if (resolution === 'daily') return [{ startTime, endTime }];
   const windows: Window[] = [];
   for (let start = startTime; start < endTime; start += HOURLY_WINDOW_MS) {
     windows.push({ startTime: start, endTime: Math.min(start + HOURLY_WINDOW_MS, endTime) });
   }
-  const isUnderWay = (week: Window) => week.startTime <= now && now < week.endTime;
-  return [...windows.filter((week) => !isUnderWay(week)), ...windows.filter(isUnderWay)];
+  const isCurrent = (week: Window) => week.startTime <= now && now < week.endTime;
+  return [...windows.filter((week) => !isCurrent(week)), ...windows.filter(isCurrent)];
 }
 
 function areEqual(a: Totals, b: Totals | undefined): boolean {

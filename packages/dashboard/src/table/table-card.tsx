@@ -1,6 +1,6 @@
 /** Renders the card with the table of groups: search, pages, exports, and progress while it loads pages. */
 import { counted, grouped } from '@meterline/catalog/plain';
-import { ALL_ACCOUNTS, MOST_RESTARTS } from '@meterline/client';
+import { ALL_ACCOUNTS, MAX_RESTARTS } from '@meterline/client';
 import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import { useComparison } from '../account/use-comparison.js';
 import type { Costs } from '../account/use-costs.js';
@@ -46,7 +46,7 @@ export function TableCard({ costs }: { readonly costs: Costs }) {
   // A layout effect runs before the browser paints, so the error does not flash.
   useLayoutEffect(() => {
     if (restarts.current.list !== list) restarts.current = { list, count: 0 };
-    if (!isCursorExpired(further.error) || restarts.current.count === MOST_RESTARTS) return;
+    if (!isCursorExpired(further.error) || restarts.current.count === MAX_RESTARTS) return;
     restarts.current.count += 1;
     setRestarting(true);
     void restart().finally(() => setRestarting(false));

@@ -1,4 +1,4 @@
-/** `npm start`: the whole of Meterline on one machine, until a signal asks it to stop. */
+/** Runs `npm start`: all of Meterline on one machine, until a signal stops it. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { EnvError, StartError } from '@meterline/service';
@@ -9,10 +9,10 @@ import { LOCAL_HOSTS, type RunningStack, Session, startStack } from './stack.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
-const PASSED_ON_WITHIN_MS = 500;
-/** As a shell reports a command that Ctrl-C ended. */
+/** A second signal within this time is the same Ctrl-C, forwarded by npm. */
+const FORWARDING_MS = 500;
+/** Exit code of a shell command that Ctrl-C ended. */
 const INTERRUPTED = 130;
-/** Errors that are printed as their message alone, without a stack trace. */
 const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError, StartError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
@@ -20,7 +20,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
   if (help) return say(HELP);
   const env = readEnv(variables);
   const stop = stopRequest();
-  stop.addEventListener('abort', () => say('Stopping; once more ends everything at once.'));
+  stop.addEventListener('abort', () => say('Stopping. Press Ctrl-C again to stop immediately.'));
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
@@ -29,7 +29,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
     say(summarize(stack, { dataDir, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
-    // A request to stop while still starting is not a failure.
+    // A stop during the start is not a failure.
     if (error !== stop.reason) throw error;
   } finally {
     await session.stop();
@@ -37,8 +37,8 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
 }
 
 /**
- * Aborted by the first signal that asks this process to end. A second one ends it at once: every child ends by itself
- * when this process is gone. npm, which the script runs without a shell between, passes on what Ctrl-C has sent here already.
+ * Returns a signal that aborts at the first SIGINT, SIGTERM or SIGHUP, or when npm is gone. A second signal exits immediately, and
+ * the child processes then end on their own. Ctrl-C arrives twice: from the terminal, and forwarded by npm.
  */
 function stopRequest(): AbortSignal {
   const request = new AbortController();
@@ -46,7 +46,7 @@ function stopRequest(): AbortSignal {
   for (const signal of SIGNALS) {
     process.on(signal, () => {
       requestedAt ??= performance.now();
-      if (performance.now() - requestedAt > PASSED_ON_WITHIN_MS) process.exit(INTERRUPTED);
+      if (performance.now() - requestedAt > FORWARDING_MS) process.exit(INTERRUPTED);
       request.abort();
     });
   }
@@ -57,12 +57,12 @@ function stopRequest(): AbortSignal {
 }
 
 interface SummaryOptions {
-  /** METERLINE_DATA_DIR as it is set, and as an absolute path. */
+  /** `name` is METERLINE_DATA_DIR as set; `path` is the absolute path. */
   readonly dataDir: { readonly name: string; readonly path: string };
   readonly now: Date;
 }
 
-/** What `npm start` prints when the stack runs. The commands can be pasted as they are. */
+/** Returns the text that `npm start` prints once the stack runs. Its commands can be pasted into a shell. */
 function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
   const { apiUrl, collectorUrl, account, adminKey, emitterKey } = addresses;
   const { dataDir, now } = options;
@@ -87,7 +87,7 @@ Meterline is running.
   Account    ${account}
   Admin key  ${adminKey}
   Data, logs ${dataDir.path}
-  Webhooks   may go to ${LOCAL_HOSTS} too, also without TLS
+  Webhooks   can also use ${LOCAL_HOSTS}, with or without TLS
   Metrics    ${metricsUrls.join('\n             ')}
 ${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}
 Send an event:
@@ -96,7 +96,7 @@ Send an event:
     '${collectorUrl}/v0/events' \\
     -d '${JSON.stringify(event)}'
 
-What did the account use today, and what did it cost?
+Query today's usage and cost of the account:
 
   curl -s -H 'Authorization: Bearer ${adminKey}' \\
     '${apiUrl}/v0/accounts/${account}/metrics?${query}'
@@ -107,13 +107,13 @@ Ctrl-C stops everything; the data stays.
 
 function forOtherTerminals(path: string): string {
   return `
-In another terminal the meterline command finds it after
+To use the meterline command in another terminal, first run:
 
   export METERLINE_DATA_DIR='${path.replaceAll("'", "'\\''")}'
 `;
 }
 
-// Its reader may go before the stack does: `npm start | head`. Its own log files have what the parts say.
+// The reader of the output may exit first (`npm start | head`). The output of servers and services is in their log files.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
 try {

@@ -1,4 +1,4 @@
-/** The services as separate processes, as in production, the ports that they listen on, and what starts a process again that has ended. */
+/** Runs the services as separate processes, as in production, chooses their ports, and restarts processes that end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { backOffMs } from '@meterline/catalog/plain';
@@ -10,11 +10,13 @@ import { describeExit, probe, type RunningServer, startServer } from '../server-
 const EVERY_ADDRESS = '0.0.0.0';
 
 /**
- * NODE_OPTIONS of each service, as in the Dockerfile, unless the environment sets them. Of what the ingest worker holds
- * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up next to them; with this limit it
- * collects earlier, at no measurable cost. A collector that receives as much as it may at once needs some 400 MB.
- * Its requests live for as long as a write to Redis takes: with more room for young objects fewer of them are copied, which
- * saves a tenth of its processor time.
+ * Default NODE_OPTIONS of each service, as in the Dockerfile.
+ *
+ * The ingest worker uses 50 MB. On a large machine, Node would keep 200 MB of garbage in addition. The limit makes Node collect garbage
+ * earlier, without measurable cost.
+ *
+ * The collector needs about 400 MB at its maximum load. Its requests live for the duration of a Redis write. A larger young generation
+ * means that fewer of these objects are copied, which saves 10 % of processor time.
  */
 export const NODE_OPTIONS = {
   ingest: '--max-old-space-size=1024',
@@ -24,18 +26,18 @@ export const NODE_OPTIONS = {
 } as const;
 
 export interface ServiceOptions {
-  /** The name of its folder in `services`, and of its log. */
   readonly name: keyof typeof NODE_OPTIONS;
   readonly env: NodeJS.ProcessEnv;
-  /** Undefined where it has nothing but its admin port. */
+  /** Undefined for services that only have an admin port. */
   readonly port?: number;
-  /** Found free for this start. Another stack that starts meanwhile may get `port`, and answer there; here it does not. */
+  /** A port chosen for this start. Its health check proves that this service runs. A response on `port` could come from another stack. */
   readonly adminPort: number;
 }
 
 /**
- * Starts a service, which ends when this process does. On the loopback address: a developer's stack must not be reachable from the network.
- * @throws LocalStackError when it ends early, or is not ready in time
+ * Starts a service on the loopback address, because a developer's stack must not be reachable from the network. The service ends with
+ * this process.
+ * @throws LocalStackError if the service ends early, or is not ready before the timeout
  */
 export function startService(
   { name, env, port, adminPort }: ServiceOptions,
@@ -52,7 +54,7 @@ export function startService(
       const urls = [`${urlAt(adminPort)}/healthz`, ...(port ? [`${urlAt(port)}/readyz`] : [])];
       for (const url of urls) {
         const { status } = await probe(url);
-        if (status !== 200) throw new Error(`${url} answers ${status}`);
+        if (status !== 200) throw new Error(`${url} responds with ${status}`);
       }
     },
   });
@@ -63,38 +65,41 @@ export function urlAt(port: number): string {
 }
 
 /**
- * The port asked for (0: any that is free), or else the usual one, or else any that is free.
- * @param listener what listens there, as in "the API"
- * @param other which the other one has, or is to have
- * @throws LocalStackError if the one asked for is in use
+ * Returns the requested port (0 for any free port), or the default port, or any free port if the default port is in use.
+ * @param listener name in messages, such as "the API"
+ * @param other port of the other listener, which must be different
+ * @throws LocalStackError if the requested port is in use
  */
 export async function choosePort(
   listener: string,
-  wanted: number | undefined,
-  usual: number,
+  requested: number | undefined,
+  defaultPort: number,
   say: (line: string) => void,
   other: number | undefined,
 ): Promise<number> {
-  if (wanted === 0) return findFreePort();
-  if (wanted !== undefined) {
-    if (wanted === other) throw new LocalStackError(`The API and the collector cannot both listen on port ${wanted}.`);
-    await requireFreePort(wanted, listener);
-    return wanted;
+  if (requested === 0) return findFreePort();
+  if (requested !== undefined) {
+    if (requested === other)
+      throw new LocalStackError(`The API and the collector cannot both listen on port ${other}.`);
+    await requireFreePort(requested, listener);
+    return requested;
   }
-  if (usual !== other && (await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;
+  const isDistinct = defaultPort !== other;
+  if (isDistinct && (await isPortFree(defaultPort)) && (await isPortFree(defaultPort, EVERY_ADDRESS)))
+    return defaultPort;
   const port = await findFreePort();
-  if (usual !== other) say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
+  if (isDistinct) say(`Port ${defaultPort} is in use; ${listener} listens on ${port}.`);
   return port;
 }
 
 const BACK_OFF = { firstMs: 500, longestMs: 30_000 };
-/** A process that ran at least this long is restarted with the first delay. */
+/** After this uptime, the back-off of restarts resets. */
 const STABLE_MS = 60_000;
 
-/** In milliseconds, without jitter: nothing else comes back at that moment. */
+/** Returns the delay in milliseconds. Without jitter, because only one process restarts. */
 const delayOf = (failures: number) => backOffMs(failures, BACK_OFF, 1);
 
-/** Restarts a server or service that runs whenever it ends by itself, with growing delays. */
+/** Restarts a server or service with exponential back-off whenever it ends unexpectedly. */
 export class Supervised {
   readonly #stopping = new AbortController();
   readonly #watching: Promise<void>;
@@ -132,7 +137,7 @@ export class Supervised {
       }
       startedAt = Date.now();
       if (signal.aborted) return await this.#current.stop();
-      this.say(`${name} is back.`);
+      this.say(`${name} is running again.`);
     }
   }
 
@@ -142,7 +147,7 @@ export class Supervised {
       return true;
     } catch (error) {
       const { name } = this.#current;
-      this.say(`${name} does not start; next attempt in ${nextDelay / 1000} s. ${errorMessage(error)}`);
+      this.say(`${name} failed to start; next attempt in ${nextDelay / 1000} s. ${errorMessage(error)}`);
       return false;
     }
   }

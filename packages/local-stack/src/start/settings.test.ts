@@ -9,13 +9,13 @@ it.each([
   ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
   ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
   ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
-])('npm start refuses %s=%s, which would override other variables or be taken for something else', (name, value) => {
+])('npm start rejects %s=%s, which would override other variables or be misread', (name, value) => {
   const read = () => readEnv({ [name]: value });
   expect(read).toThrow(EnvError);
   expect(read).toThrow(new RegExp(`^${name} must be a URL such as [^@]*$`));
 });
 
-it('npm start takes the port of the collector from its command line, and refuses what is none', () => {
+it('npm start reads its command line, and rejects invalid and repeated options', () => {
   expect(parseCommandLine([])).toEqual({ demo: true, shards: 1, collectorPort: undefined, help: false });
   const given = parseCommandLine(['--collector-port', '9081', '--no-demo']);
   expect(given).toMatchObject({ collectorPort: 9_081, demo: false });
@@ -25,21 +25,21 @@ it('npm start takes the port of the collector from its command line, and refuses
     expect(parse).toThrow(/^--collector-port must be a whole number from 0 to 65535/);
   }
   const twice = () => parseCommandLine(['--shards', '1', '--shards=4']);
-  expect(twice).toThrow(/^--shards is given more than once; give it once/);
+  expect(twice).toThrow(/^--shards must not be repeated/);
 });
 
-it('npm start gives the API and the collector different ports', async () => {
+it('the API and the collector get different ports', async () => {
   const say = () => undefined;
   await expect(choosePort('the collector', 9, 8081, say, 9)).rejects.toThrow('cannot both listen on port 9');
   expect(await choosePort('the collector', undefined, 8081, say, 8081)).not.toBe(8081);
 });
 
-it('npm start takes the cluster of servers of its own', () => {
+it('npm start uses the cluster of servers from the environment', () => {
   const given = { CLICKHOUSE_URL: 'http://a:8123,http://b:8123', CLICKHOUSE_CLUSTER: 'meterline' };
   const none = {
     shards: [],
     get clickhouse(): never {
-      throw new Error('there is none');
+      throw new Error('no server was started');
     },
   };
   expect(clickHouseLogins(readEnv(given), none)('ingest')).toMatchObject(given);

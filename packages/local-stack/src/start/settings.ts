@@ -1,4 +1,4 @@
-/** The settings of `npm start`: its command line and its environment, read once. Source: DESIGN section 8. */
+/** Reads the command line and the environment of `npm start`. Source: DESIGN section 8. */
 import { parseArgs } from 'node:util';
 import {
   clickHouseUrlVariable,
@@ -10,26 +10,26 @@ import {
 } from '@meterline/service/environment';
 import { z } from 'zod';
 
-/** Where the meterline command looks for a local stack by default. */
+/** Also the default of the meterline command. */
 export const DEFAULT_DATA_DIR = '.meterline';
 
 export const HELP = `Usage: npm start [-- [--no-demo] [--shards N] [--collector-port N]]
 
 Runs Meterline on this machine: ClickHouse, Redis, the services, and a demo with live traffic.
 
-  --no-demo           start empty: neither history nor live traffic
-  --shards N          ClickHouse as N servers that share the accounts, each with some 250 MB of memory (1)
-  --collector-port N  where events are sent to over HTTP (8081, or any free port if that is taken)
-  --help              show this
+  --no-demo           Start without demo data and live traffic
+  --shards N          Number of ClickHouse servers, which share the accounts and use about 250 MB each (default: 1)
+  --collector-port N  Port of the collector, which receives events over HTTP (default: 8081, or a free port)
+  --help              Show this help
 
-  PORT                where the API listens (8080, or any free port if that is taken)
-  METERLINE_DATA_DIR  where data and logs are kept (.meterline)
-  CLICKHOUSE_URL      use this ClickHouse (with CLICKHOUSE_USER, _PASSWORD, _DATABASE) instead of the embedded one
-  REDIS_URL           use this Redis instead of a local one; it needs appendonly yes and appendfsync always`;
+  PORT                Port of the API (default: 8080, or a free port)
+  METERLINE_DATA_DIR  Directory for data and logs (default: .meterline)
+  CLICKHOUSE_URL      Use this ClickHouse instead of the embedded one (with CLICKHOUSE_USER, _PASSWORD, _DATABASE)
+  REDIS_URL           Use this Redis instead of a local one. Requires appendonly yes and appendfsync always`;
 
 export interface CommandLine {
   readonly demo: boolean;
-  /** How many embedded ClickHouse servers; their data is apart from that of one server. */
+  /** Number of embedded ClickHouse servers. Each number of servers has separate data. */
   readonly shards: number;
   readonly collectorPort: number | undefined;
   readonly help: boolean;
@@ -52,7 +52,7 @@ export function parseCommandLine(args: string[]): CommandLine {
     });
     const names = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
     const repeated = names.find((name, index) => names.indexOf(name) < index);
-    if (repeated !== undefined) throw new RangeError(`--${repeated} is given more than once; give it once`);
+    if (repeated !== undefined) throw new RangeError(`--${repeated} must not be repeated`);
     if (!/^[1-8]$/.test(values.shards)) throw new RangeError('--shards must be a number from 1 to 8');
     const port = portText.optional().safeParse(values['collector-port']);
     if (!port.success) throw new RangeError(`--collector-port ${port.error.issues[0]?.message}`);
@@ -66,26 +66,25 @@ export const environment = z.object({
   METERLINE_DATA_DIR: z
     .string()
     .default(DEFAULT_DATA_DIR)
-    .describe('Where a local stack keeps data and logs, and where `meterline` looks for one.'),
-  /** Set: that server is used, and none started. */
+    .describe('Directory for data and logs of a local stack, which `meterline` uses to find it.'),
+  /** If set, no Redis is started. */
   REDIS_URL: redisUrlVariable.optional(),
-  /** Set: that server is used, and none started. */
+  /** If set, no ClickHouse is started. */
   CLICKHOUSE_URL: clickHouseUrlVariable.optional(),
   CLICKHOUSE_USER: z.string().optional(),
   CLICKHOUSE_PASSWORD: z.string().optional(),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
-  /** Where CLICKHOUSE_URL names several servers. */
+  /** Required if CLICKHOUSE_URL has several servers. */
   CLICKHOUSE_CLUSTER: z.string().optional(),
-  /** Where the ingest service looks for jobs, and the demo puts them. */
   ...queueVariables,
-  /** Unset: 8080, or any free port if that is taken. */
+  /** Default: 8080, or any free port if 8080 is in use. */
   PORT: portText.optional(),
-  /** Unset: a random one, kept in the data directory. */
+  /** Default: derived from the secret of the data directory. */
   CURSOR_SECRET: z.string().optional(),
 });
 
 export interface Env extends z.output<typeof environment> {
-  /** The whole environment, for the services, which read their own settings from it. */
+  /** The complete environment, from which services read their own settings. */
   readonly inherited: NodeJS.ProcessEnv;
 }
 

@@ -1,4 +1,4 @@
-/** Starts every part after those that it needs, and side by side those that do not need each other. */
+/** Starts servers, services and demo in the order of their dependencies, and independent parts concurrently. */
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { checkRedis } from '@meterline/service';
@@ -18,27 +18,25 @@ import type { CommandLine, Env } from './settings.js';
 const LOCAL_ACCOUNT = 'demo';
 const CLIENT_ID = 'local-stack';
 
-/** The roles, by the name that the key of each has in `local.json`. */
+/** Names of the keys in `local.json`, with their roles. */
 const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const;
 
 const keysSchema = z
   .object({ account: z.string(), adminKey: z.string(), memberKey: z.string(), emitterKey: z.string() })
   .partial();
 
-/** Webhooks may go there, also without TLS. */
+/** Hosts allowed for webhooks, also without TLS. */
 export const LOCAL_HOSTS = '127.0.0.1,localhost,[::1]';
 
-/** What runs, and where. */
 export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 
 export interface StackOptions extends Omit<CommandLine, 'help'> {
   readonly env: Env;
   readonly say: (line: string) => void;
-  /** Aborted when nothing more should be started. */
   readonly stop: AbortSignal;
 }
 
-/** What has been started so far, to be stopped in reverse order whatever happens on the way. */
+/** Collects the started parts, and stops them in reverse order. */
 export class Session {
   readonly #parts: { stop(): Promise<void> }[] = [];
 
@@ -46,7 +44,7 @@ export class Session {
     this.#parts.push(part);
   }
 
-  /** Each part is stopped even if one before it fails; the first failure is reported. */
+  /** Stops all parts even if some fail. @throws the first failure */
   async stop(): Promise<void> {
     const failures: unknown[] = [];
     for (let part = this.#parts.pop(); part; part = this.#parts.pop()) {
@@ -57,7 +55,7 @@ export class Session {
 }
 
 /**
- * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
+ * Starts the stack. Adds each part to the session as soon as it runs, so that stopping the session cleans up a failed start.
  *
  * @throws LocalStackError, MigrationError, StartError, or the reason of `stop`
  */
@@ -66,7 +64,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const directory = await DataDirectory.open(env.METERLINE_DATA_DIR);
   session.add({ stop: async () => directory.close() });
   const localFile = directory.file('local.json');
-  // A stack that was killed has left one, with addresses that no longer answer.
+  // A killed stack leaves this file with outdated addresses.
   await rm(localFile, { force: true });
   const port = await choosePort('the API', env.PORT, 8080, say, options.collectorPort);
   const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
@@ -82,7 +80,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()]);
   const [ingestPort, queryAdminPort, collectorAdminPort, alertsPort] = adminPorts;
   const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
-  // A developer's receiver listens on this machine.
+  // Webhook receivers under development listen on this machine.
   const webhooks = { ALERT_ALLOWED_HOSTS: LOCAL_HOSTS };
   const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET, ...webhooks };
   const services: readonly ServiceOptions[] = [
@@ -95,7 +93,7 @@ export async function startStack(session: Session, options: StackOptions) {
     const started = await startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);
     session.add(new Supervised(started, say));
   });
-  // What has started is in the session, which stops it if another one fails.
+  // Wait for all starts, so that the session includes every service if one fails.
   await Promise.allSettled(starts);
   await Promise.all(starts);
   stop.throwIfAborted();
@@ -110,27 +108,25 @@ export async function startStack(session: Session, options: StackOptions) {
     stop.throwIfAborted();
   }
 
-  const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster, ...person } = clickhouse(OWNER);
-  /** The content of `local.json`. */
+  const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster, ...owner } = clickhouse(OWNER);
   const addresses = {
     apiUrl: urlAt(port),
     collectorUrl,
     redisUrl: redis('admin').REDIS_URL,
     clickhouseUrl: hostsOf(hosts)[0] ?? hosts,
-    // clickhouseHosts: the addresses of all shards, separated by commas. clickhouseUrl is the first, and leads to all.
+    // clickhouseHosts has the addresses of all shards, separated by commas. clickhouseUrl is the first, which can query all shards.
     ...(cluster !== undefined && { clickhouseHosts: hosts, clickhouseCluster: cluster }),
-    clickhouseUser: person.CLICKHOUSE_USER,
-    clickhousePassword: person.CLICKHOUSE_PASSWORD,
-    clickhouseDatabase: person.CLICKHOUSE_DATABASE,
+    clickhouseUser: owner.CLICKHOUSE_USER,
+    clickhousePassword: owner.CLICKHOUSE_PASSWORD,
+    clickhouseDatabase: owner.CLICKHOUSE_DATABASE,
     ...keys,
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  // metricsUrls: where Prometheus may read the metrics, with the name of the service.
   return { addresses, metricsUrls: services.map(({ name, adminPort }) => `${urlAt(adminPort)}/metrics (${name})`) };
 }
 
-/** Starts the servers whose addresses the environment does not give. */
+/** Starts ClickHouse and Redis, unless the environment has their addresses. */
 async function startOwnServers(
   session: Session,
   dataDir: DataDirectory,
@@ -144,20 +140,20 @@ async function startOwnServers(
   return servers;
 }
 
-/** The variables that lead a process to ClickHouse, as its user; a server that is given has one user, for all. */
+/** Returns a function that creates the ClickHouse variables of a process. With a server from the environment, all processes share its user. */
 export function clickHouseLogins(env: Env, servers: Pick<Servers, 'shards' | 'clickhouse'>) {
-  const { CLICKHOUSE_URL: given, CLICKHOUSE_DATABASE } = env;
-  const own = servers.shards.length > 1 ? CLUSTER : undefined;
+  const { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE } = env;
+  const cluster = servers.shards.length > 1 ? CLUSTER : undefined;
   return (user: keyof Passwords) => ({
-    CLICKHOUSE_URL: given ?? servers.shards.map(({ url }) => url).join(','),
-    CLICKHOUSE_USER: given === undefined ? user : (env.CLICKHOUSE_USER ?? 'default'),
-    CLICKHOUSE_PASSWORD: given === undefined ? servers.clickhouse.passwords[user] : (env.CLICKHOUSE_PASSWORD ?? ''),
+    CLICKHOUSE_URL: url ?? servers.shards.map(({ url }) => url).join(','),
+    CLICKHOUSE_USER: url === undefined ? user : (env.CLICKHOUSE_USER ?? 'default'),
+    CLICKHOUSE_PASSWORD: url === undefined ? servers.clickhouse.passwords[user] : (env.CLICKHOUSE_PASSWORD ?? ''),
     CLICKHOUSE_DATABASE,
-    CLICKHOUSE_CLUSTER: given === undefined ? own : env.CLICKHOUSE_CLUSTER,
+    CLICKHOUSE_CLUSTER: url === undefined ? cluster : env.CLICKHOUSE_CLUSTER,
   });
 }
 
-/** The id of the database, with several hosts on the first: it has another on each. */
+/** Returns the database ID of the first host. With several hosts, each has a different ID. */
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   const warehouse = createWarehouse({ ...options, url: hostsOf(options.url)[0] ?? options.url });
   try {
@@ -168,16 +164,16 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
 }
 
 /**
- * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its
- * creation; a new one is made of each that this Redis does not know or that was revoked.
+ * Creates an account with a key for each role. The keys are saved in `file`, because they cannot be read from Redis later. Keys that are
+ * revoked or unknown to this Redis are replaced.
  * @throws StartError
  */
 function ensureKeys(redisUrl: string, file: string, now: Date) {
   return checkRedis(redisUrl, async (redis) => {
     const store = new ApiKeyStore(redis);
-    const kept = await readPrivateFile(file, keysSchema);
+    const saved = await readPrivateFile(file, keysSchema);
     const ensure = async (name: keyof typeof KEYS) => {
-      const key = kept?.[name];
+      const key = saved?.[name];
       if (key !== undefined && (await store.authenticate(key, now))) return key;
       return (await store.create({ account: LOCAL_ACCOUNT, role: KEYS[name], clientId: CLIENT_ID }, now)).key;
     };
@@ -187,7 +183,7 @@ function ensureKeys(redisUrl: string, file: string, now: Date) {
       memberKey: await ensure('memberKey'),
       emitterKey: await ensure('emitterKey'),
     };
-    if (!isDeepStrictEqual(keys, kept)) await writePrivateFile(file, keys);
+    if (!isDeepStrictEqual(keys, saved)) await writePrivateFile(file, keys);
     return keys;
   });
 }

@@ -29,7 +29,7 @@ let dataDir: string;
 let stack: Started;
 
 beforeAll(async () => {
-  // A shell must quote this name.
+  // A name that must be quoted in a shell.
   dataDir = await mkdtemp(join(tmpdir(), "meterline-it's-"));
   stack = await startStack(dataDir);
 });
@@ -38,13 +38,13 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
 });
 
-/** The exit code of a process that cannot start, and what it has said about that. */
+/** Returns the exit code and standard error of a process that fails to start. */
 async function failed(child: ChildProcess): Promise<[code: unknown, errors: string]> {
   const [[code], errors] = await Promise.all([once(child, 'close'), child.stderr ? text(child.stderr) : '']);
   return [code, errors];
 }
 
-/** Whether the port is in use on 127.0.0.1 alone, as far as this machine has other addresses. */
+/** Returns whether the port is in use on 127.0.0.1, and free on all other addresses of this machine. */
 async function onlyOnLoopback(port: number): Promise<boolean> {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const others = all.filter(({ address }) => address !== '127.0.0.1' && !address.startsWith('fe80:'));
@@ -56,7 +56,7 @@ async function pageOf(url: string): Promise<string> {
   return (await fetch(url, { headers: { connection: 'close' } })).text();
 }
 
-/** The accounts that a key may read, from the running API. */
+/** Returns the accounts of a key, from the running API. */
 async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
   const response = await fetch(`${apiUrl}/v0/accounts`, {
     headers: { authorization: `Bearer ${key}`, connection: 'close' },
@@ -64,7 +64,7 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
   return response.json();
 }
 
-it('npm start says where everything is, on the loopback address alone', async () => {
+it('npm start prints all addresses, and listens only on the loopback address', async () => {
   const { apiUrl, collectorUrl, adminKey, memberKey, account } = await readAddresses(dataDir);
   expect(stack.summary).toContain(
     `\n  Web page   ${apiUrl}/ (sign in with the admin key)\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`,
@@ -85,7 +85,7 @@ it('npm start says where everything is, on the loopback address alone', async ()
   for (const listening of [stack.port, stack.collectorPort]) expect(await onlyOnLoopback(listening)).toBe(true);
 });
 
-it('npm start stores and prices what the printed commands send and ask', async () => {
+it('the printed commands send an event and query its cost', async () => {
   const { emitterKey, adminKey } = await readAddresses(dataDir);
   const [, key, url = '', body = ''] =
     /Bearer (\w+)'[^']*'[^']*'[^']*'(http\S+events)'[^']*'(.*)'/.exec(stack.summary) ?? [];
@@ -98,11 +98,11 @@ it('npm start stores and prices what the printed commands send and ask', async (
   expect(await queryGroups(stack.summary)).toMatchObject([MY_AGENT]);
 });
 
-it('npm start lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
+it('each process uses its own ClickHouse and Redis user, which has all rights it needs', async () => {
   const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses(dataDir);
   const result = await fetch(clickhouseUrl, {
     method: 'POST',
-    // Every user that has sent a statement.
+    // All users that have run a statement.
     body: "SELECT user FROM system.user_processes WHERE user != 'default' ORDER BY user",
     headers: { authorization: `Basic ${btoa(`${clickhouseUser}:${clickhousePassword}`)}`, connection: 'close' },
   });
@@ -116,14 +116,14 @@ it('npm start lets each process into ClickHouse and Redis as a user of its own, 
   redis.disconnect();
 });
 
-it('npm start refuses a second copy in one line', async () => {
+it('npm start rejects a second copy with a message of one line', async () => {
   expect(await failed(spawnStart(startEnvironment(dataDir, '')))).toEqual([
     1,
-    `meterline: ${dataDir} is in use by process ${stack.child.pid}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.\n`,
+    `meterline: ${dataDir} is in use by process ${stack.child.pid}. Stop that process, or set METERLINE_DATA_DIR to another directory.\n`,
   ]);
 });
 
-it('npm start ends when a part does not start, says why, and leaves nothing running that started beside it', async () => {
+it('npm start exits with the reason if a part fails to start, and stops the other parts', async () => {
   const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses(dataDir);
   const directory = join(dataDir, 'failing');
   const variables = {
@@ -134,13 +134,13 @@ it('npm start ends when a part does not start, says why, and leaves nothing runn
     CLICKHOUSE_USER: clickhouseUser,
     CLICKHOUSE_PASSWORD: clickhousePassword,
   };
-  // While a part runs, the process does not end, and its folder cannot be opened.
+  // The directory can be opened only after all parts have ended.
   const failing = await failed(spawnStart(variables));
   expect(failing).toEqual([1, expect.stringMatching(/^meterline: .*ACCOUNT_RATE.*\n$/)]);
   (await DataDirectory.open(directory)).close();
 });
 
-it('npm start refuses a Redis cluster in one line', async () => {
+it('npm start rejects a Redis cluster with a message of one line', async () => {
   const redis = new RedisProcess(await findFreePort(), join(dataDir, 'cluster'));
   await redis.start('--cluster-enabled', 'yes');
   const variables = startEnvironment(join(dataDir, 'clustered'), '');
@@ -152,7 +152,7 @@ it('npm start refuses a Redis cluster in one line', async () => {
   await redis.kill();
 });
 
-it('a service does not take the response of another stack, which has got its port meanwhile, for its own', async () => {
+it('startService fails if another stack has taken the port of the service', async () => {
   const other = createServer((_request, response) => void response.end('ready'));
   const taken = Number(new URL(await listening(other)).port);
   const directory = await DataDirectory.open(join(dataDir, 'service'));
@@ -163,7 +163,7 @@ it('a service does not take the response of another stack, which has got its por
   other.close();
 });
 
-it('npm start leaves only data behind when a signal stops it', async () => {
+it('after a signal, npm start leaves only data behind', async () => {
   const addresses = await readAddresses(dataDir);
   stack.child.kill('SIGTERM');
   expect(await once(stack.child, 'exit')).toEqual([0, null]);

@@ -1,4 +1,4 @@
-/** `npm start` over kills and restarts, in a copy of its data, and without its reader or its parent process. */
+/** Tests `npm start` with kills and restarts, a copied data directory, a closed output, and a dead parent process. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, readdir } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { START } from '../../../../test/harness/programs.js';
 import { testFolder } from '../../../../test/harness/test-folder.js';
 
 let stack: Started;
-// Before the folder's own hook, which removes the data.
+// Declared before the folder, whose hook removes the data.
 afterEach(async () => {
   const { child } = stack;
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -40,7 +40,7 @@ async function redisPid(url: string): Promise<number> {
   }
 }
 
-it('npm start keeps its keys over a restart after it was killed', async () => {
+it('npm start keeps its keys after a kill and a restart', async () => {
   const { adminKey, emitterKey } = await readAddresses(dataDir());
   stack.child.kill('SIGKILL');
   await once(stack.child, 'exit');
@@ -48,12 +48,12 @@ it('npm start keeps its keys over a restart after it was killed', async () => {
   expect(await readAddresses(dataDir())).toMatchObject({ adminKey, emitterKey });
 });
 
-it('npm start goes on when the reader of its output is gone, as with `npm start | head`', async () => {
+it('npm start keeps running when the reader of its output exits, as with `npm start | head`', async () => {
   const { redisUrl } = await readAddresses(dataDir());
   stack.child.stdout?.destroy();
   stack.child.stderr?.destroy();
   const before = await redisPid(redisUrl);
-  // The stack prints that Redis ended and that it is back.
+  // The stack prints two lines, because Redis ends and restarts.
   process.kill(before, 'SIGKILL');
   while ((await redisPid(redisUrl)) === before);
   expect(stack.child.exitCode).toBeNull();
@@ -78,7 +78,7 @@ it('npm start runs in a copy of a data directory, and ends when its parent proce
   expect(await queryGroups(await startedSummary(shell))).toMatchObject([MY_AGENT]);
   const addresses = await readAddresses(copy);
   shell.kill('SIGTERM');
-  // The stack has inherited the output of the shell: this waits for the end of both.
+  // The stack has inherited the output of the shell, so this waits for both processes.
   await once(shell, 'close');
   expect(await arePortsFree(addresses)).toBe(true);
   expect(await readdir(copy)).not.toContain('local.json');

@@ -72,11 +72,10 @@ async function explain(
   { client, account }: AccountSession,
 ): Promise<void> {
   const query = eventsQueryOf(flags, context.now());
-  const { page, text } = await client.eventsWithText(account, query);
-  if (formOf(flags) === 'json') {
-    context.stdout.write(`${text}\n`);
-    return;
-  }
+  const isJson = formOf(flags) === 'json';
+  const onText = isJson ? (text: string) => void context.stdout.write(`${text}\n`) : undefined;
+  const page = await client.events(account, query, { onText });
+  if (isJson) return;
   printResult(context, flags, page, pageText(context, page), page.data);
   if (!page.meta.hasMore) return;
   // A cursor is valid for one window, and a window that ends now changes every second.
