@@ -4,7 +4,7 @@
  * `--check` it writes nothing and fails where a file says something else.
  */
 import { readFile, writeFile } from 'node:fs/promises';
-import { refusalCounter, requestMetrics } from '@meterline/api';
+import { denialCounter, requestMetrics } from '@meterline/api';
 import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
 import { environment as ofCommand } from '../packages/cli/dist/settings.js';
 import { environment as ofStart } from '../packages/local-stack/dist/start/settings.js';
@@ -97,14 +97,14 @@ const SERVICES = {
     outageGauge(registry, {});
     observeStatements(registry);
     requestMetrics(registry);
-    refusalCounter(registry);
+    denialCounter(registry);
     permitGauges(registry, {});
     measuredCache(registry, 0);
   },
   collector: (registry) => {
     outageGauge(registry, {});
     requestMetrics(registry);
-    refusalCounter(registry);
+    denialCounter(registry);
     createEventMetrics(registry, () => 0);
   },
   alerts: (registry) => {

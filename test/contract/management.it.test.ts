@@ -292,7 +292,7 @@ describe('provisioning', () => {
     ['x'.repeat(257), { name: 'Tenant' }, 'accountId must be 1 to 256 characters'],
     ['tenant', {}, 'name is missing'],
     ['tenant', { name: '' }, 'name must be 1 to 256 characters'],
-    ['tenant', { name: 'Tenant', plan: 'free' }, '"plan" is not a member'],
+    ['tenant', { name: 'Tenant', plan: 'free' }, '"plan" is not a field'],
     ['tenant', [], 'The body must be a JSON object'],
   ])('naming %.10j as %j is refused with the reason', async (id, body, reason) => {
     const { status, text } = await send('PUT', `/v0/accounts/${id}`, body);
@@ -329,7 +329,7 @@ describe('provisioning', () => {
     'a provisioner must name the account of the keys of a service account at version %s',
     async (version) => {
       const { status, text } = await send('GET', keysOf('runtime'), undefined, provisioner, version);
-      expect([status, text]).toEqual([400, expect.stringContaining('account is missing; name the account')]);
+      expect([status, text]).toEqual([400, expect.stringContaining('account is missing; set it to the account')]);
       expect(text).toContain('/v0/accounts/{accountId}/api_keys');
     },
   );
@@ -377,7 +377,7 @@ describe('provisioning', () => {
       'GET',
       '/v0/accounts/acme/metrics?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z',
     );
-    expect([status, text]).toEqual([403, expect.stringContaining('role provisioner: it names accounts')]);
+    expect([status, text]).toEqual([403, expect.stringContaining('role provisioner, which may only name accounts')]);
   });
 });
 

@@ -25,7 +25,7 @@ describe('a job on the queue', () => {
   });
 
   it('a job may not have another field beside its events, and the message names it', () => {
-    const message = 'beside "events" a job holds no other field, but this one has tenant';
+    const message = 'a job with "events" must have no other field; remove tenant';
     expect(eventsOfJob({ events: [{}], tenant: 'a' })).toEqual({ ok: false, reason: 'job_invalid', message });
   });
 });

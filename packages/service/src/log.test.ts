@@ -92,7 +92,7 @@ it('the outage of a server whose certificate is not trusted is logged with what 
   // As fetch does, which reads the keys of tokens.
   new Outage(log, 'JWKS', 'tokens wait').failed(new TypeError('fetch failed', { cause: reason }));
   const hint = 'its certificate is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS';
-  expect(entries()).toMatchObject([{ msg: `JWKS does not answer; ${hint}; tokens wait` }]);
+  expect(entries()).toMatchObject([{ msg: `JWKS does not respond; ${hint}; tokens wait` }]);
 });
 
 it('an outage is logged with its cause, once a minute while it lasts, and once when it is over, as often as there is one', () => {

@@ -55,7 +55,7 @@ export class Maintainer {
     this.#scheduler = new Scheduler({
       ...options,
       ...{ queue: QUEUE, name: 'rollups' },
-      turn: () => this.turn(),
+      run: () => this.turn(),
       // The same error may come with every attempt to take a job.
       onError: onceAMinute((err: Error) => {
         if (this.#stopping.signal.aborted) return;

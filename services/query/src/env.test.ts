@@ -37,10 +37,10 @@ it.each([
 
 it('the environment of query says which variables of tokens are missing', () => {
   expect(problemsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
-    'AUTH_ADMIN_ROLES says how tokens are read: set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE too',
+    'AUTH_ADMIN_ROLES has no effect without tokens: also set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE',
   ]);
   expect(problemsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
-    'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none to accept API keys only',
+    'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none of them to accept API keys only',
   ]);
 });
 

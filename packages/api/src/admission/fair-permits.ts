@@ -1,20 +1,22 @@
 /**
- * Permits of a process for work that its requests do, and who gets the next one: statements of the query service, bodies that the collector
- * checks. Requests that wait are served in turn: the account with the fewest permits comes first, then the one that has used least lately,
- * then the one that was served longest ago; and within an account the caller that was served longest ago. So a queue of any length in front
- * of one account delays another by one place. Half of the permits are not for accounts that have used much lately: who asks now and
- * then finds one that is free.
+ * Limits how many requests of a process do expensive work at the same time, and shares the permits fairly. The query service uses permits for
+ * its statements, the collector for checking bodies.
+ *
+ * Waiting requests are ordered as follows. First the account that holds the fewest permits, then the account with the lowest recent usage,
+ * then the account that was served longest ago. Within an account, the caller that was served longest ago. A long queue of one account thus
+ * delays another account by at most one place. Accounts with high recent usage may hold only half of all permits, so that an account that
+ * sends few requests usually finds a free permit.
  */
 import { callerKey, type Principal } from './principal.js';
 
-/** How many permits may be held at once: in this process, by one account, by one caller of an account. */
+/** Maximum number of permits in the process, of one account, and of one caller of an account. */
 export interface PermitLimits {
   readonly process: number;
   readonly account: number;
   readonly caller: number;
 }
 
-/** Gives the permit back. Doing it twice is no error. */
+/** Releases the permit. May be called twice. */
 export type Release = () => void;
 
 interface Waiter {
@@ -22,14 +24,13 @@ interface Waiter {
   readonly grant: (release: Release) => void;
 }
 
-/** The share of the process's permits that is kept from busy accounts. */
+/** The share of the permits that busy accounts may not hold. */
 const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 2;
 
-/** What accounts have used lately. */
+/** The recent usage of accounts, in any unit. */
 export interface Usage {
-  /** In any unit. */
   of(account: string): number;
-  /** From so much on an account is busy. */
+  /** An account with at least this usage is busy. */
   readonly busyFrom: number;
 }
 
@@ -38,9 +39,9 @@ const NO_USAGE: Usage = { of: () => 0, busyFrom: Number.POSITIVE_INFINITY };
 export class FairPermits {
   readonly #limits: PermitLimits;
   readonly #usage: Usage;
-  /** Accounts with waiters, each with its callers, those with their waiters, in the order in which they were served or came. */
+  /** Waiters by account and caller. Both maps are ordered by when their account or caller was served last or arrived. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
-  /** By account, and by the key of a caller. */
+  /** Permits held, by account and by caller key. */
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
   #inUse = 0;
@@ -66,7 +67,7 @@ export class FairPermits {
     return count;
   }
 
-  /** Whether the account or the caller has as many permits as it may have, so that a free one would not help. */
+  /** Returns whether the account or the caller holds its maximum number of permits. */
   hasItsShare(principal: Principal): boolean {
     return (
       (this.#held.get(principal.account) ?? 0) >= this.#limits.account ||
@@ -74,17 +75,17 @@ export class FairPermits {
     );
   }
 
-  /** A permit at once; undefined when there is none for this principal, or when others of its account wait for one. */
+  /** Returns a permit if one is available now, and no other request of the account waits. */
   tryAcquire(principal: Principal): Release | undefined {
     if (this.waitingOf(principal.account) > 0 || !this.#mayHave(principal)) return undefined;
     return this.#acquire(principal);
   }
 
-  /** Waits for a permit. @throws the signal's reason when it is aborted first */
+  /** Waits for a permit. @throws the reason of the signal if it is aborted first */
   async acquire(principal: Principal, signal: AbortSignal): Promise<Release> {
     signal.throwIfAborted();
-    const atOnce = this.tryAcquire(principal);
-    if (atOnce) return atOnce;
+    const available = this.tryAcquire(principal);
+    if (available) return available;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         principal,
@@ -106,8 +107,8 @@ export class FairPermits {
   #mayHave(principal: Principal): boolean {
     const { process } = this.#limits;
     const isBusy = this.#usage.of(principal.account) >= this.#usage.busyFrom;
-    const most = isBusy ? process - Math.floor(process * SHARE_NOT_FOR_BUSY_ACCOUNTS) : process;
-    return this.#inUse < most && !this.hasItsShare(principal);
+    const max = isBusy ? process - Math.floor(process * SHARE_NOT_FOR_BUSY_ACCOUNTS) : process;
+    return this.#inUse < max && !this.hasItsShare(principal);
   }
 
   #acquire(principal: Principal): Release {
@@ -147,7 +148,7 @@ export class FairPermits {
   #serve(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       this.#dequeue(next);
-      this.#toTheEnd(next.principal);
+      this.#moveToEnd(next.principal);
       next.grant(this.#acquire(next.principal));
     }
   }
@@ -169,8 +170,8 @@ export class FairPermits {
     return best;
   }
 
-  /** A principal that was served is served again after all others. A Map keeps the order in which its keys were set. */
-  #toTheEnd({ account, caller }: Principal): void {
+  /** Moves a principal behind all others, because it was served. A Map keeps insertion order, so its keys are deleted and set again. */
+  #moveToEnd({ account, caller }: Principal): void {
     const callers = this.#accounts.get(account);
     if (!callers) return;
     this.#accounts.delete(account);

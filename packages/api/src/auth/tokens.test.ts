@@ -77,7 +77,7 @@ it.each([
 });
 
 it.each([
-  [{ scope: 7 }, 'scope must be a text or a list of texts.'],
+  [{ scope: 7 }, 'scope must be a string or a list of strings.'],
   [{ sub: '' }, 'sub must not be empty.'],
   [{ accounts: 'acme' }, 'accounts must be an object of account ids and roles'],
 ])('a token with the claims %j is rejected with a message that names the claim', async (claims, problem) => {

@@ -160,7 +160,7 @@ export async function withQueue<T>(
   work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
   const address = await settings.redisUrl(flags);
-  const durability = { replicas: parseRedisUrl(address.value).replicas, withinMs: RESPONSE_TIMEOUT_MS };
+  const durability = { replicas: parseRedisUrl(address.value).replicas, timeoutMs: RESPONSE_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: settings.queuePrefix(flags) });
     // The errors of the queue also reject the command that was under way.
@@ -193,7 +193,7 @@ function redisFailure({ value, source }: Setting, cause: unknown): CommandError 
   const target = `Redis at ${displayUrl(value)} (from ${source})`;
   const message = cause instanceof Error ? cause.message : String(cause);
   const text = {
-    refused: `${target} refuses: ${message}`,
+    rejected: `${target} refuses: ${message}`,
     foreign: `what answers at ${displayUrl(value)} (from ${source}) is not Redis`,
     away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[redisFailureKind(cause)];

@@ -1,14 +1,14 @@
 /**
- * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; it registers one here by naming it or with
- * its first API key. An account that only tokens or events name is not registered, so nobody knows since when it exists.
+ * Stores the names and registration times of accounts in Redis. The platform owns accounts. An account is registered when the platform names
+ * it, or creates its first API key. An account that appears only in tokens or events is not registered, and has no known creation time.
  */
 import { z } from 'zod';
-import { committed, REDIS_PREFIX, type RedisClient } from './redis.js';
+import { execTransaction, REDIS_PREFIX, type RedisClient } from './redis.js';
 
 export interface Account {
   readonly id: string;
   readonly name: string;
-  /** RFC 3339: when the account was registered; undefined for one that is not. */
+  /** RFC 3339. Undefined if the account is not registered. */
   readonly createdAt: string | undefined;
 }
 
@@ -27,26 +27,26 @@ export class AccountDirectory {
   }
 
   /**
-   * The account as registered; the first call for an id registers it.
-   * @param name the new name, also of an account that is registered already; undefined: the name stays, and is the id at first
+   * Registers an account, or renames a registered account.
+   * @param name the new name; undefined: the name stays unchanged, and is initially the ID
    */
   async register(id: string, now: Date, name?: string): Promise<Account> {
     const key = this.#key(id);
     const transaction = this.#redis.multi().hsetnx(key, 'createdAt', now.toISOString());
     if (name === undefined) transaction.hsetnx(key, 'name', id);
     else transaction.hset(key, 'name', name);
-    const results = await committed(transaction.hgetall(key));
+    const results = await execTransaction(transaction.hgetall(key));
     return { id, ...accountRecord.parse(results.at(-1)) };
   }
 
-  /** The account as registered, or under its id as its name. Writes nothing, so that it works when Redis is full. */
+  /** Returns the account. If it is not registered, its name is its ID. Writes nothing, so it also works while Redis is full. */
   async find(id: string): Promise<Account> {
     const fields = await this.#redis.hgetall(this.#key(id));
     if (Object.keys(fields).length === 0) return { id, name: id, createdAt: undefined };
     return { id, ...accountRecord.parse(fields) };
   }
 
-  /** All that are registered, in no order. It goes over every key of Redis, so it is for operators and provisioners alone. */
+  /** Returns all registered accounts, unordered. Scans every key in Redis, so only operators and provisioners may trigger it. */
   async list(): Promise<Account[]> {
     const start = this.#key('');
     const ids = new Set<string>();
@@ -55,14 +55,14 @@ export class AccountDirectory {
     }
     const all = [...ids];
     const accounts: Account[] = [];
-    // In slices, not all at once: others ask who they are over the same connection.
+    // Read in small batches, because requests check their API keys on the same connection.
     for (let at = 0; at < all.length; at += READ_AT_ONCE) {
       accounts.push(...(await Promise.all(all.slice(at, at + READ_AT_ONCE).map((id) => this.find(id)))));
     }
     return accounts;
   }
 
-  /** Removes the record; the next `register` creates a new one. */
+  /** Deletes the record. The next `register` creates a new record. */
   async forget(id: string): Promise<void> {
     await this.#redis.del(this.#key(id));
   }

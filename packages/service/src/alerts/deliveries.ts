@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY } from '@meterline/catalog';
 import { z } from 'zod';
-import { committed, type RedisClient } from '../access/index.js';
+import { execTransaction, type RedisClient } from '../access/index.js';
 import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
@@ -237,7 +237,7 @@ export class DeliveryStore {
     if (names.length === 0) return;
     const ids = names.map((name) => name.split(' ')[1] ?? '');
     const gone = this.#redis.multi().del(...ids.map((id) => this.#key(id)));
-    await committed(gone.zrem(this.#pending(), ...ids).zrem(this.#indexOf(account), ...names));
+    await execTransaction(gone.zrem(this.#pending(), ...ids).zrem(this.#indexOf(account), ...names));
   }
 
   #key(id: string): string {

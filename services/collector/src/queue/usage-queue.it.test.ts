@@ -94,7 +94,7 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
     const { password } = new URL(redisUrlOf(url, 'collector'));
     await fixture.redis.call('ACL', 'SETUSER', 'collector', 'resetpass', '>other');
     await fixture.redis.call('CLIENT', 'KILL', 'USER', 'collector');
-    const WRONG = /Redis refuses: WRONGPASS/;
+    const WRONG = /Redis returned an error: WRONGPASS/;
     await until('the reason is that its password is wrong', async () => WRONG.test(await readiness()));
     // Also between two attempts to connect.
     for (let times = 0; times < 20; times += 1) expect(await readiness()).toMatch(WRONG);

@@ -10,6 +10,7 @@ import {
   createRedisClient,
   leaveConnection,
   NotReplicated,
+  REDIS_POLICIES,
   REDIS_PREFIX,
   type RedisClient,
   readRedisStatus,
@@ -20,8 +21,6 @@ import { parseRedisUrl } from '@meterline/service/redis-address';
 import { Queue, type Telemetry } from 'bullmq';
 import { z } from 'zod';
 
-const CONNECT_TIMEOUT_MS = 2_000;
-const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
@@ -57,7 +56,7 @@ export class UsageQueue {
 
   /** @throws StartError when Redis does not answer, or is not durable */
   static async open(options: UsageQueueOptions): Promise<UsageQueue> {
-    const redis = createQueueConnection(options.redisUrl);
+    const redis = createRedisClient(options.redisUrl, REDIS_POLICIES.producer);
     try {
       await connectRedis(redis, options.redisUrl);
       // These errors reject what is being written as well.
@@ -79,13 +78,13 @@ export class UsageQueue {
    */
   async add(events: readonly object[]): Promise<void> {
     await this.require();
-    const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
+    const timeoutMs = Math.ceil(this.#writeMs * WAIT_SHARE);
     const add = () => this.#queue.add(JOB_NAME, { events });
     try {
-      await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, withinMs }), this.#writeMs);
+      await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, timeoutMs }), this.#writeMs);
     } catch (error) {
       // What was not sent yet would stay in memory for as long as the other end is silent.
-      if (redisFailureKind(error) !== 'refused' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
+      if (redisFailureKind(error) !== 'rejected' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }
@@ -98,22 +97,6 @@ export class UsageQueue {
   disconnect(): void {
     this.#redis.disconnect();
   }
-}
-
-/**
- * A command fails at once while there is no connection, and is not sent again behind our back: the same events in two jobs are harmless.
- */
-function createQueueConnection(url: string): RedisClient {
-  return createRedisClient(url, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    // A connection whose other end is silent does not hold up the end of the process.
-    disconnectTimeout: 100,
-    retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
-  });
 }
 
 /** How often the configuration is read again, which may change while Redis runs. */
@@ -182,7 +165,7 @@ class Durability {
     try {
       return await inTime('Redis', this.#read(redis), responseMs);
     } catch (error) {
-      if (redisFailureKind(error) !== 'refused') leaveConnection(redis);
+      if (redisFailureKind(error) !== 'rejected') leaveConnection(redis);
       throw error;
     }
   }
@@ -257,7 +240,7 @@ function problemOf(settings: Settings | undefined): string | undefined {
 
 /** What Redis has answered, also to the commands of a transaction. */
 function answersIn(error: unknown): string[] {
-  if (!(error instanceof Error) || redisFailureKind(error) !== 'refused') return [];
+  if (!(error instanceof Error) || redisFailureKind(error) !== 'rejected') return [];
   const previous = 'previousErrors' in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];
   return [...previous.flatMap(answersIn), error.message];
 }

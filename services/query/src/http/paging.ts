@@ -117,7 +117,7 @@ export function parseListRequest(
   const limit = parameters.optional('limit', schemas.limit) ?? DEFAULT_LIST_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
   const sort = parameters.optional('sort', schemas.sort) ?? DEFAULT_LIST_SORT;
-  if (!parameters.areValid) throw parameters.refusal();
+  if (!parameters.areValid) throw parameters.error();
   return { account, sort, page: isPaginated ? { limit, cursor } : undefined };
 }
 

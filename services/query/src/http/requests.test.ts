@@ -39,7 +39,7 @@ it.each<Row>([
     'role',
     'emitter; keys for all accounts are created with the command line, with access to Redis (got',
   ],
-  [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a member; the members are role, account, expiresAt.'],
+  [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a field; the fields are role, account, expiresAt.'],
   [{ ...KEY, expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'],
   [{ ...KEY, expiresAt: null }, 'expiresAt', 'expiresAt '],
   [{ ...KEY, account: '' }, 'account', 'account must be 1 to 256 characters'],
@@ -52,7 +52,7 @@ const THRESHOLDS = 'must be 1 to 10 whole numbers from 1 to 1000, ascending';
 
 it.each<Row>([
   [{}, 'name,period,measure,amount,url', 'amount is missing'],
-  alert({ colour: 'red' }, 'colour', '"colour" is not a member; the members are name, period'),
+  alert({ colour: 'red' }, 'colour', '"colour" is not a field; the fields are name, period'),
   alert({ period: 'week', measure: 'money' }, 'period,measure', 'period must be one of day, month (got "week").'),
   ...['0', '0.000', '0125', '00.5', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map(
     (amount) => alert({ amount }, 'amount', 'amount must be a decimal above 0 in a string'),

@@ -1,20 +1,30 @@
 /** GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
 import { createHash } from 'node:crypto';
-import { type Caller, isOperator, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
+import {
+  type Caller,
+  isOperator,
+  rawQuery,
+  requireAdmin,
+  requireMembership,
+  requireNoParameters,
+  sendJson,
+} from '@meterline/api';
 import { ACCOUNTS_METRICS_PARAMETERS, GROUP_BY_DIMENSIONS, METRICS_PARAMETERS } from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
 import { type Accounts, readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
-import { admitCaller, admitMember, type RouteDependencies } from '../http/member.js';
+import { admitCaller, admitMember, type Requires } from '../http/member.js';
 import type { CursorBinding } from '../http/paging.js';
-import { firstPage, nextPage, pagePosition, whileEventsLast } from './pages.js';
+import { firstPage, nextPage, type PagesDependencies, pagePosition, whileEventsLast } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
 
 /** About one account, or without an `accountId` about those of the caller. */
-export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId?: string }> {
+export function metricsRoute(
+  dependencies: Requires<'budget' | 'cache' | 'cursors' | keyof PagesDependencies>,
+): RequestHandler<{ accountId?: string }> {
   const { budget, cache, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
@@ -29,7 +39,6 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
       const binding = cursorBinding(accountId ?? [accounts, query.excluded.account], role, query);
       const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
       if (readsWorkspaces(query)) requireAdmin(role);
-      budget.requireRoom(account);
 
       const { account: _subject, ...filters } = query.filters;
       // A member may not learn which workspaces there are.
@@ -49,12 +58,11 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
       admitted.release();
       const { body, etag } = found.response;
       const isKnown = names(request.headers['if-none-match'], etag);
-      if (!isKnown) budget.requireRoom(account, body.length);
       // Only now, because an error has none of them. Kept by clients too, and asked about with If-None-Match each time.
       response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
       if (found.ageSeconds !== undefined) response.setHeader('Age', Math.floor(found.ageSeconds));
       if (isKnown) response.status(304).end();
-      else budget.send(request, response, account, body);
+      else sendJson(budget, account, request, response, body);
     } finally {
       admitted.release();
     }
@@ -117,19 +125,19 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
 
 /** An enum without parameters, which takes no permit. */
 export function enumRoute(
-  dependencies: RouteDependencies,
+  dependencies: Requires,
   valuesOf: (accountId: string) => readonly unknown[] | Promise<readonly unknown[]>,
 ): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
     await admitMember(dependencies, request, response, accountId);
-    refuseParameters(rawQuery(request));
+    requireNoParameters(rawQuery(request));
     response.json({ values: await valuesOf(accountId) });
   };
 }
 
 /** The resource types with at least one event in the window, of those that the filters select. */
-export function resourceTypesRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+export function resourceTypesRoute(dependencies: Requires<'readRollupState'>): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
     const { role, admitted } = await admitMember(dependencies, request, response, accountId);
