@@ -177,7 +177,7 @@ describe('API keys', () => {
   it('a new key is 409 if the account has the maximum number of keys, with a message that says what to do', async () => {
     jest.spyOn(api.keys, 'create').mockRejectedValueOnce(new TooManyApiKeys());
     const { status, body } = await create(admin, { role: 'member' });
-    const message = expect.stringMatching(/as many valid API keys as it may have; revoke those that nobody uses/);
+    const message = expect.stringMatching(/already has the maximum number of valid API keys; revoke unused keys/);
     expect([status, body]).toMatchObject([409, { error: 'too_many_api_keys', message }]);
   });
 
