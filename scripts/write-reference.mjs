@@ -60,23 +60,23 @@ const constants = Object.entries({
 
 const configuration = `# Configuration
 
-Each program reads its environment once, and refuses to start on a bad value. A variable that is set to nothing counts as not set.
-There are ${variables.size}; \`node scripts/write-reference.mjs\` writes this page from the schemas that read them.
+Each program reads these ${variables.size} environment variables once, and does not start if a value is invalid. An empty variable counts as not set.
+\`node scripts/write-reference.mjs\` writes this page from the code.
 
-| Variable | Default | Read by | What it says |
+| Variable | Default | Read by | Meaning |
 |---|---|---|---|
 ${rows.join('\n')}
 
-Traces are turned on by the variables of OpenTelemetry, such as \`OTEL_EXPORTER_OTLP_ENDPOINT\` ([traces](observability/README.md#traces)), and
-\`NODE_OPTIONS\` bounds the heap of a process.
+OpenTelemetry's variables, such as \`OTEL_EXPORTER_OTLP_ENDPOINT\`, enable [traces](observability/README.md#traces). \`NODE_OPTIONS\` limits the heap of a
+process.
 
 ## Price book
 
-\`meterline dimensions --example-book\` prints one to begin with: \`amount\` is USD for \`per\` units, both decimal text; every dimension has a
-price; \`overrides\` have an \`accountId\` too. Raise \`version\` with every change ([re-pricing](operations.md#re-pricing)).
+\`meterline dimensions --example-book\` prints an example. \`amount\` is the price in USD of \`per\` units, both decimal strings. Every dimension needs a
+price; \`overrides\` also have an \`accountId\`. Raise \`version\` with every change ([re-pricing](operations.md#re-pricing)).
 
-Give these programs the same book: \`ingest\` prices events by its own and registers it in ClickHouse, and \`collector\` checks events against its own.
-\`query\` needs none: it returns the prices of the registered book with the highest version, within a minute of its registration.
+Give all programs the same book: \`ingest\` prices events with it and registers it in ClickHouse, and \`collector\` validates events with it. \`query\` needs
+none: within a minute, it returns the prices of the registered book with the highest version.
 
 ## Constants
 
@@ -133,10 +133,10 @@ const metricRows = [...metrics.values()].map(({ metric: { name, type, labelNames
 
 const metricsPage = `# Metrics
 
-\`node scripts/write-reference.mjs\` writes this page from the code. Every label has a fixed set of values: none holds an account, a workspace, an
-event or a path. The metrics of the process (\`process_…\`, \`nodejs_…\`) come from prom-client. [Monitoring](README.md) says how to use them.
+\`node scripts/write-reference.mjs\` writes this page from the code. Labels have fixed sets of values, never accounts, workspaces, events or paths. The
+process metrics (\`process_…\`, \`nodejs_…\`) come from prom-client. [Monitoring](README.md) explains the setup.
 
-| Name | Kind | Labels | Services | What it says |
+| Name | Kind | Labels | Services | Meaning |
 |---|---|---|---|---|
 ${metricRows.join('\n')}
 `;

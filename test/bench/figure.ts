@@ -2,7 +2,7 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { markdownTable, processorMs } from '../harness/programs.js';
 
-export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'requests' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
+export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'requests' | 'ms' | 's' | 'MB' | 'bytes' | 'errors';
 type Quantity = readonly [value: number, unit: Unit];
 
 interface Goal {
@@ -76,7 +76,7 @@ export const WARM_UP_MS = 3_000;
 
 /** Measures several runs after a warm-up. @param warmUpMs how long to run unmeasured; at least once */
 export async function measure(run: () => Promise<number>, options: Runs = {}): Promise<number[]> {
-  return (await measureInTurn(run, async () => 0, options))[0];
+  return (await measureInTurn([run], options))[0] ?? [];
 }
 
 interface Runs {
@@ -84,47 +84,61 @@ interface Runs {
   readonly warmUpMs?: number;
 }
 
-/** Measures two functions alternately, so that other work on the machine affects both equally. @returns the runs of each */
+/** Measures functions in turn, so that other work on the machine affects all of them equally. @returns the runs of each */
 export async function measureInTurn(
-  first: () => Promise<number>,
-  second: () => Promise<number>,
+  functions: readonly (() => Promise<number>)[],
   { runs = RUNS, warmUpMs = 0 }: Runs = {},
-): Promise<readonly [number[], number[]]> {
+): Promise<number[][]> {
   const started = performance.now();
   do {
-    await first();
-    await second();
+    for (const run of functions) await run();
   } while (performance.now() - started < warmUpMs);
-  const measured: readonly [number[], number[]] = [[], []];
+  const measured: number[][] = functions.map(() => []);
   for (let index = 0; index < runs; index += 1) {
-    measured[0].push(await first());
-    measured[1].push(await second());
+    for (const [which, run] of functions.entries()) measured[which]?.push(await run());
   }
   return measured;
 }
 
-/** The processor time of several processes for each event, over the runs of a bench. */
+/** The processor time that several processes take for events, requests or rows, over the runs of a bench. */
 export class ProcessorTimes {
+  /** Seconds of each process for one of them. */
   readonly #runs: number[][] = [];
 
-  /** @param pids by what a report calls the process */
+  /** @param pids by the name of the process in the report */
   constructor(readonly pids: Readonly<Record<string, number>>) {}
 
-  /** Does the work, in which this number of events is processed. */
-  async of<T>(events: number, work: () => Promise<T>): Promise<T> {
+  /** Does work on this many events, requests or rows. */
+  async of<T>(count: number, work: () => Promise<T>): Promise<T> {
     const times = () => Object.values(this.pids).map((pid) => processorMs(pid) ?? Number.NaN);
     const before = times();
     const result = await work();
-    this.#runs.push(times().map((after, index) => ((after - (before[index] ?? 0)) * 1000) / events));
+    this.#runs.push(times().map((after, index) => (after - (before[index] ?? 0)) / 1000 / count));
     return result;
   }
 
-  /** A figure for each process that can be measured. The first run is the warm-up. */
-  figures(of: string): Figure[] {
-    return Object.keys(this.pids).flatMap((name, index) => {
-      const runs = this.#runs.slice(1).map((times) => times[index] ?? Number.NaN);
-      return runs.some(Number.isNaN) ? [] : [figure(`processor time of ${name}, ${of}`, 'µs', runs)];
-    });
+  /** A figure for each process that can be measured, and one for all of them. The first run is the warm-up. @param of `a million events` */
+  figures(of: string, count: number): Figure[] {
+    const runs = this.#runs.slice(1);
+    const names = Object.keys(this.pids);
+    const seconds = (name: string, values: readonly number[]) =>
+      values.some(Number.isNaN)
+        ? []
+        : figure(
+            `processor time of ${name}, ${of}`,
+            's',
+            values.map((value) => value * count),
+          );
+    const all = runs.map((times) => times.reduce((sum, time) => sum + time, 0));
+    return [
+      ...names.flatMap((name, index) =>
+        seconds(
+          name,
+          runs.map((times) => times[index] ?? Number.NaN),
+        ),
+      ),
+      ...(names.length > 1 ? [seconds('all of them', all)].flat() : []),
+    ];
   }
 }
 

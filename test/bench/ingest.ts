@@ -21,15 +21,13 @@ import {
 import type { Bench, Fixture } from './fixture.js';
 import { drainRate, HttpClient, jobOf, liveEvent } from './traffic.js';
 
-/**
- * Enough that the beginning and end of a run, when the worker waits, matter little, and that both are charged their merges: a bare
- * insert of a second leaves its own to the time after it.
- */
-const BATCHES = { database: 'ingest_500', jobs: 1_000, eventsPerJob: 500 };
+/** Large enough that the waits of the worker at the start and the end of a run matter little. */
+const BATCHES = { database: 'ingest_500', jobs: 600, eventsPerJob: 500 };
 /** Some seconds of work: the last insert of a run waits for others that do not come. */
 const SINGLES = { database: 'ingest_1', jobs: 40_000, eventsPerJob: 1 };
 /** Each fills and empties a queue, which takes many seconds. */
 const DRAINS = 3;
+const MILLION = 1_000_000;
 /** The worker's defaults. */
 const BATCH_ROWS = 65_000;
 const CONCURRENCY = 1_000;
@@ -37,7 +35,8 @@ const CONCURRENCY = 1_000;
 export const ingestBatches: Bench = {
   name: 'ingest-500',
   async run({ fixture }) {
-    const { warehouse } = await fixture.product(BATCHES.database);
+    const product = await fixture.product(BATCHES.database);
+    const { warehouse } = product;
     const rows = BATCHES.jobs * BATCHES.eventsPerJob;
     const inserts = preparedInserts(rows);
     const bare = new ProcessorTimes({ ClickHouse: fixture.serverPids.ClickHouse });
@@ -48,8 +47,14 @@ export const ingestBatches: Bench = {
       });
       return (1000 * rows) / (performance.now() - started);
     };
-    const figures = await queueToDurable(fixture, BATCHES, 'bare insert of such rows, same format', insertRate, 0.4);
-    return [...figures, ...bare.figures('a row of the bare insert'), await besidePlainWorker(fixture)];
+    return withPlainWorker(fixture, product, async (plainRate) => {
+      const peers = [
+        { name: 'bare insert of such rows, same format', rate: insertRate, wanted: 0.4 },
+        { name: 'a plain worker', rate: plainRate, wanted: 1.5 },
+      ];
+      const figures = await queueToDurable(fixture, BATCHES, peers);
+      return [...figures, ...bare.figures('a million rows of the bare insert', MILLION)];
+    });
   },
 };
 
@@ -64,27 +69,18 @@ ENGINE = MergeTree
 PARTITION BY toYYYYMM(timestamp)
 ORDER BY (accountId, timestamp, eventId)`;
 
-/** Both take jobs in turn, each from a queue of its own on the same servers. */
-async function besidePlainWorker(fixture: Fixture): Promise<Figure> {
+/** Runs the plain worker on the same servers, with a queue of its own. */
+function withPlainWorker<T>(
+  fixture: Fixture,
+  { warehouse, env }: Product,
+  work: (rate: () => Promise<number>) => Promise<T>,
+): Promise<T> {
   const { jobs, eventsPerJob } = BATCHES;
-  return fixture.withProduct('ingest_plain', async (product) => {
-    await execute(product.warehouse, PLAIN_TABLE);
-    const { CLICKHOUSE_URL: url, CLICKHOUSE_USER: username, CLICKHOUSE_PASSWORD: password } = product.env;
-    const clickhouse = JSON.stringify({ url, username, password, database: product.env.CLICKHOUSE_DATABASE });
-    return fixture.withQueue('plain', (plain) =>
-      fixture.withPeer(['plain', 'plain', clickhouse], () =>
-        fixture.withIngest(product, async () => {
-          const drain = () => drainRate(product.queue, jobs, eventsPerJob);
-          const [rates, plainRates] = await measureInTurn(drain, () => drainRate(plain, jobs, eventsPerJob), {
-            runs: DRAINS,
-          });
-          const beside = { 'a plain worker': median(plainRates) };
-          return figure('jobs of 500 events, beside a plain worker', 'events/s', rates, {
-            ...{ beside, goal: ratio('≥', 1.5, median(plainRates)) },
-          });
-        }),
-      ),
-    );
+  return fixture.withQueue('plain', async (queue) => {
+    await execute(warehouse, PLAIN_TABLE);
+    const { CLICKHOUSE_URL: url, CLICKHOUSE_USER: username, CLICKHOUSE_PASSWORD: password } = env;
+    const clickhouse = JSON.stringify({ url, username, password, database: env.CLICKHOUSE_DATABASE });
+    return fixture.withPeer(['plain', 'plain', clickhouse], () => work(() => drainRate(queue, jobs, eventsPerJob)));
   });
 }
 
@@ -94,30 +90,43 @@ export const ingestSingles: Bench = {
     return fixture.withQueue('idle', (idle) =>
       fixture.withPeer(['idle', 'idle', CONCURRENCY], () => {
         const idleRate = () => drainRate(idle, SINGLES.jobs, 1);
-        return queueToDurable(fixture, SINGLES, 'BullMQ worker that does nothing', idleRate, 0.6);
+        return queueToDurable(fixture, SINGLES, [
+          { name: 'BullMQ worker that does nothing', rate: idleRate, wanted: 0.6 },
+        ]);
       }),
     );
   },
 };
 
-/** @param peerRate events a second @param wanted the least share of that rate */
+interface Peer {
+  readonly name: string;
+  /** Events per second. */
+  readonly rate: () => Promise<number>;
+  /** The goal, as a share of that rate. */
+  readonly wanted: number;
+}
+
+/** Measures the worker and its peers in turn. */
 function queueToDurable(
   fixture: Fixture,
   { database, jobs, eventsPerJob }: typeof BATCHES,
-  peer: string,
-  peerRate: () => Promise<number>,
-  wanted: number,
+  peers: readonly Peer[],
 ): Promise<Figure[]> {
   return fixture.withProduct(database, (product) =>
     fixture.withIngest(product, async ({ pid }) => {
       const spent = new ProcessorTimes({ 'the worker': pid, ...fixture.serverPids });
       const timed = (work: () => Promise<void>) => spent.of(jobs * eventsPerJob, work);
       const drain = () => drainRate(product.queue, jobs, eventsPerJob, timed);
-      const [rates, peerRates] = await measureInTurn(drain, peerRate, { runs: DRAINS });
-      const [beside, goal] = [{ [peer]: median(peerRates) }, ratio('≥', wanted, median(peerRates))];
+      const [rates = [], ...peerRates] = await measureInTurn([drain, ...peers.map(({ rate }) => rate)], {
+        runs: DRAINS,
+      });
+      const what = `jobs of ${eventsPerJob} events, queue to durable`;
       return [
-        figure(`jobs of ${eventsPerJob} events, queue to durable`, 'events/s', rates, { beside, goal }),
-        ...spent.figures('an event'),
+        ...peers.map(({ name, wanted }, index) => {
+          const peer = median(peerRates[index] ?? []);
+          return figure(what, 'events/s', rates, { beside: { [name]: peer }, goal: ratio('≥', wanted, peer) });
+        }),
+        ...spent.figures('a million events', MILLION),
       ];
     }),
   );

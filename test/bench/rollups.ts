@@ -133,7 +133,7 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure> {
     if (isMarked) await markDirtyHours(warehouse, rows, (await readBounds(warehouse)).hourly.sealingUntil);
     return performance.now() - started;
   };
-  const [marked, bare] = await measureInTurn(insert(true), insert(false), { runs: RUNS });
+  const [marked = [], bare = []] = await measureInTurn([insert(true), insert(false)], { runs: RUNS });
   // Measures the recomputation of one insert, with nothing else to recompute.
   await recomputeAll(warehouse);
   await insert(true)();
@@ -153,7 +153,7 @@ async function queryOfDirtyHours(context: BenchContext, product: Product): Promi
   const { hourly } = await readBounds(product.warehouse);
   await markDirtyHours(product.warehouse, rowsOf(dirtyHours, dirty), hourly.sealingUntil);
   const window = { startTime: end - days * MS_PER_DAY, endTime: end };
-  const [runs, clean] = await withApi(context, product, async (as) => {
+  const [runs = [], clean = []] = await withApi(context, product, async (as) => {
     const asking = async (account: string) => {
       const ask = await as(account);
       const path = metricsPath(account, { window, resolution: 'daily', groupBy: ['resource_name'] });
@@ -163,7 +163,7 @@ async function queryOfDirtyHours(context: BenchContext, product: Product): Promi
         return median(times);
       };
     };
-    return measureInTurn(await asking('dirty'), await asking('clean'));
+    return measureInTurn([await asking('dirty'), await asking('clean')]);
   });
   return figure(`by name, daily, ${days} d, ${dirtyHours} hours dirty`, 'ms', runs, {
     beside: { 'none dirty': median(clean) },

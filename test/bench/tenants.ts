@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { z } from 'zod';
 import { testProgram } from '../harness/programs.js';
-import { type Figure, figure, limit, measureInTurn, median, ratio } from './figure.js';
+import { type Figure, figure, limit, measure, measureInTurn, median, ratio } from './figure.js';
 import type { Bench } from './fixture.js';
 import { emptied, liveEvent, postAll } from './traffic.js';
 
@@ -31,17 +31,14 @@ export const tenants: Bench = {
           if (accounts === TENANTS) reports.push(result);
           return result.eventsPerSecond;
         };
-        const [rates, ofOne] = await measureInTurn(
-          () => emit(TENANTS),
-          () => emit(1),
-        );
+        const [rates = [], ofOne = []] = await measureInTurn([() => emit(TENANTS), () => emit(1)]);
         const requestMs = async () => {
           const events = Array.from({ length: IN_A_REQUEST }, (_, n) => ({ ...liveEvent(), accountId: `tenant-${n}` }));
           const took = await postAll(`${url}/v0/events`, key, [JSON.stringify(events)], 1);
           await emptied(product.queue);
           return median(took);
         };
-        const [times] = await measureInTurn(requestMs, async () => 0);
+        const times = await measure(requestMs);
         const of = (what: keyof z.output<typeof report>) => reports.map((each) => each[what]);
         const figures: Figure[] = [
           figure(`an emitter, ${TENANTS} accounts`, 'events/s', rates, {

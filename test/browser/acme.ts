@@ -1,13 +1,13 @@
-/** What the account of the browser tests used. The tests run on 15 November 2025, at noon. */
+/** The usage of the account in the browser tests. The tests run at noon on 15 November 2025. */
 import { event } from '../harness/events.js';
 
 export const BOXES = 130;
-/** A name that a spreadsheet would run. */
+/** A name that a spreadsheet would run as a formula. */
 export const FORMULA = '=HYPERLINK("http://evil.example.com","pay")';
 
 const padded = (number: number) => String(number).padStart(3, '0');
 
-/** box-001 costs 0.001 USD, box-130 costs 0.13: 8.515 in all. */
+/** box-001 costs 0.001 USD, and box-130 costs 0.13 USD: 8.515 USD in total. */
 const boxes = Array.from({ length: BOXES }, (_, index) =>
   event({
     resourceName: `box-${padded(index + 1)}`,
@@ -20,7 +20,7 @@ const boxes = Array.from({ length: BOXES }, (_, index) =>
 );
 
 const at = '2025-11-14T09:00:00Z';
-/** In the thirty days before. */
+/** In the previous thirty days. */
 const before = '2025-10-10T09:00:00Z';
 
 const others = (
@@ -36,5 +36,5 @@ const others = (
   event({ resourceType, resourceName, resourceUuid: '', billingDimension, cost, usage, at: time }),
 );
 
-/** 75.015002000001 USD in the thirty days up to NOW. */
+/** 75.015002000001 USD in the thirty days before NOW. */
 export const ACME = [...boxes, ...others];

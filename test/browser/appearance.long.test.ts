@@ -1,14 +1,14 @@
-/** How the page and the API's reference look and what they need: themes, narrow screens, accessibility, no requests to elsewhere. */
+/** Tests the page and the API reference: themes, narrow screens, accessibility, and no requests to other servers. */
 import { expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import {
+  accessibilityProblems,
   backgroundBecomes,
   barAt,
   choose,
   chooseOption,
   DARK,
-  graveFindings,
   LIGHT,
   PHONE,
   rightOf,
@@ -24,7 +24,7 @@ const BUSY_VIEW = 'account=acme&group=resource_type,billing_dimension&compare=pe
 
 const explorer = useExplorer();
 
-it("the theme is the system's, can be switched, and is remembered then", async () => {
+it('the theme follows the system until the user switches it, and the choice is stored', async () => {
   const { page } = await explorer().visit({ key: explorer().key, guest: { colorScheme: 'light' } });
   await tableRows(page);
   await backgroundBecomes(page, LIGHT);
@@ -39,11 +39,11 @@ it("the theme is the system's, can be switched, and is remembered then", async (
 });
 
 it.each(['light', 'dark'] as const)(
-  'the page has no serious finding of accessibility in the %s theme',
+  'the page has no serious accessibility problem in the %s theme',
   async (colorScheme) => {
     const { page: signIn } = await explorer().visit({ guest: { colorScheme } });
     await signIn.getByLabel('API key or access token').waitFor();
-    expect(await graveFindings(signIn)).toEqual([]);
+    expect(await accessibilityProblems(signIn)).toEqual([]);
 
     const { page } = await explorer().visit({ key: explorer().key, view: BUSY_VIEW, guest: { colorScheme } });
     await tableRows(page);
@@ -61,26 +61,26 @@ it.each(['light', 'dark'] as const)(
       () => press(/^Table$/),
     ]) {
       await show();
-      expect(await graveFindings(page)).toEqual([]);
+      expect(await accessibilityProblems(page)).toEqual([]);
       await page.keyboard.press('Escape');
     }
   },
 );
 
-it('the pages of an empty account and of a problem have no serious finding of accessibility', async () => {
+it('empty states and error messages have no serious accessibility problem', async () => {
   for (const view of ['name=nobody', 'account=initech']) {
     const page = await explorer().open(view);
     await page.locator('.message h2').waitFor();
-    expect(await graveFindings(page)).toEqual([]);
+    expect(await accessibilityProblems(page)).toEqual([]);
   }
   const { page } = await explorer().visit({ key: await explorer().api.key('fresh') });
-  await page.getByRole('heading', { name: 'Send the first event' }).waitFor();
-  expect(await graveFindings(page)).toEqual([]);
+  await page.getByRole('heading', { name: 'Send your first event' }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
 });
 
 const sideways = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 
-it('a narrow screen shows everything without scrolling sideways', async () => {
+it('a narrow screen needs no horizontal scrolling', async () => {
   const { page } = await explorer().visit({ key: explorer().key, view: BUSY_VIEW, guest: { viewport: PHONE } });
   await tableRows(page);
   expect(await sideways(page)).toBeLessThanOrEqual(0);
@@ -100,10 +100,10 @@ it('a narrow screen shows everything without scrolling sideways', async () => {
   // Above the fold.
   expect((chart?.y ?? Number.NaN) + (chart?.height ?? Number.NaN)).toBeLessThan(PHONE.height);
   await setFilter(page, 'Resource type', { values: ['Sandbox'] });
-  await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
+  await page.getByRole('button', { name: 'Filters 1 active' }).waitFor();
 });
 
-it('on a desktop every list opens inside the window, and a cost stands near its name', async () => {
+it('on a desktop, every list opens inside the window, and costs are close to names', async () => {
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme&group=resource_type' });
   await tableRows(page);
   for (const name of [/^Period/, /^Options/, 'Export CSV', 'Copy as']) {
@@ -120,7 +120,7 @@ it('on a desktop every list opens inside the window, and a cost stands near its 
   expect(Number(cost?.x) - (await rightOf(row.locator('.group-name')))).toBeLessThan(300);
 });
 
-it('a touch screen shows what a bar is at the first tap, and opens it at the second', async () => {
+it('on a touch screen, the first tap describes a bar and the second tap opens it', async () => {
   const guest = { viewport: PHONE, hasTouch: true };
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', guest });
   await tableRows(page);
@@ -138,7 +138,7 @@ it('a touch screen shows what a bar is at the first tap, and opens it at the sec
   expect(viewOf(page)).toMatchObject({ group: 'resource_name', type: 'agent' });
 });
 
-it('while the page loads nothing jumps', async () => {
+it('nothing moves while the page loads', async () => {
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme' });
   await tableRows(page);
   await page.waitForFunction(() => performance.getEntriesByName('meterline:first-view').length > 0);
@@ -150,52 +150,52 @@ it('while the page loads nothing jumps', async () => {
           resolve(values.reduce((sum, value) => sum + value, 0));
         });
         observer.observe({ type: 'layout-shift', buffered: true });
-        // Without any shift the observer is never called.
+        // Without a shift, the observer is never called.
         setTimeout(() => resolve(0), 300);
       }),
   );
   expect(shift).toBeLessThan(GOOD_LAYOUT_SHIFT);
 });
 
-it('the sign-in page says what a key of a provisioner may do, and lets it in nowhere', async () => {
+it('the sign-in form rejects a provisioner key with an explanation', async () => {
   const { page } = await explorer().visit({ guest: {} });
   await page.getByLabel('API key or access token').fill(await explorer().api.key(undefined, 'provisioner'));
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('This key has the role provisioner: it manages accounts and their keys').waitFor();
+  await page.getByText('This key has the provisioner role, which manages accounts and keys').waitFor();
   expect(await page.getByLabel('API key or access token').isEnabled()).toBe(true);
 });
 
-it('what the page needs comes from this service alone, and nothing that a person does breaks the policy', async () => {
+it('the page loads nothing from other servers, and no action violates the content security policy', async () => {
   const { page, offences } = await explorer().visit({ guest: {} });
   await page.getByLabel('API key or access token').fill(explorer().key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await tableRows(page);
   await choose(page, 'Group by', 'Resource');
-  await chooseOption(page, 'Compare with', 'The period before');
+  await chooseOption(page, 'Compare with', 'Previous period');
   await page.getByRole('slider').hover();
   await page.getByRole('button', { name: 'Export CSV' }).click();
-  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'The table' }).click()]);
+  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^Groups/ }).click()]);
   await page.getByRole('button', { name: 'Table', exact: true }).click();
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   await setFilter(page, 'Resource', { values: ['support'] });
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('API key or access token').waitFor();
   expect(offences).toEqual([]);
-  // What it would look like.
+  // A violation would be recorded.
   await page.evaluate(() => fetch('https://evil.example.com').catch(() => undefined));
   await page.waitForTimeout(0);
   expect(offences.join()).toContain('evil.example.com');
 });
 
-/** Swagger UI's own: colours, a link inside a button, blocks that scroll and lists of examples without a label. */
+/** Problems of Swagger UI itself: colors, a link inside a button, scrolling blocks, and lists of examples without a label. */
 const KNOWN_FINDINGS = ['color-contrast', 'nested-interactive', 'scrollable-region-focusable', 'select-name'];
 
-it('the reference shows every operation, fits a phone, and the console stays empty', async () => {
+it('the API reference shows every operation, fits a phone, and logs nothing', async () => {
   const messages: string[] = [];
   const { page, offences } = await explorer().visit({
     path: 'docs',
     guest: { colorScheme: 'dark' },
-    // Swagger UI waits by the clock before it resolves references.
+    // Swagger UI waits by the clock of the page before it resolves references.
     now: 'real',
     prepare: async (shown) => shown.on('console', (message) => messages.push(message.text())),
   });
@@ -208,9 +208,9 @@ it('the reference shows every operation, fits a phone, and the console stays emp
   await page.locator('[id$=getAccountMetrics] .opblock-summary-control').click();
   await page.getByText('Returns usage and cost in a window').waitFor();
   expect(await page.locator('html.dark-mode').count()).toBe(1);
-  // Trying an operation out would show rounded amounts.
+  // "Try it out" is disabled, because it would show rounded amounts.
   expect(await page.getByRole('button', { name: /try it|execute|authorize/i }).count()).toBe(0);
-  const found = (await graveFindings(page)).map((finding) => finding.split(':')[0]);
+  const found = (await accessibilityProblems(page)).map((finding) => finding.split(':')[0]);
   expect(found.filter((id = '') => !KNOWN_FINDINGS.includes(id))).toEqual([]);
   await page.setViewportSize(PHONE);
   expect(await sideways(page)).toBe(0);

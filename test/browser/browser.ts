@@ -1,4 +1,4 @@
-/** Chromium with the web page of a real query service, used as a person would use it. */
+/** Runs Chromium with the page of a real query service, and provides the steps of a user. */
 import { access, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
@@ -25,15 +25,15 @@ export interface Explorer {
   readonly api: TestApi;
   /** The key of an admin of the account acme. */
   readonly key: string;
-  /** Signed in with the key, and used by all tests that only need a view: of acme, unless it names another account. */
+  /** Opens a view in a shared page, signed in with the key. The account is acme unless the view names another. */
   open(view?: string): Promise<Page>;
-  /** A page of its own, which is closed after the test. */
+  /** Opens a new page, which closes after the test. */
   visit(options?: Visit): Promise<VisitedPage>;
 }
 
 /**
- * The API with the page in this process, a browser, and the events of acme, for the tests of the file that calls it.
- * @returns how to reach them once they have started
+ * Starts the API with the page in this process, a browser, and the events of acme, for the calling test file.
+ * @returns a function that returns the explorer once it has started
  */
 export function useExplorer(
   replace: () => Parameters<typeof startApi>[0] | Promise<Parameters<typeof startApi>[0]> = () => ({}),
@@ -44,7 +44,7 @@ export function useExplorer(
   let guests: BrowserContext[] = [];
   beforeAll(async () => {
     await access(PAGE_FOLDER).catch((cause) => {
-      throw new Error('the web page is not built: run npm test, or npm run build', { cause });
+      throw new Error('the web page is not built: run npm run build', { cause });
     });
     const launch = async () => chromium.launch({ executablePath: await ensureChromium(), args: ARGUMENTS });
     let api: TestApi;
@@ -79,9 +79,9 @@ export function useExplorer(
 }
 
 /**
- * A profile of its own, in a time zone far from UTC, which must not show. Without animations, because a browser without a
- * graphics card draws each frame with the processor. Its first page stays empty and open: a new
- * window of Chromium costs a second of processor time, and further pages are tabs of the same window.
+ * Creates a profile in a time zone far from UTC, which must not affect the page. Animations are off, because a browser without a graphics
+ * card draws each frame with the processor. The first page stays open and empty: a new window of Chromium costs a second of processor
+ * time, and further pages are tabs of the same window.
  */
 async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({
@@ -96,26 +96,26 @@ async function newContext(browser: Browser, options: BrowserContextOptions = {})
 }
 
 export interface Visit {
-  /** In the tab's storage, as after a sign-in; undefined: signed out. */
+  /** Stored in the tab, as after a sign-in; undefined to be signed out. */
   readonly key?: string;
-  /** The path of a page other than the explorer, without a slash at its beginning. */
+  /** The path of a page other than the explorer, without a leading slash. */
   readonly path?: string;
-  /** A page of somebody else. */
+  /** A page of another server. */
   readonly url?: string;
   /** The query string of the view. */
   readonly view?: string;
-  /** The page's present; `real`: the machine's clock. */
+  /** The time of the page; `real` for the clock of the machine. */
   readonly now?: Date | 'real';
-  /** In a profile of its own, where nobody is signed in yet. */
+  /** Opens a new profile, in which no user is signed in. */
   readonly guest?: BrowserContextOptions;
   /** Runs before the page is opened. */
   readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
-/** A page, and what it did against the strictest policy. */
+/** A page and its violations of the strictest policy. */
 export interface VisitedPage {
   readonly page: Page;
-  /** Requests to anywhere else, violations of the content security policy, and exceptions. */
+  /** Requests to other servers, violations of the content security policy, and exceptions. */
   readonly offences: readonly string[];
 }
 
@@ -124,7 +124,7 @@ export async function visitIn(context: BrowserContext, url: string, options: Vis
   const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
   page.setDefaultTimeout(LIMIT_MS);
-  // The driver's own clock is no use: it replaces Date, and date-fns does not recognise the replacement.
+  // Playwright's own clock replaces Date, and date-fns does not recognize the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);
   await page.addInitScript(() => {
@@ -139,8 +139,8 @@ export async function visitIn(context: BrowserContext, url: string, options: Vis
 }
 
 /**
- * Shows another view in an open page, as the back and forward buttons do, and waits for its response. Nothing is loaded
- * again, which is what takes most of the time of a visit.
+ * Shows another view in an open page, as the back and forward buttons do, and waits for its response. Loading the page again would take most
+ * of the time of a test.
  */
 export async function showView(page: Page, view: string): Promise<void> {
   await page.mouse.move(0, 0);
@@ -152,7 +152,7 @@ export async function showView(page: Page, view: string): Promise<void> {
   await page.waitForFunction(() => document.querySelector('.content.stale, [aria-busy=true]') === null);
 }
 
-/** On the first load only, so that a sign-out lasts. */
+/** Stores the key on the first load only, so that a sign-out lasts. */
 async function keepKey(page: Page, key: string): Promise<void> {
   await page.addInitScript((kept) => {
     if (sessionStorage.getItem('test') === null) sessionStorage.setItem('meterline.credential', kept);
@@ -173,21 +173,21 @@ function watchOffences(page: Page, url: string): string[] {
   return offences;
 }
 
-/** The table of groups, once it shows the response to the last query. */
+/** Locates the table of groups once it shows the response to the last query. */
 function settledGroups(page: Page) {
   return page.getByRole('region', { name: 'Groups', exact: true }).and(page.locator('[aria-busy=false]'));
 }
 
-/** The colours of the themes. */
+/** The background colors of the themes. */
 export const LIGHT = 'rgb(246, 247, 249)';
 export const DARK = 'rgb(14, 17, 21)';
 
-/** The page hears of a change of the system's theme a moment after the browser took it. */
-export async function backgroundBecomes(page: Page, colour: string): Promise<void> {
-  await page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);
+/** Waits for a background color. A change of the system's theme reaches the page with a delay. */
+export async function backgroundBecomes(page: Page, color: string): Promise<void> {
+  await page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, color);
 }
 
-/** The text of the rows of the table of groups, cell by cell, without the total. */
+/** Returns the texts of the cells of the table of groups, without the total. */
 export async function tableRows(page: Page): Promise<string[][]> {
   const rows = settledGroups(page).locator('tbody tr');
   await rows.first().waitFor();
@@ -196,14 +196,14 @@ export async function tableRows(page: Page): Promise<string[][]> {
   );
 }
 
-/** The cells of the total of all groups. */
+/** Returns the texts of the total of all groups. */
 export async function tableTotal(page: Page): Promise<string[]> {
   const cells = settledGroups(page).locator('tfoot tr > *');
   await cells.first().waitFor();
   return cells.evaluateAll((found) => found.map((cell) => cell.textContent?.trim() ?? ''));
 }
 
-/** Waits for the column of the table of groups. */
+/** Waits for a column of the table of groups. */
 export const columnAppears = (page: Page, name: string) =>
   page.getByRole('columnheader', { name, exact: true }).waitFor();
 
@@ -211,7 +211,7 @@ export const columnAppears = (page: Page, name: string) =>
 export const totalBecomes = (page: Page, amount: string) =>
   page.getByRole('row', { name: `Total of all groups ${amount}` }).waitFor();
 
-/** Chooses in one of the lists of the options. */
+/** Chooses from a list in the options. */
 export async function chooseOption(page: Page, list: string, option: string): Promise<void> {
   await page.getByRole('button', { name: /^Options/ }).click();
   await page.getByRole('combobox', { name: list }).click();
@@ -225,11 +225,11 @@ export async function unfoldFilters(page: Page): Promise<void> {
   if ((await unfold.getAttribute('aria-expanded')) === 'false') await unfold.click();
 }
 
-/** Sets a filter to the values that its list finds. @param mode what the values mean */
+/** Sets a filter to values of its list. @param mode whether to include or exclude the values */
 export async function setFilter(
   page: Page,
   filter: string,
-  { search, values, mode = 'Only' }: { search?: string; values: readonly string[]; mode?: 'Only' | 'All but' },
+  { search, values, mode = 'Include' }: { search?: string; values: readonly string[]; mode?: 'Include' | 'Exclude' },
 ): Promise<void> {
   await unfoldFilters(page);
   await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: filter, exact: true }).click();
@@ -239,13 +239,13 @@ export async function setFilter(
   await page.getByRole('button', { name: /^Apply/ }).click();
 }
 
-/** Chooses from one of the lists above the figures. */
+/** Chooses from a list above the figures. */
 export async function choose(page: Page, list: string | RegExp, option: string): Promise<void> {
   await page.getByRole('combobox', { name: list }).click();
   await page.getByRole('option', { name: option }).first().click();
 }
 
-/** Downloads a CSV file by the name of its button. @returns its name and its lines */
+/** Downloads the CSV file of a button. */
 export async function exported(page: Page, what: string): Promise<{ name: string; lines: string[] }> {
   await page.getByRole('button', { name: 'Export CSV' }).click();
   const button = page.getByRole('dialog').getByRole('button', { name: what });
@@ -254,18 +254,18 @@ export async function exported(page: Page, what: string): Promise<{ name: string
   return { name: download.suggestedFilename(), lines: text.trimEnd().split('\r\n') };
 }
 
-/** The view in the address bar. */
+/** Returns the view in the address bar. */
 export function viewOf(page: Page): Record<string, string> {
   return Object.fromEntries(new URL(page.url()).searchParams);
 }
 
 export const NOV_14 = { from: '2025-11-14T00:00:00Z', to: '2025-11-15T00:00:00Z' };
 
-/** The value of a figure above the chart. */
+/** Locates the value of a figure above the chart. */
 export const figure = (page: Page, title: string) =>
   page.locator('.figure', { hasText: title }).locator('.figure-value');
 
-/** The middle of a bar's column, that much above the axis. */
+/** Returns the center of a bar's column. @param above pixels above the axis */
 export async function barAt(page: Page, bucket: number, buckets: number, above: number) {
   const chart = page.getByTestId('chart');
   const box = await chart.boundingBox();
@@ -275,24 +275,24 @@ export async function barAt(page: Page, bucket: number, buckets: number, above: 
   return [box.x + x, box.y + box.height - plot.bottom - above] as const;
 }
 
-/** What people notice. Source: axe-core, "impact" of a finding. */
-const GRAVE: readonly (string | null | undefined)[] = ['serious', 'critical'];
+/** The impacts that users notice. Source: axe-core, "impact" of a violation. */
+const SEVERE: readonly (string | null | undefined)[] = ['serious', 'critical'];
 
 const axe = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds on a page. */
-export async function graveFindings(page: Page): Promise<string[]> {
-  // Through the driver: the page's policy forbids scripts from elsewhere.
+/** Returns the serious accessibility problems that axe finds. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  // Playwright evaluates the script, because the page's policy forbids scripts of other servers.
   await page.evaluate(await axe);
   const { violations }: AxeResults = await page.evaluate("axe.run({ resultTypes: ['violations'] })");
   return violations
-    .filter(({ impact }) => GRAVE.includes(impact))
+    .filter(({ impact }) => SEVERE.includes(impact))
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).join('; ')}`);
 }
 
 export const PHONE = { width: 390, height: 844 };
 
-/** Where it ends, in pixels from the left edge of the window. */
+/** Returns the right edge of an element, in pixels from the left edge of the window. */
 export async function rightOf(element: Locator): Promise<number> {
   const box = await element.boundingBox();
   return box ? box.x + box.width : Number.NaN;

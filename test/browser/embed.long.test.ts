@@ -1,4 +1,4 @@
-/** The page inside a page of another origin, which gives it an expiring key. */
+/** Tests the page embedded in a page of another origin, which provides an expiring key. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
@@ -7,12 +7,12 @@ import { NOW } from '../harness/api.js';
 import { listening } from '../harness/listening.js';
 import { DARK, LIGHT, useExplorer } from './browser.js';
 
-/** A page that embeds ours, and gives it nothing but what stands in its address. */
+/** A page that embeds the address in its query, and does nothing else. */
 const HOST = `<!doctype html><title>A platform</title><iframe style="width: 1200px; height: 900px"></iframe>
   <script>document.querySelector('iframe').src = new URLSearchParams(location.search).get('page')</script>`;
 const GUIDE = readFileSync(new URL('../../docs/guides/embedding.md', import.meta.url), 'utf8');
 const codeOf = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(GUIDE)?.[1] ?? '';
-/** The backend of the guide, with the clock of the API. */
+/** The backend code of the guide, with the clock of the API. */
 const costsKey: (account: string) => Promise<string> = new Function(
   'Date',
   `${codeOf('js').replace('export ', '')} return costsKey;`,
@@ -24,7 +24,7 @@ const costsKey: (account: string) => Promise<string> = new Function(
   },
 );
 
-/** A platform: what embeds anything, and what the guide says. */
+/** A platform that serves the page above, and the code of the guide. */
 const platform = createServer(async (request, response) => {
   response.setHeader('Content-Type', 'text/html');
   if (request.url === '/costs-key') response.end(await costsKey('acme'));
@@ -37,7 +37,7 @@ const EXACT = encodeURIComponent('group=resource_type&exact=1');
 const HASTY =
   'const { setTimeout: later } = window; window.setTimeout = (run, ms) => later(run, ms === 10_000 ? 0 : ms);';
 
-/** The addresses of the platform: by the name that may embed, and by one that may not. */
+/** Two addresses of the platform: one that may embed the page, and one that may not. */
 let allowed: string;
 let stranger: string;
 const explorer = useExplorer(async () => {
@@ -54,20 +54,20 @@ afterEach(() => {
 });
 afterAll(() => void platform.close());
 
-/** As the backend of a platform does. */
+/** Creates a key, as the backend of a platform does. */
 async function expiringKey(minutes: number): Promise<string> {
   const { clock, keys } = explorer().api;
   const expiresAt = new Date(clock.now.getTime() + minutes * 60_000);
   return (await keys.create({ account: 'acme', role: 'member', clientId: 'embedded', expiresAt }, clock.now)).key;
 }
 
-/** A page of the platform with ours in it. @param fragment of our address */
+/** Opens a page of the platform that embeds ours. @param fragment the fragment of our address */
 function embed(fragment: string, { origin = allowed, isHasty = false } = {}) {
   return open(`${origin}/?${new URLSearchParams({ page: `${explorer().api.url}/embed#${fragment}` })}`, isHasty);
 }
 
 async function open(url: string, isHasty = false) {
-  // The page waits ten seconds for a key.
+  // Shortens the ten seconds that the page waits for a key.
   const prepare = async (page: Page) => isHasty && page.addInitScript(HASTY);
   const { page } = await explorer().visit({ url, prepare });
   const element = await page.waitForSelector('iframe');
@@ -80,7 +80,7 @@ const keysUsed = async () => (await explorer().api.keys.listOf('acme', 'portal')
 const total = (frame: Frame) => frame.locator('tfoot').getByText('$75.015002000001').waitFor();
 const expired = (frame: Frame) => frame.getByText('This view has expired').waitFor();
 
-it('the page shows an account inside a page of an origin that may embed it, without header, and stores nothing', async () => {
+it('an allowed origin can embed the page, which then has no header and stores nothing', async () => {
   const key = await expiringKey(10);
   const { frame } = await embed(`key=${key}&view=${EXACT}&theme=dark`);
   await total(frame);
@@ -96,13 +96,13 @@ it('the page shows an account inside a page of an origin that may embed it, with
   expect(stored.address).not.toContain(key);
 });
 
-it('the page is shown by no page of another origin', async () => {
+it('a page of another origin cannot embed the page', async () => {
   const { page, frame } = await embed(`key=${await expiringKey(10)}`, { origin: stranger });
   await page.waitForFunction(() => document.readyState === 'complete');
   await expect(frame.waitForURL(/^chrome-error:/)).resolves.toBeUndefined();
 });
 
-it('the code of the guide embeds the page, and gives it another key when its own has expired', async () => {
+it('the code of the guide embeds the page, and provides another key after the first has expired', async () => {
   const { frame } = await open(`${allowed}/guide`);
   await frame.locator('tfoot').getByText('$75.02').waitFor();
   const used = await keysUsed();
@@ -115,34 +115,34 @@ it('the code of the guide embeds the page, and gives it another key when its own
   expect(await keysUsed()).toBe(used + 1);
 });
 
-it('the page without a key gets one from the page around it, and from nobody else', async () => {
+it('a page without a key accepts a key only from an allowed parent page', async () => {
   const { page, frame } = await embed(`view=${EXACT}`, { isHasty: true });
   await expired(frame);
   const key = await expiringKey(10);
   const given = { type: 'meterline:key', key };
   await frame.evaluate((message) => window.postMessage(message, '*'), given);
   await page.route('**/page-settings.json', (route) => route.fulfill({ json: { frameAncestors: [stranger] } }));
-  const refused = page.waitForResponse('**/page-settings.json');
+  const settingsRead = page.waitForResponse('**/page-settings.json');
   const give = () => page.evaluate((message) => window.frames[0]?.postMessage(message, '*'), given);
   await give();
-  await (await refused).finished();
+  await (await settingsRead).finished();
   await expired(frame);
   await page.unroute('**/page-settings.json');
   await give();
   await total(frame);
 });
 
-it('the page says that it has expired where no page is around it, until its address has another key', async () => {
+it('without a parent page, the page shows that it has expired until its address has another key', async () => {
   const { page } = await explorer().visit({ path: `embed#key=mlk_unknown` });
   await page.getByText('This view has expired').waitFor();
   expect(page.url()).toBe(`${explorer().api.url}/embed`);
-  // Only the fragment changes, for which a browser loads nothing.
+  // Only the fragment changes, so the browser does not load the page.
   await page.goto(`${explorer().api.url}/embed#key=${await expiringKey(10)}`);
   await page.locator('tfoot').getByText('$75.02').waitFor();
   expect(page.url()).toBe(`${explorer().api.url}/embed?account=acme`);
 });
 
-it('the page writes numbers and dates as the locale of its address does, and the theme is the system’s by default', async () => {
+it('the page formats numbers and dates in the locale of its address, and uses the theme of the system by default', async () => {
   const { frame } = await embed(`key=${await expiringKey(10)}&view=${EXACT}&locale=de`);
   await frame.locator('tfoot').getByText('$75,015002000001').waitFor();
   await frame.getByText('17. Okt. – 15. Nov. 2025').first().waitFor();

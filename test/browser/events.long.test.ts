@@ -1,4 +1,4 @@
-/** Why a cell says $40.00: the events behind a row, and a month as FOCUS, in a browser. */
+/** Tests the events behind a row, and the FOCUS export, in a browser. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
@@ -8,10 +8,10 @@ import { runCommand } from '../cli/run-command.js';
 import { event } from '../harness/events.js';
 import { execute } from '../harness/stack.js';
 import {
+  accessibilityProblems,
   backgroundBecomes,
   choose,
   DARK,
-  graveFindings,
   LIGHT,
   PHONE,
   rightOf,
@@ -42,55 +42,55 @@ const cells = (page: Page) =>
     .locator('tbody tr')
     .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
 
-it('the events behind a row open from its amount, by keyboard too, and add up to it', async () => {
+it('the amount of a row opens the events behind it, which add up to the amount', async () => {
   const page = await explorer().open();
   await tableRows(page);
   const button = page.getByRole('button', { name: '$40.00: events behind Agent' });
   await button.press('Enter');
-  await panel(page).getByText('2 events: $40.000002 in all, as in the table.').waitFor();
+  await panel(page).getByText('2 events: $40.000002 in total, which matches the table.').waitFor();
   await panel(page).getByText('17 Oct – 15 Nov 2025 12:00 · Resource type: Agent').waitFor();
   expect((await cells(page)).map(([time, resource, , , cost]) => [time?.slice(0, 19), resource, cost])).toEqual([
-    ['2025-11-14 09:00:00', 'supportmain · Agent compute · no instance id', '$40.00'],
-    ['2025-11-14 09:00:00', 'supportmain · Agent async requests · no instance id', '$0.000002'],
+    ['2025-11-14 09:00:00', 'supportmain · Agent compute · no instance ID', '$40.00'],
+    ['2025-11-14 09:00:00', 'supportmain · Agent async requests · no instance ID', '$0.000002'],
   ]);
   const row = panel(page).locator('tbody tr').first();
   await row.hover();
-  const colours = await row
+  const colors = await row
     .locator('th, td')
     .evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
-  expect(new Set(colours).size).toBe(1);
+  expect(new Set(colors).size).toBe(1);
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme });
     await backgroundBecomes(page, colorScheme === 'dark' ? DARK : LIGHT);
-    expect(await graveFindings(page)).toEqual([]);
+    expect(await accessibilityProblems(page)).toEqual([]);
   }
   await page.keyboard.press('Escape');
   await panel(page).waitFor({ state: 'detached' });
   expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
 });
 
-it('the events behind a row come in pages', async () => {
+it('the events behind a row have pages', async () => {
   const page = await explorer().open('group=none');
   await tableRows(page);
   await page.getByRole('button', { name: /: events behind / }).click();
   await panel(page)
     .getByText(/^The first 100 events: \$\d+\.\d+ of \$75\.015002000001\.$/)
     .waitFor();
-  await panel(page).getByRole('button', { name: 'More events' }).click();
-  await panel(page).getByText('135 events: $75.015002000001 in all, as in the table.').waitFor();
-  expect(await panel(page).getByRole('button', { name: 'More events' }).count()).toBe(0);
+  await panel(page).getByRole('button', { name: 'Load more' }).click();
+  await panel(page).getByText('135 events: $75.015002000001 in total, which matches the table.').waitFor();
+  expect(await panel(page).getByRole('button', { name: 'Load more' }).count()).toBe(0);
   await panel(page).getByRole('button', { name: 'Close' }).click();
   await panel(page).waitFor({ state: 'detached' });
 });
 
-it('the events behind a row show what was corrected, at which price of which book, and on a narrow screen what it costs', async () => {
+it('the events behind a row show corrections, prices and price books, and fit a narrow screen', async () => {
   const key = await explorer().api.key('fixes');
   const { page, offences } = await explorer().visit({ key, view: 'account=fixes&group=resource_name' });
   await tableRows(page);
   await page.getByRole('button', { name: /events behind box$/ }).click();
-  await panel(page).getByText('1 event: $0.0115 in all, as in the table.').waitFor();
+  await panel(page).getByText('1 event: $0.0115 in total, which matches the table.').waitFor();
   const resource = 'boxmain · Sandbox compute · u-1';
-  const price = `$0.0000115 per GB-sbook ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
+  const price = `$0.0000115 per GB-sprice book ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
   expect(await cells(page)).toEqual([
     ['2025-11-14 09:00:00.25018f0000-0000-7000-8000-000000000001', resource, '1,000 GB-s', price, '$0.0115'],
     ['was revision 0', resource, '2,000 GB-s', price, '$0.023'],
@@ -99,7 +99,7 @@ it('the events behind a row show what was corrected, at which price of which boo
   for (const name of ['$0.0115', '1,000 GB-s', /^\$0\.0000115 per GB-s/]) {
     expect(await rightOf(panel(page).getByRole('cell', { name }).first())).toBeLessThanOrEqual(PHONE.width);
   }
-  expect(await graveFindings(page)).toEqual([]);
+  expect(await accessibilityProblems(page)).toEqual([]);
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Export CSV' }).click();
   const menu = page.getByRole('dialog', { name: 'Export CSV' });
@@ -109,23 +109,23 @@ it('the events behind a row show what was corrected, at which price of which boo
   expect(offences).toEqual([]);
 });
 
-it('the events behind a row are for admins: a member is told so, and has nothing to press in vain', async () => {
+it('a member sees that only admins can open the events behind a row', async () => {
   const key = await explorer().api.key('acme', 'member');
   const { page } = await explorer().visit({ key, view: 'account=acme' });
   await tableRows(page);
-  await page.getByText('An admin of the account can open the events behind each amount.').waitFor();
+  await page.getByText('Admins of the account can open the events behind each amount.').waitFor();
   expect(await page.getByRole('button', { name: /events behind/ }).count()).toBe(0);
 });
 
-it('a month as FOCUS has the bytes of the command', async () => {
+it('the FOCUS export equals the file of the command, byte for byte', async () => {
   const { api, key } = explorer();
   const page = await explorer().open('type=agent');
   await tableRows(page);
   await page.getByRole('button', { name: 'Export CSV' }).click();
   const menu = page.getByRole('dialog', { name: 'Export CSV' });
   await choose(page, 'Month', 'November 2025');
-  expect(await graveFindings(page)).toEqual([]);
-  await menu.getByLabel('Name of the provider').fill('Acme Cloud');
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await menu.getByLabel('Provider name').fill('Acme Cloud');
   const button = menu.getByRole('button', { name: 'Export FOCUS' });
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
   expect(download.suggestedFilename()).toBe('meterline-acme-2025-11-focus.csv');

@@ -1,4 +1,4 @@
-/** The cost explorer's breakdown, table, usage, periods and downloads in a browser. */
+/** Tests the breakdown, chart, table, usage and periods of the cost explorer in a browser. */
 import { expect, it } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
 import { NOW } from '../harness/api.js';
@@ -20,10 +20,10 @@ import {
 const explorer = useExplorer();
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
 
-it('the breakdown is by any dimension or pair, and goes back with the browser', async () => {
+it('a view can be grouped by one or two dimensions, and the back button returns', async () => {
   const page = await explorer().open();
   await choose(page, 'Group by', 'Workspace');
-  await choose(page, 'and by', 'Billing dimension');
+  await choose(page, 'Then by', 'Billing dimension');
   await columnAppears(page, 'Billing dimension');
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
   expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
@@ -35,11 +35,11 @@ it('the breakdown is by any dimension or pair, and goes back with the browser', 
   await columnAppears(page, 'Workspace');
 });
 
-// 14 November is the 29th of thirty days, and the agent the lowest part of its bar.
+// 14 November is the 29th of thirty days, and the agent is at the bottom of its bar.
 it.each([
-  ['of a bar goes one step finer, and stays in its day', '', { group: 'resource_name', type: 'agent', ...NOV_14 }],
-  ['without groups leads from a bar into its day', 'group=none', { group: 'none', ...NOV_14 }],
-])('the breakdown %s', async (_what, view, expected) => {
+  ['opens the next finer breakdown of its day', '', { group: 'resource_name', type: 'agent', ...NOV_14 }],
+  ['without groups opens its day', 'group=none', { group: 'none', ...NOV_14 }],
+])('a click on a bar %s', async (_what, view, expected) => {
   const page = await explorer().open(view);
   await tableRows(page);
   await page.mouse.click(...(await barAt(page, 28, 30, 20)));
@@ -47,7 +47,7 @@ it.each([
   expect(viewOf(page)).toEqual({ account: 'acme', ...expected });
 });
 
-it('the breakdown of a range of bars is chosen by dragging over them', async () => {
+it('dragging over bars zooms into their period', async () => {
   const page = await explorer().open();
   await tableRows(page);
   await page.mouse.move(...(await barAt(page, 15, 30, 100)));
@@ -73,7 +73,7 @@ it.each<[string, number, (box: { x: number; y: number; width: number; height: nu
       { from: '2025-10-17T00:00:00Z', to: '2025-10-20T00:00:00Z' },
     ],
     [
-      'goes on when the pointer leaves above and comes back',
+      'continues when the pointer leaves at the top and returns',
       15,
       ({ x, y, width }) => [
         [x + width / 2, y - 40],
@@ -82,7 +82,7 @@ it.each<[string, number, (box: { x: number; y: number; width: number; height: nu
       { from: '2025-11-01T00:00:00Z', to: '2025-11-16T00:00:00Z' },
     ],
   ],
-)('the breakdown of a range of bars %s', async (_what, first, path, expected) => {
+)('a dragged range %s', async (_what, first, path, expected) => {
   const page = await explorer().open();
   await tableRows(page);
   const box = await page.getByTestId('chart').boundingBox();
@@ -95,7 +95,7 @@ it.each<[string, number, (box: { x: number; y: number; width: number; height: nu
   expect(viewOf(page)).toMatchObject(expected);
 });
 
-it('the breakdown leaves out a group whose name in the legend is clicked', async () => {
+it('a click on a name in the legend hides the group', async () => {
   const page = await explorer().open();
   await tableRows(page);
   const agent = page.getByRole('list', { name: 'Legend' }).getByRole('button', { name: /^Agent/ });
@@ -105,10 +105,10 @@ it('the breakdown leaves out a group whose name in the legend is clicked', async
   const names = page.locator('.tooltip-name');
   await names.first().waitFor();
   expect(await names.allTextContents()).toEqual(['Job', 'Volume', 'Custom domain']);
-  expect(await page.locator('.tooltip-total').textContent()).toMatch(/^Total, hidden groups included\$/);
+  expect(await page.locator('.tooltip-total').textContent()).toMatch(/^Total \(including hidden groups\)\$/);
 });
 
-it('the breakdown has its lines again when another one is shown than the one that a name was left out of', async () => {
+it('another breakdown shows the comparison line again after a group was hidden', async () => {
   const page = await explorer().open('compare=period&group=workspace');
   const legend = page.getByRole('list', { name: 'Legend' });
   const line = legend.getByText(/earlier$/);
@@ -120,7 +120,7 @@ it('the breakdown has its lines again when another one is shown than the one tha
   await line.waitFor();
 });
 
-it('a choice while another breakdown is on its way changes that one', async () => {
+it('a choice while another breakdown is pending changes the pending view', async () => {
   const page = await explorer().open();
   await tableRows(page);
   let release: () => void = () => undefined;
@@ -134,14 +134,14 @@ it('a choice while another breakdown is on its way changes that one', async () =
   await page.getByRole('button', { name: 'Table', exact: true }).click();
   await setFilter(page, 'Resource type', { values: ['Agent'] });
   await page.getByText('Resource type: Agent').waitFor();
-  // The month and its forecast are of what is on the screen: the one before.
+  // The month and its forecast belong to the view on the screen, which is the previous one.
   expect(requested.filter((url) => url.includes('resourceType=agent') && !url.includes('groupBy'))).toEqual([]);
   release();
   await columnAppears(page, 'Workspace');
   expect(viewOf(page)).toMatchObject({ group: 'workspace', show: 'table', type: 'agent' });
 });
 
-it('the breakdown is not opened where nothing has been used yet', async () => {
+it('future bars cannot be opened', async () => {
   const page = await explorer().open('from=2025-11-01T00:00:00Z&to=2025-12-01T00:00:00Z');
   await tableRows(page);
   const view = viewOf(page);
@@ -151,7 +151,7 @@ it('the breakdown is not opened where nothing has been used yet', async () => {
   expect(viewOf(page)).toEqual(view);
 });
 
-it('the breakdown can be read by keyboard, and is announced', async () => {
+it('the chart can be used with the keyboard, and announces the bar', async () => {
   const page = await explorer().open();
   await tableRows(page);
   const chart = page.getByRole('slider');
@@ -163,7 +163,7 @@ it('the breakdown can be read by keyboard, and is announced', async () => {
   expect(viewOf(page)).toMatchObject({ type: 'agent', ...NOV_14 });
 });
 
-it('the table has pages, over all pages of the API', async () => {
+it('the table has pages across all pages of the API', async () => {
   const page = await explorer().open('group=resource_name');
   expect((await tableRows(page)).slice(0, 2).map(([name]) => name)).toEqual([
     'supportmain · Agent',
@@ -185,7 +185,7 @@ it('the table has pages, over all pages of the API', async () => {
   await page.getByText('126–134 of 134 groups').waitFor();
 });
 
-it('the table is read again by itself when its pages have expired, and by hand when that goes on', async () => {
+it('the table restarts when its pages have expired, and offers a retry when that repeats', async () => {
   const { page } = await explorer().visit({ view: 'account=acme&group=resource_name' });
   await tableRows(page);
   const further = /[?&]cursor=/;
@@ -197,7 +197,7 @@ it('the table is read again by itself when its pages have expired, and by hand w
       ['resource_name', 0],
       ['resource_name,workspace', 1_000],
     ] as const) {
-      // A second later the first page has another cursor.
+      // After a second, the first page has another cursor.
       const move = async (route: Route) => {
         await expire(route);
         clock.now = new Date(clock.now.getTime() + laterMs);
@@ -209,7 +209,7 @@ it('the table is read again by itself when its pages have expired, and by hand w
     }
     await page.route(further, expire);
     await showView(page, 'account=acme&group=resource_name,resource_type&page=6');
-    await page.getByText('This list is too old to continue').waitFor();
+    await page.getByText('This list has expired').waitFor();
     await page.unroute(further);
     await press(page, 'Try again');
     await page.getByText('126–134 of 134 groups').waitFor();
@@ -218,27 +218,27 @@ it('the table is read again by itself when its pages have expired, and by hand w
   }
 });
 
-it('the table sorts and searches all groups, whatever page they came on, and has as many rows as wanted', async () => {
+it('the table sorts and searches the groups of all pages, and its number of rows can be chosen', async () => {
   const page = await explorer().open('group=resource_name');
   await tableRows(page);
   await press(page, 'Cost (USD)');
   await page.getByRole('columnheader', { name: 'Cost (USD)' }).and(page.locator('[aria-sort=ascending]')).waitFor();
   await page.getByText('1–25 of 134 groups').waitFor();
   expect((await tableRows(page))[0]?.[0]).toBe('box-001main · Sandbox');
-  await choose(page, 'Rows on a page', '50 rows');
+  await choose(page, 'Rows per page', '50 rows');
   await page.getByText(/1–50 of /).waitFor();
-  await page.getByLabel('Search in the table').fill('box-00');
+  await page.getByLabel('Search groups').fill('box-00');
   await page.getByText('1–9 of 9 groups').waitFor();
   expect(viewOf(page)).toMatchObject({ sort: 'cost', rows: '50', search: 'box-00' });
   await page.getByRole('row', { name: '9 groups found $0.04' }).waitFor();
-  await page.getByLabel('Search in the table').fill('zzz');
-  await page.getByText('No group’s name contains “zzz”.').waitFor();
+  await page.getByLabel('Search groups').fill('zzz');
+  await page.getByText('No groups match “zzz”.').waitFor();
 });
 
-it('usage is shown in its unit where there is one, and explained where not', async () => {
+it('usage has a unit, or an explanation why it cannot be shown', async () => {
   const page = await explorer().open();
   await press(page, /^Options/);
-  await page.getByText('Usage adds up only in one unit').waitFor();
+  await page.getByText('This view mixes GB-seconds, events and hours').waitFor();
   await page.keyboard.press('Escape');
   await setFilter(page, 'Billing dimension', { values: ['Job compute'] });
   await chooseOption(page, 'Measure', 'Usage');
@@ -251,18 +251,18 @@ it('usage is shown in its unit where there is one, and explained where not', asy
   expect((await tableRows(page))[0]).toContain('500.25 GB-s');
 });
 
-it('the period is a preset, a month or a custom range, and explains which resolutions it is too long for', async () => {
+it('the period can be a preset, a month or a custom range, and unavailable resolutions have a reason', async () => {
   const page = await explorer().open('exact=1');
   await press(page, /^Period/);
   await press(page, /^Last 12 months/);
   await press(page, /^Options/);
-  await page.getByText('Hourly: For up to 7 days; choose a shorter period.').waitFor();
+  await page.getByText('Hourly: Only available for periods of up to 7 days.').waitFor();
   await page.keyboard.press('Escape');
   await press(page, /^Period/);
-  await choose(page, 'A month', 'October 2025');
+  await choose(page, 'Month', 'October 2025');
   await press(page, 'Period October 2025');
-  await page.getByLabel('First day').fill('14 Nov 2025');
-  await page.getByLabel('Last day, inclusive').fill('2025-11-14');
+  await page.getByLabel('Start date').fill('2025-11-14');
+  await page.getByLabel('End date').fill('2025-11-14');
   await press(page, 'Apply');
   await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
   expect(viewOf(page)).toMatchObject(NOV_14);

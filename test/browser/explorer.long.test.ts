@@ -1,4 +1,4 @@
-/** The cost explorer in a browser: signing in, figures, filters, the comparison, all accounts together. */
+/** Tests the cost explorer in a browser: sign-in, figures, filters, comparison, all accounts together. */
 import { expect, it } from '@jest/globals';
 import { RESOURCE_TYPES } from '@meterline/catalog';
 import type { Page, Request } from 'playwright-core';
@@ -22,14 +22,14 @@ import {
 
 const explorer = useExplorer();
 
-it('signing in is not needed in a tab that is opened from a link; signing out ends it in all of them', async () => {
+it('a tab opened from a link needs no sign-in, and a sign-out ends the session in all tabs', async () => {
   const { api, key } = explorer();
   const { page } = await explorer().visit({ guest: {}, key, view: 'account=acme' });
   await tableRows(page);
   const another = async (view: string) => (await visitIn(page.context(), api.url, { view })).page;
   const linked = await another('account=acme&group=resource_name');
   expect((await tableRows(linked))[0]?.[0]).toBe('supportmain · Agent');
-  // A link to what the first tab does not show gets no key from it.
+  // The first tab shares its key only with links to its own account.
   const foreign = await another('account=initech');
   await foreign.getByLabel('API key or access token').waitFor();
   await linked.getByRole('button', { name: 'Sign out' }).click();
@@ -39,7 +39,7 @@ it('signing in is not needed in a tab that is opened from a link; signing out en
   expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('mlk_');
 });
 
-it('the figures round the same way everywhere, and have every digit on hover', async () => {
+it('figures are rounded the same way everywhere, and show every digit on hover', async () => {
   const page = await explorer().open();
   expect((await tableTotal(page))[1]).toBe('$75.02');
   expect(await figure(page, 'Month to date').textContent()).toBe('$75.02');
@@ -51,7 +51,7 @@ it('the figures round the same way everywhere, and have every digit on hover', a
   expect([await agent.textContent(), await agent.getAttribute('title')]).toEqual(['$40.00', '$40.000002']);
 });
 
-it('the figures are of one moment: no request of a screen goes beyond it', async () => {
+it('all requests of a screen end at the same time', async () => {
   const page = await explorer().open();
   const ends: string[] = [];
   const record = (request: Request) => ends.push(new URL(request.url()).searchParams.get('endTime') ?? '');
@@ -63,7 +63,7 @@ it('the figures are of one moment: no request of a screen goes beyond it', async
   expect(ends.filter((end) => end > '2025-11-15T12:00:00Z')).toEqual([]);
 });
 
-it('the figures are read again each minute, but not where that would store all groups each time', async () => {
+it('auto-refresh reads the figures every minute, and pauses if the service would store all groups', async () => {
   const view = 'account=acme&live=1&sort=name&group=resource_name';
   const { page } = await explorer().visit({ key: explorer().key, view });
   await page.getByText('1–25 of 134 groups').waitFor();
@@ -74,7 +74,7 @@ it('the figures are read again each minute, but not where that would store all g
     Date.now = () => later;
     document.dispatchEvent(new Event('visibilitychange'));
   });
-  await page.getByText('as of 12:00:00 UTC, paused').waitFor();
+  await page.getByText('as of 12:00:00 UTC (auto-refresh paused)').waitFor();
   expect(requested).toEqual([]);
   const read = page.waitForRequest(/\/metrics\?/);
   await showView(page, 'account=acme&live=1&group=resource_name');
@@ -84,7 +84,7 @@ it('the figures are read again each minute, but not where that would store all g
   await page.getByRole('button', { name: /^Refresh/ }).click();
   const ages = [first, await again].map((request) => request.headers()['cache-control']);
   expect(ages).toEqual(['max-age=15', 'max-age=0']);
-  // The values of a list that was left open are not read again either.
+  // An open list of values is not read again either.
   await unfoldFilters(page);
   await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: 'Resource', exact: true }).click();
   await page.getByRole('option', { name: 'nightly' }).waitFor();
@@ -99,20 +99,20 @@ it('the figures are read again each minute, but not where that would store all g
   expect(requested.filter((url) => /12%3A02.*groupBy=resource_name/.test(url))).toEqual([]);
 });
 
-it('the figures of the chart are there as a table, where the other groups are the rest to the last digit', async () => {
+it('the data of the chart is available as a table, in which the other groups are exact', async () => {
   const page = await explorer().open('group=resource_name&show=table&exact=1');
   const chart = page.getByRole('region', { name: 'Over time' });
   await chart.locator('tfoot tr').waitFor();
   const texts = (selector: string) => chart.locator(selector).allTextContents();
   expect((await texts('thead th')).slice(0, 4)).toEqual(['Time (UTC)', 'Total', 'support', 'nightly']);
   expect((await texts('thead th')).at(-1)).toBe('All other groups');
-  // 8.515 for all boxes, less the six that are shown: 0.765.
+  // All boxes cost 8.515, and the six listed boxes cost 0.765.
   expect((await texts('tfoot tr > *')).at(-1)).toBe('$7.75');
   expect((await texts('tfoot tr > *'))[1]).toBe('$75.015002000001');
   expect(await texts('tbody tr:last-child th')).toEqual(['Sat, 15 Nov 2025 so far']);
 });
 
-it('the figures that are tiny are not rounded to nothing, and have their usage and price', async () => {
+it('tiny costs are not rounded to zero, and have usage and price', async () => {
   const page = await explorer().open('group=billing_dimension&type=agent');
   expect(await tableRows(page)).toEqual([
     ['Agent computeAgent', '$40.00', expect.anything(), '0.28 GB-h', '$144.00 per GB-h'],
@@ -120,13 +120,13 @@ it('the figures that are tiny are not rounded to nothing, and have their usage a
   ]);
 });
 
-it('a filter leaves out what is chosen, also one of more names than a filter may have values', async () => {
+it('a filter can exclude values, and its query is copied without the key', async () => {
   const page = await explorer().open('group=none&exact=1');
-  await setFilter(page, 'Workspace', { values: ['staging'], mode: 'All but' });
+  await setFilter(page, 'Workspace', { values: ['staging'], mode: 'Exclude' });
   await totalBecomes(page, '$70.725002000001');
   expect(viewOf(page)).toMatchObject({ 'not-workspace': 'staging' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
-  await setFilter(page, 'Resource', { values: ['support'], mode: 'All but' });
+  await setFilter(page, 'Resource', { values: ['support'], mode: 'Exclude' });
   await totalBecomes(page, '$35.015');
   await page.getByRole('button', { name: 'Copy as' }).click();
   const command = (await page.locator('.copy pre').textContent()) ?? '';
@@ -135,7 +135,7 @@ it('a filter leaves out what is chosen, also one of more names than a filter may
   expect(await response.text()).toContain('"totalCost":35.015');
   expect(command).not.toContain(explorer().key);
   await page.keyboard.press('Escape');
-  await setFilter(page, 'Instance', { values: ['no instance id'], mode: 'All but' });
+  await setFilter(page, 'Instance', { values: ['no instance ID'], mode: 'Exclude' });
   await totalBecomes(page, '$8.515');
 });
 
@@ -143,17 +143,17 @@ it.each([
   [
     'has more values than the API takes',
     Array.from({ length: 101 }, (_, index) => `not-name=n${index}`),
-    'The service refused the request',
+    'The service rejected the request',
   ],
-  ['leaves nothing', RESOURCE_TYPES.map((type) => `not-type=${type}`), 'Nothing matches these filters'],
-])('a filter in a link that %s is named', async (_what, filters, title) => {
+  ['leaves nothing', RESOURCE_TYPES.map((type) => `not-type=${type}`), 'No usage matches these filters'],
+])('a filter in a link that %s has an explanation', async (_what, filters, title) => {
   const page = await explorer().open(['group=none', ...filters].join('&'));
-  // A link is opened in a new tab, which asks before the page renders.
+  // A new tab sends its queries before it has rendered.
   await page.reload();
   await page.getByRole('heading', { name: title }).waitFor();
 });
 
-it('a filter is applied by a click outside its list and by Enter, not by Escape, and only when it is another', async () => {
+it('a filter is applied by a click outside its list or by Enter, but not by Escape or without a change', async () => {
   const page = await explorer().open('group=resource_name&page=2');
   await tableRows(page);
   const opened = () => page.getByRole('combobox', { name: 'Resource type', exact: true }).click();
@@ -183,11 +183,11 @@ it('a filter is applied by a click outside its list and by Enter, not by Escape,
   await page.getByText('Resource: support').waitFor();
 });
 
-it('the comparison with the period before goes back whole weeks, in money and in percent, in sum and for each row', async () => {
+it('the comparison moves back by whole weeks, and shows amounts and percentages in total and for each row', async () => {
   const page = await explorer().open();
-  await chooseOption(page, 'Compare with', 'The period before');
+  await chooseOption(page, 'Compare with', 'Previous period');
   await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
-  // The rows of the period before and its sum come with responses of their own, in any order.
+  // The previous rows and the previous total arrive in separate responses, in any order.
   for (const name of ['+$8.00 +25.0%', '+$43.02 +134.4%']) await page.getByRole('cell', { name }).waitFor();
   const rows = await tableRows(page);
   expect(rows).toContainEqual(['Agent', '$40.00', '53.3%', '$32.00', '+$8.00 +25.0%']);
@@ -195,20 +195,20 @@ it('the comparison with the period before goes back whole weeks, in money and in
   expect((await tableTotal(page)).slice(3)).toEqual(['$32.00', '+$43.02 +134.4%']);
   expect(await figure(page, 'Change').textContent()).toBe('+$43.02 +134.4%');
   await page.getByText('5 weeks earlier: $32.00 in 12 Sept – 11 Oct 12:00').waitFor();
-  // Some captions wrap; the amounts stand on one height.
+  // Some captions wrap, but all amounts are aligned.
   const tops = await page
     .locator('.figure-value')
     .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
   expect(new Set(tops).size).toBe(1);
   expect(viewOf(page)).toEqual({ account: 'acme', compare: 'period' });
-  // Over bars of any colour: an edge of the card's colour lies below the line.
+  // An edge in the color of the card below the line keeps it visible over the bars.
   const [edge, line] = await Promise.all(
     ['.chart-previous-edge', '.chart-previous'].map((part) => page.locator(part).getAttribute('d')),
   );
   expect(edge).toBe(line);
 });
 
-it('all accounts are one choice, by account; a row leads into the account, and they are compared and exported together', async () => {
+it('all accounts can be shown, compared and exported together, and a row opens its account', async () => {
   const { api } = explorer();
   await api.key('globex');
   const desk = { resourceType: 'agent', resourceName: 'desk', billingDimension: 'agent_compute_runtime_gbs' } as const;
@@ -226,7 +226,7 @@ it('all accounts are one choice, by account; a row leads into the account, and t
     ['acme', '$75.02', '42.9%'],
   ]);
   await setFilter(page, 'Resource type', { values: ['Agent'] });
-  await choose(page, 'and by', 'Billing dimension');
+  await choose(page, 'Then by', 'Billing dimension');
   await page.getByRole('columnheader', { name: 'Account' }).waitFor();
   expect((await tableRows(page)).map((cells) => cells.slice(0, 3))).toEqual([
     ['globexAgent computeAgent', 'Agent compute', '$100.00'],
@@ -249,10 +249,10 @@ it('all accounts are one choice, by account; a row leads into the account, and t
   await page.getByRole('button', { name: 'Copy as' }).click();
   const copied = await page.locator('.copy pre').textContent();
   expect(copied).toContain(`${api.url}/v0/metrics?`);
-  // The query of the period before is copied too.
+  // The query for the previous period is copied too.
   expect(copied?.match(/startTime=/g)).toHaveLength(2);
   await page.keyboard.press('Escape');
-  const { name, lines } = await exported(page, 'The table');
+  const { name, lines } = await exported(page, 'Groups');
   expect(name).toBe('meterline-all-accounts-2025-10-17-to-2025-11-15-account.csv');
   await page.getByRole('button', { name: 'Export CSV' }).click();
   expect(await page.getByText('FOCUS').count()).toBe(0);
@@ -260,8 +260,8 @@ it('all accounts are one choice, by account; a row leads into the account, and t
   expect(lines[1]).toMatch(/^globex,.*,100,/);
 });
 
-// Last, because its account is one of all accounts.
-it('the comparison with the period before finds a group among thousands that cost more then, and reads no other; the foot counts them', async () => {
+// Runs last, because its account would appear among all accounts.
+it('the comparison finds a cheap group among thousands without reading the others, and the table counts all groups', async () => {
   const { api } = explorer();
   const then = { accountId: 'many', at: '2025-11-07T09:00:00Z' };
   const now = { accountId: 'many', at: '2025-11-14T09:00:00Z' };
@@ -283,10 +283,10 @@ it('the comparison with the period before finds a group among thousands that cos
     ['$3.00', '$1.00', '+$2.00 +200.0%'],
     ['$2.00', '$0.00', '+$2.00 new'],
   ]);
-  // The service stores a result when a page after its first is asked for.
+  // The service stores a result when a second page is requested.
   expect(cursors.filter((cursor) => cursor !== '')).toEqual([]);
-  // The file is read from every page, and box-0 was the cheapest. The others have a line too, so that the costs of then add up.
-  const { lines } = await exported(page, 'The table');
+  // The export reads every page: box-0 was the cheapest group. Groups without current usage have a line too, so that the previous costs add up.
+  const { lines } = await exported(page, 'Groups');
   const previousCosts = lines.slice(1).map((line) => line.split(',').at(-3));
   expect(previousCosts).toEqual(['1', '0', ...Array(5_000).fill('2')]);
 
@@ -294,7 +294,7 @@ it('the comparison with the period before finds a group among thousands that cos
   await page.getByText('Page 41 of 201 · 1,001–1,025 of 5,002 groups').waitFor();
 });
 
-it('an operator begins with all accounts, is called one, sets no alerts, and finds an account by typing', async () => {
+it('an operator starts with all accounts, has the role operator and no alerts, and finds an account by typing', async () => {
   const { api } = explorer();
   for (let index = 1; index < 9; index += 1) await api.key(`tenant-${index}`, 'member');
   const { page } = await explorer().visit({ guest: {}, key: await api.key(undefined, 'operator') });

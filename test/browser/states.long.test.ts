@@ -1,4 +1,4 @@
-/** What the page shows when there are no figures: none exist, none are allowed, or none can be read. */
+/** Tests the page without data: empty accounts, missing permissions and failures. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -17,13 +17,13 @@ const METRICS = /\/v0\/accounts\/[^/]+\/metrics\?/;
 
 let product: Product;
 let issuer: TokenIssuer;
-/** Needed by the last test alone, and slow to start: it starts while the others run. */
+/** Only the last test needs this service. It starts slowly, so it starts while the other tests run. */
 let ingest: Promise<ServiceProcess>;
 let collector: HttpProcess;
 const explorer = useExplorer(async () => {
   [product, issuer] = await Promise.all([startProduct(), startTokenIssuer()]);
   ingest = product.startIngest();
-  // If the worker does not start, the last test fails with the reason; until then nobody waits for it.
+  // If the worker fails to start, the last test reports the reason.
   ingest.catch(() => undefined);
   collector = await product.startCollector();
   const { jwksUrl } = issuer;
@@ -36,7 +36,7 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-/** A view in the shared page; with another key, or for responses that must not be cached, in a page of its own. */
+/** Opens a view in the shared page or, with a key, in a new page. */
 async function open(view = 'account=acme', key?: string): Promise<Page> {
   return key === undefined ? explorer().open(view) : (await explorer().visit({ key, view })).page;
 }
@@ -47,7 +47,7 @@ function token(accounts: Record<string, string>, scope = 'admin'): Promise<strin
   return issuer.sign({ sub: 'ann', scope, accounts, iss: ISSUER, aud: AUDIENCE, exp: seconds + 600 });
 }
 
-/** Keeps the text of every banner that the page ever shows: a test that is slow to look misses none. */
+/** Records the text of every banner, so that a slow test does not miss one. */
 function recordBanners(page: Page): Promise<unknown> {
   return page.addInitScript(() => {
     const texts = new Set<string>();
@@ -63,13 +63,13 @@ async function recordedBanners(page: Page): Promise<string[]> {
   return JSON.parse(await page.evaluate(() => sessionStorage.getItem('banners') ?? '[]'));
 }
 
-/** What a proxy in front of the service may answer. */
-function refuse(status: number, error: string, headers: Record<string, string> = {}) {
+/** Returns a handler that responds with an error, like a proxy in front of the service. */
+function failWith(status: number, error: string, headers: Record<string, string> = {}) {
   const body = { code: status, error, message: `It is ${error}.`, requestId: 'request-7' };
   return (route: Route) => route.fulfill({ status, headers, json: body });
 }
 
-it('credentials that are wrong are refused where they were entered', async () => {
+it('wrong credentials have an error message in the sign-in form', async () => {
   const { page } = await explorer().visit({ guest: {} });
   const field = page.getByLabel('API key or access token');
   for (const wrong of ['mlk_0123456789abcdef01234567_wrong', 'kein Schlüssel']) {
@@ -80,7 +80,7 @@ it('credentials that are wrong are refused where they were entered', async () =>
     await field.fill('');
   }
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('Paste an API key or a token.').waitFor();
+  await page.getByText('Enter an API key or access token.').waitFor();
 });
 
 const BLOCKED_SITE_DATA: Readonly<Record<string, () => void>> = {
@@ -113,7 +113,7 @@ it.each(Object.entries(BLOCKED_SITE_DATA))(
   },
 );
 
-it('an exception while the page is rendered shows the error, a reload and the default view', async () => {
+it('an exception during rendering shows the error, a reload button and a link to the default view', async () => {
   const fail = () => {
     const get = () => {
       throw new RangeError('no such locale');
@@ -126,133 +126,133 @@ it('an exception while the page is rendered shows the error, a reload and the de
     view: 'group=workspace',
     prepare: (opened) => opened.addInitScript(fail),
   });
-  await heading(page, 'This page has failed');
+  await heading(page, 'Something went wrong on this page');
   await page.getByText('RangeError: no such locale').waitFor();
   await page.getByRole('button', { name: 'Reload' }).waitFor();
   expect(await page.getByRole('link', { name: 'default view' }).getAttribute('href')).toBe('/');
 });
 
-it('a page whose scripts are blocked says that it has not started', async () => {
+it('a page with blocked scripts shows a message that it did not start', async () => {
   const prepare = (opened: Page) => opened.route('**/*.js', (route) => route.abort());
   const { page } = await explorer().visit({ prepare });
-  await page.getByText('This page has not started. Reload it.').waitFor();
+  await page.getByText('This page did not start. Reload it.').waitFor();
 });
 
-it('credentials that are revoked lead back to the sign-in, and the view is kept', async () => {
+it('revoked credentials lead back to the sign-in form, and the view is kept', async () => {
   const { api, key } = explorer();
   const doomed = await api.key('acme', 'admin', 'doomed');
   const page = await open('account=acme&group=resource_name', doomed);
   await tableRows(page);
   await api.keys.revoke(doomed.split('_')[1] ?? '', NOW);
   await page.getByRole('button', { name: /^Refresh/ }).click();
-  await page.getByText(/ Sign in again; the view that you had open is kept\.$/).waitFor();
+  await page.getByText(/ Sign in again to return to your view\.$/).waitFor();
   await page.getByLabel('API key or access token').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'resource_name' });
 });
 
-it('credentials of several accounts change between them, or see them together, without workspaces as a member in one', async () => {
+it('a user of several accounts can see each or all of them, without workspaces as a member of one', async () => {
   const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
   await tableRows(page);
   await choose(page, 'Account', 'globex');
-  await heading(page, 'Send the first event');
+  await heading(page, 'Send your first event');
   expect(viewOf(page)).toEqual({ account: 'globex' });
   await choose(page, 'Account', 'All accounts');
   await expect(tableRows(page)).resolves.toEqual([['acme', '$75.02', '100.0%']]);
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
-  expect(await workspace.textContent()).toContain('Only an admin of all these accounts');
+  expect(await workspace.textContent()).toContain('Only admins of every account');
 });
 
-it('credentials of no account, or without the scope, get a message that says so', async () => {
-  await heading(await open('', await token({})), 'You belong to no account');
+it('a token without an account or without the scope has an explanation', async () => {
+  await heading(await open('', await token({})), 'You don’t have access to any account');
   const page = await open('account=acme', await token({ acme: 'admin' }, 'jobs:list'));
-  await heading(page, 'This token may not read billing data');
+  await heading(page, 'This token cannot read billing data');
   await page.getByText('The token lacks the scope admin').waitFor();
 });
 
-it('what is not allowed is explained to a member, before and after, with a way on', async () => {
+it('a member sees why workspaces are unavailable, and a button to continue without them', async () => {
   const page = await open('account=acme&group=workspace', await explorer().api.key('acme', 'member'));
-  await heading(page, 'Workspaces are for admins');
+  await heading(page, 'Only admins can see workspaces');
   await page.getByRole('button', { name: /^Filters/ }).click();
   await page.getByRole('button', { name: 'Workspace All' }).click();
-  await page.getByRole('dialog').getByText('Only an admin of the account sees its workspaces').waitFor();
+  await page.getByRole('dialog').getByText('Only admins of this account can break it down by workspace').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
   expect(await workspace.getAttribute('aria-disabled')).toBe('true');
-  expect(await workspace.textContent()).toContain('Only an admin');
+  expect(await workspace.textContent()).toContain('Only admins');
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Show the account as a whole' }).click();
+  await page.getByRole('button', { name: 'Show without workspaces' }).click();
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
 
-it('the account of somebody else is told to be out of reach', async () => {
+it('a foreign account has an explanation with the request ID', async () => {
   const page = await open('account=initech');
-  await heading(page, 'You have no access to initech');
-  await page.getByText(/^Request [\w-]+: quote it when you ask for help\.$/).waitFor();
+  await heading(page, 'You don’t have access to initech');
+  await page.getByText(/^Request ID: [\w-]+\. Include it when you report this problem\.$/).waitFor();
 });
 
-it('a failure of too many requests is waited for, and then the page continues', async () => {
+it('after too many requests, the page waits and then continues', async () => {
   const prepare = async (page: Page) => {
-    await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '2' }), { times: 1 });
+    await page.route(METRICS, failWith(429, 'too_many_requests', { 'retry-after': '2' }), { times: 1 });
     await recordBanners(page);
   };
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
   await expect(tableRows(page)).resolves.toHaveLength(5);
-  expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 2 s.');
+  expect(await recordedBanners(page)).toContain('Too many requests. Retrying in 2 s.');
 });
 
-it('another attempt is made at once when a person wants it, however long the service asks to wait', async () => {
+it('the user can retry at once, however long the Retry-After of the service is', async () => {
   const prepare = (page: Page) =>
-    page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '600' }), { times: 1 });
+    page.route(METRICS, failWith(429, 'too_many_requests', { 'retry-after': '600' }), { times: 1 });
   const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
-  await page.getByRole('button', { name: 'Try now' }).click();
+  await page.getByRole('button', { name: 'Retry now' }).click();
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
 
 it.each([
-  ['of the network', (route: Route) => route.abort(), 'The service cannot be reached.'],
-  ['of the service', refuse(500, 'internal_error'), 'The service has a problem (500, request request-7).'],
-])('%s keeps the last figures with their time, and is waited for without an end', async (_what, fail, problem) => {
+  ['the network', (route: Route) => route.abort(), 'The service is unreachable.'],
+  ['the service', failWith(500, 'internal_error'), 'The service returned an error (500, request ID request-7).'],
+])('a failure of %s keeps the last data with its time, and is retried forever', async (_what, fail, problem) => {
   const page = await open('account=acme&group=resource_type', explorer().key);
   await tableRows(page);
   await page.route(METRICS, fail);
-  // A minute later it asks another query: nothing is known of the response.
+  // A minute later, the page sends another query, whose response is not in the cache.
   await page.evaluate(() => {
     const later = Date.now() + 60_000;
     Date.now = () => later;
   });
   await page.getByRole('button', { name: /^Refresh/ }).click();
-  await page.getByText(`${problem} The figures are of 12:00:00 UTC.`).waitFor();
+  await page.getByText(`${problem} Showing data as of 12:00:00 UTC.`).waitFor();
   for (let failures = 1; failures < 8; failures += 1) {
     const requested = page.waitForEvent('request', (request) => METRICS.test(request.url()));
-    await page.getByRole('button', { name: 'Try now' }).click();
+    await page.getByRole('button', { name: 'Retry now' }).click();
     await requested;
   }
   expect(await page.getByRole('row', { name: /^Agent/ }).isVisible()).toBe(true);
   await page.unroute(METRICS);
-  await page.getByRole('button', { name: 'Try now' }).click();
+  await page.getByRole('button', { name: 'Retry now' }).click();
   await page.getByText(problem).waitFor({ state: 'detached' });
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
 
-it('a failure of the comparison alone leaves the rest as it is', async () => {
+it('a failure of the comparison leaves the rest of the page unchanged', async () => {
   const page = await open('account=acme');
   await tableRows(page);
-  await page.route(/startTime=2025-09-12/, refuse(400, 'invalid_parameter'));
-  await chooseOption(page, 'Compare with', 'The period before');
-  await page.getByText('The period before cannot be read: It is invalid_parameter.').waitFor();
+  await page.route(/startTime=2025-09-12/, failWith(400, 'invalid_parameter'));
+  await chooseOption(page, 'Compare with', 'Previous period');
+  await page.getByText('The previous period could not be loaded: It is invalid_parameter.').waitFor();
   await expect(page.locator('.placeholder').count()).resolves.toBe(0);
   await expect(tableRows(page)).resolves.toHaveLength(5);
-  await page.getByRole('cell', { name: 'not compared' }).first().waitFor();
+  await page.getByRole('cell', { name: 'not available' }).first().waitFor();
   await page.unroute(/startTime=2025-09-12/);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
 });
 
-it('a failure of the network keeps what is shown, and ends by itself', async () => {
+it('an offline page keeps its data, and continues when the connection returns', async () => {
   const page = await open('account=acme');
   await tableRows(page);
   await page.context().setOffline(true);
@@ -265,9 +265,9 @@ it('a failure of the network keeps what is shown, and ends by itself', async () 
   await expect(page.getByText('You are offline.').count()).resolves.toBe(0);
 });
 
-it('a view in which filters leave nothing, and a period without usage, lead to what there is', async () => {
+it('filters without matches and a period without usage offer a view with usage', async () => {
   const page = await open('account=acme&name=nobody');
-  await heading(page, 'Nothing matches these filters');
+  await heading(page, 'No usage matches these filters');
   await page.getByRole('main').getByRole('button', { name: 'Clear filters' }).last().click();
   await expect(tableRows(page)).resolves.toHaveLength(5);
   await open('account=acme&from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z');
@@ -275,18 +275,18 @@ it('a view in which filters leave nothing, and a period without usage, lead to w
   await expect(tableRows(page)).resolves.toHaveLength(5);
 });
 
-it('a new account shows commands that make a key and send the first event, and work', async () => {
+it('a new account shows working commands that create a key and send the first event', async () => {
   await ingest;
   const { page } = await explorer().visit({ key: await explorer().api.key("o'hara & söhne"), now: 'real' });
-  await heading(page, 'Send the first event');
-  await page.getByText('A runtime in Node').waitFor();
-  const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();
-  // The commands stay as they are when the page looks again: somebody may be copying from it.
+  await heading(page, 'Send your first event');
+  await page.getByText('In a Node program').waitFor();
+  const [keyCommand = '', sendCommand = ''] = await page.locator('pre').allTextContents();
+  // The commands do not change when the page checks again, because a user may be copying them.
   const shown = await page.locator('pre').first().elementHandle();
   for (let looks = 0; looks < 2; looks += 1) await page.waitForResponse(/metrics/);
   expect(await shown?.evaluate((command) => command.isConnected)).toBe(true);
   expect(await page.locator('pre').nth(1).textContent()).toBe(sendCommand);
-  expect(code).toContain(`openEmitter({ url: '${collector.url}', apiKey: process.env.KEY })`);
+  expect(sendCommand).toContain(`"${collector.url}/v0/events"`);
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL: product.env['REDIS_URL'] };
   const shell = (command: string, variables: object = {}) =>
     promisify(execFile)('bash', ['-c', command], { cwd: ROOT, env: { ...env, ...variables } });
@@ -294,7 +294,7 @@ it('a new account shows commands that make a key and send the first event, and w
   expect(JSON.parse((await shell(sendCommand, { KEY })).stdout)).toMatchObject({ accepted: 1 });
   // 120 GB-seconds of a sandbox, in the example price book.
   const cost = page.getByRole('row', { name: 'Total of all groups $0.0014' });
-  // Nobody has to ask for it.
+  // The page refreshes without a click.
   await cost.waitFor();
   expect(await tableRows(page)).toEqual([['Sandbox', '$0.0014', '100.0%']]);
 });

@@ -92,9 +92,9 @@ const BODIES: readonly Row[] = [
     bad(`POST ${KEYS.replace('robot', encodeURIComponent(clientId))}`, 'clientId', 'clientId', 'admin', NEW_KEY),
   ),
   ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'POST /v0/events', 'nobody', '{}'],
-  alert({ amount: '0' }, 'amount', 'amount must be a decimal above 0 in a string'),
+  alert({ amount: '0' }, 'amount', 'amount must be a decimal string above 0'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
-    alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value where measure is usage'),
+    alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value if measure is usage'),
   ),
   alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),
   alert({ url: 'https://0x7f.1/' }, 'url', 'url must not be an address of this machine or of a private network'),

@@ -364,7 +364,7 @@ describe('provisioning', () => {
       const { status, text } = await send('POST', keysOf('runtime'), { role, account: 'hooli' });
       expect([status, text]).toEqual([
         400,
-        expect.stringContaining('keys for all accounts are created with the command line'),
+        expect.stringContaining('create keys for all accounts with the command line'),
       ]);
     }
     const operator = await api.key(undefined, 'operator', 'watch');

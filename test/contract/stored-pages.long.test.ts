@@ -115,11 +115,11 @@ it('a second page is 429 to a caller that would store more than it may, and to n
 it('room for groups is taken before they are stored, whoever asks at the same moment, and given back where none were', async () => {
   const room = new StoredGroups(redis, uniquePrefix(), 400);
   const principal = { account: 'acme', caller: 'one' };
-  const [first, ...others] = await Promise.allSettled([60, 60].map((groups) => room.take(principal, groups)));
+  const [first, ...others] = await Promise.allSettled([60, 60].map((groups) => room.reserve(principal, groups)));
   expect([first?.status, ...others.map(({ status }) => status)].sort()).toEqual(['fulfilled', 'rejected']);
-  const giveBack = await room.take(principal, 40);
-  await giveBack();
-  await room.take(principal, 40);
+  const release = await room.reserve(principal, 40);
+  await release();
+  await room.reserve(principal, 40);
 });
 
 const BY_TWO = { ...DAY, groupBy: 'resource_uuid', limit: '2' };

@@ -141,7 +141,7 @@ it('a webhook that is requested again during its last attempt does not fail, and
   expect(attempts).toMatchObject([{ event: 'webhook_failed', state: 'pending' }, { event: 'webhook_delivered' }]);
 });
 
-it('a crossing whose process died before its webhook had a job is sent, with one text and one id, until it is taken', async () => {
+it('a crossing whose process died after marking it is sent, with one body and one id, until the receiver accepts it', async () => {
   let refusals = 2;
   receiver.respond = (response) => {
     response.writeHead(refusals > 0 ? 500 : 200).end();

@@ -62,7 +62,7 @@ describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
   });
 
   it.each<[string, string]>([
-    ['write an account', 'HSET meterline:account:globex name x'],
+    ['write an account', 'HSET meterline:accounts globex x'],
     ['write an API key', 'HSET meterline:api-key:x role operator'],
     ['delete an API key', 'DEL meterline:api-key:x'],
     ['list API keys', 'ZRANGE meterline:api-keys 0 -1'],
@@ -93,7 +93,7 @@ describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
 
   it(`a ${user} has left the job as it was`, async () => {
     expect(await product.redis.hget(`bull:usage-events:${jobId}`, 'data')).toContain(SECRET);
-    expect(await product.redis.exists('meterline:account:globex')).toBe(0);
+    expect(await product.redis.hexists('meterline:accounts', 'globex')).toBe(0);
   });
 });
 

@@ -156,8 +156,11 @@ it('a full Redis refuses producers, is emptied by a worker that starts, and the 
     await enqueue(queue, 100, 100);
     await fillRedis(redis);
     await expect(enqueueData(queue, usageEvent(20_000))).rejects.toThrow('OOM');
-    // What was delivered and cannot be noted would be sent again and again.
-    await deliveries.noteAttempt(webhook, { at: new Date(), outcome: '204', state: 'delivered', dueAt: 0 });
+    // A delivered webhook that could not be noted would be sent again and again.
+    const leaseUntil = Date.now() + 60_000;
+    expect(await deliveries.claim(Date.now(), leaseUntil, 1)).toEqual([webhook.id]);
+    const attempt = { at: new Date(), outcome: '204', state: 'delivered', leaseUntil, dueAt: 0 } as const;
+    await deliveries.noteAttempt(webhook, attempt);
     expect(await deliveries.find(webhook.id)).toMatchObject({ state: 'delivered' });
     expect(await (await get('/readyz')).json()).toMatchObject({ status: 'ready', degraded: [{ server: 'Redis' }] });
     // That the key is used for the first time cannot be written down, which is no reason to refuse.

@@ -149,7 +149,7 @@ it('ingest names every wrong variable, each on its own line', async () => {
   expect(await worker.exited).toEqual({ code: 1, signal: null });
   expect(worker.errorLines()).toEqual([
     'meterline-ingest: REDIS_URL must be a URL such as redis://127.0.0.1:6379',
-    'meterline-ingest: CLICKHOUSE_URL must be a URL such as http://127.0.0.1:8123 and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+    'meterline-ingest: CLICKHOUSE_URL must be a URL such as http://127.0.0.1:8123 and nothing more: set user, password and database with CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
     'meterline-ingest: STATEMENT_MB must be a whole number from 16 to 1000000',
   ]);
 });

@@ -20,7 +20,7 @@ interface AlertRun extends Run {
 }
 export type AlertInjection = (run: AlertRun) => Promise<void>;
 
-/** While it judges, between a mark and its job, or while it delivers: whatever it does then. */
+/** Kills the service at random: while it evaluates alerts, between a mark and its delivery, or while it delivers. */
 export const killed: AlertInjection = async ({ random, restart, brief, signal }) => {
   for (let times = brief ? 1 : random.integer(2, 4); times > 0; times -= 1) {
     await restart(random.integer(0, 300));

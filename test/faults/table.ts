@@ -101,7 +101,7 @@ export const TABLE: readonly Row[] = [
     'alerts-killed',
     'alerts service',
     'kill',
-    'judging, between mark and job, delivering',
+    'judging, between mark and delivery, delivering',
     'between the two, by itself: e2e/alerts',
   ],
   ['alerts-redis-killed', 'Redis', 'kill', 'judging, delivering'],

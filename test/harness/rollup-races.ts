@@ -12,7 +12,7 @@ import { EventRows, Names, type PricedEvent } from '../../packages/warehouse/src
 import { insertUsageEvents } from '../../packages/warehouse/src/events/usage-events.js';
 import { readMetrics } from '../../packages/warehouse/src/metrics/read.js';
 import { metricsStatement } from '../../packages/warehouse/src/metrics/statement.js';
-import { readDirtyHours } from '../../packages/warehouse/src/rollups/dirty-hours.js';
+import { readDirtyHours, readMarkedHours } from '../../packages/warehouse/src/rollups/dirty-hours.js';
 import { recomputeDirtyHours, sealNext } from '../../packages/warehouse/src/rollups/maintenance.js';
 import { rollupStateReader } from '../../packages/warehouse/src/rollups/readable.js';
 import type { SealedUntil } from '../../packages/warehouse/src/rollups/watermarks.js';
@@ -208,7 +208,7 @@ async function dirtyHoursAfterComparison(
   known: readonly SealedUntil[],
 ): Promise<number> {
   const about = aboutDay(day);
-  const dirtyHours = await readDirtyHours(day.warehouse, about.accounts, about.window);
+  const dirtyHours = await readMarkedHours(day.warehouse, about.accounts, about.window);
   const comparisons = QUERIES.map(async (each) => {
     const query = { ...about, ...each };
     const truth = await readMetrics(day.warehouse, query);

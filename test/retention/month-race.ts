@@ -17,7 +17,7 @@ import {
   insertUsageEvents,
   oneServer,
   readBounds,
-  readDirtyHours,
+  readMarkedHours,
   readMetrics,
   sealNext,
   setRetentionBound,
@@ -102,7 +102,7 @@ function dropper(warehouse: Warehouse, month: Window): Actor {
 async function responses(warehouse: Warehouse, month: EpochMs): Promise<string[]> {
   const { hourly, daily, droppedBefore } = await readBounds(warehouse);
   const window = { startTime: month, endTime: month + 2 * MS_PER_DAY };
-  const dirty = await readDirtyHours(warehouse, ['acme'], window);
+  const dirty = await readMarkedHours(warehouse, ['acme'], window);
   const dirtyHours = dirty.filter(({ bucket }) => bucket >= droppedBefore);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours };
   const query = { accounts: ['acme'], filters: {}, limit: 9, groupBy: ['workspace'] as const, window, rollups };

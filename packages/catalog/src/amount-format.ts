@@ -1,4 +1,4 @@
-/** Money and usage, prices, shares and changes for people to read. The exact figure is the amount itself. */
+/** Formats money, usage, prices, shares and changes for people. Shown amounts may be rounded; the API's amounts are exact. */
 import type Big from 'big.js';
 import { compareDecimals, decimalOf, percentOf, roundDecimal, roundSignificant, subtractDecimals } from './amounts.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
@@ -6,12 +6,12 @@ import type { Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
 const MINUS_CENT = decimalText('-0.01');
-/** Significant digits of an amount below a cent, which would otherwise read as zero. */
+/** Significant digits of an amount below a cent. With two digits after the point such an amount would read as zero. */
 const DIGITS_BELOW_CENT = 2;
 
 export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const satisfies Record<Unit, string>;
 
-/** `$1,234.57`; an amount below a cent keeps two significant digits, `$0.000012`, and only zero is `$0.00`. */
+/** Formats `$1,234.57`. An amount below a cent keeps two significant digits, `$0.000012`; only zero is `$0.00`. */
 export function formatUsd(usd: Big | string): string {
   const amount = decimalOf(usd);
   const tiny = compareDecimals(amount, CENT) < 0 && compareDecimals(amount, MINUS_CENT) > 0 && amount !== '0';
@@ -19,23 +19,23 @@ export function formatUsd(usd: Big | string): string {
   return withDollar(grouped(padded(rounded, 2)));
 }
 
-/** Every digit: `$1,234.567890123456`. @param amount decimal text, not always in its shortest form */
+/** Formats every digit: `$1,234.567890123456`. @param amount decimal text, not necessarily in its shortest form */
 export function formatUsdExact(amount: string): string {
   return withDollar(grouped(padded(amount, 2)));
 }
 
-/** `1,234.5 GB-s`; at most `digits` after the point, all of them by default. */
+/** Formats `1,234.5 GB-s`, with at most `digits` digits after the point (default: all of them). */
 export function formatUsage(usage: Big | string, unit: Unit, digits?: number): string {
   const shown = digits === undefined ? decimalOf(usage) : roundDecimal(decimalOf(usage), digits);
   return unit === 'count' && shown === '1' ? '1 event' : `${grouped(shown)} ${UNIT_NAME[unit]}`;
 }
 
-/** `1 event`, `1,234 events`. @param noun a noun that takes an s */
+/** Formats `1 event`, `1,234 events`. @param noun a noun whose plural ends in a plain s */
 export function counted(count: number, noun: string): string {
   return `${grouped(String(count))} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** A comma between thousands: `-1234567.5` is `-1,234,567.5`. */
+/** Inserts a comma between thousands: `-1234567.5` becomes `-1,234,567.5`. */
 export function grouped(amount: string): string {
   const [integer = '', fraction] = amount.split('.');
   const thousands = integer.replace(/\B(?=(?:\d{3})+$)/g, ',');
@@ -51,7 +51,7 @@ function withDollar(text: string): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
 }
 
-/** `12.3%`. Only zero is written as 0.0%, and only the whole as 100.0%. */
+/** Formats `12.3%`. Only zero is written as 0.0%, and only the whole as 100.0%. */
 export function shareText(of: Big | string, all: Big | string): string {
   const [part, whole] = [decimalOf(of), decimalOf(all)];
   const share = percentOf(part, whole);
@@ -61,11 +61,10 @@ export function shareText(of: Big | string, all: Big | string): string {
   return `${share.includes('.') ? share : `${share}.0`}%`;
 }
 
-/** By how much an amount changed, in its own unit and in percent. */
 export interface Change {
-  /** Negative when there is less than before. */
+  /** Negative if the amount fell. */
   readonly difference: DecimalText;
-  /** The percentage with one digit after the point; undefined when there was nothing before. */
+  /** With one digit after the point. Undefined if the previous amount was zero. */
   readonly percent: DecimalText | undefined;
   readonly direction: 'up' | 'down' | 'same';
 }
@@ -80,7 +79,7 @@ export function changeFrom(before: DecimalText, now: DecimalText): Change {
   };
 }
 
-/** `+12.3%`; `new` when there was nothing before. */
+/** Formats `+12.3%`, or `new` if the previous amount was zero. */
 export function percentChangeText({ percent, direction }: Change): string {
   if (percent === undefined) return direction === 'same' ? '0%' : 'new';
   const digits = grouped(percent.includes('.') ? percent : `${percent}.0`);
@@ -88,25 +87,25 @@ export function percentChangeText({ percent, direction }: Change): string {
 }
 
 export interface UnitPrice {
-  /** USD, not always in its shortest form. */
+  /** USD, not necessarily in its shortest form. */
   readonly amount: string;
-  /** The number of units of the billing dimension that the amount buys. */
+  /** The number of units of the billing dimension that `amount` pays for. */
   readonly per: string;
 }
 
-/** `$0.0000115 per GB-s`, `$0.12 per GB-month`, `$0.20 per 1,000,000 events`, `$20.00 per month (730 h)`. */
+/** Formats `$0.0000115 per GB-s`, `$0.12 per GB-month`, `$0.20 per 1,000,000 events`, `$20.00 per month (730 h)`. */
 export function priceText({ amount, per }: UnitPrice, unit: Unit): string {
   return `${formatUsdExact(amount)} per ${KNOWN_QUANTITIES[unit][per] ?? `${grouped(per)} ${UNIT_NAME[unit]}`}`;
 }
 
-/** A month has 730 hours: the storage prices of most books are for a GB over a month. */
+/** Names of common quantities. A month has 730 hours: most price books quote storage per GB and month. */
 const KNOWN_QUANTITIES: Readonly<Record<Unit, Readonly<Record<string, string>>>> = {
   gbs: { '1': 'GB-s', '3600': 'GB-h', '2628000': 'GB-month' },
   hours: { '1': 'h', '730': 'month (730 h)' },
   count: { '1': 'event' },
 };
 
-/** `was revision 1, price 2, a void`, of a payload that another has replaced. */
+/** Describes a payload that a newer one replaced: `was revision 1, price 2, a void`. */
 export function replacedText({
   revision,
   priceRevision,

@@ -1,14 +1,14 @@
-/** What readers of responses calculate with: decimal text, exact to the last digit. Quotients are rounded half-even. */
+/** Calculates with the decimal text of API responses, exactly. Quotients are rounded half-even. */
 import Big from 'big.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
 
-/** A constructor of our own, so that nobody else's settings reach it. */
+/** A private constructor: the settings of big.js are global to a constructor, and other code may change those of `Big`. */
 const Decimal = Big();
 Decimal.RM = Big.roundHalfEven;
 
 const textOf = (value: Big): DecimalText => decimalText(value.toFixed());
 
-/** In its shortest form. @throws Error for what is no decimal */
+/** Returns the decimal in its shortest form. @throws Error if the text is not a decimal */
 export function decimalOf(amount: Big | string): DecimalText {
   return textOf(new Decimal(amount));
 }
@@ -25,33 +25,33 @@ export function subtractDecimals(a: DecimalText, b: DecimalText): DecimalText {
   return textOf(new Decimal(a).minus(b));
 }
 
-/** Exact: the product has the digits after the point of both factors together. */
+/** Exact: the product has as many fraction digits as both factors together. */
 export function multiplyDecimals(a: DecimalText, b: DecimalText): DecimalText {
   return textOf(new Decimal(a).times(b));
 }
 
-/** Below zero, zero or above it: for `sort`. */
+/** Compares two amounts, for `sort`: negative, zero or positive. */
 export function compareDecimals(a: DecimalText, b: DecimalText): number {
   return new Decimal(a).cmp(b);
 }
 
-/** With at most so many digits after the point, rounded half-even. */
+/** Rounds half-even to at most `digits` digits after the point. */
 export function roundDecimal(amount: DecimalText, digits: number): DecimalText {
   return textOf(new Decimal(amount).round(digits));
 }
 
-/** With so many digits from the first that is not zero, rounded half-even; digits before the point stay. */
+/** Rounds half-even to `digits` significant digits. All digits before the point stay. */
 export function roundSignificant(amount: DecimalText, digits: number): DecimalText {
   const value = new Decimal(amount);
   return textOf(value.prec(Math.max(digits, value.e + 1)));
 }
 
-/** `part` in percent of `whole`, rounded half-even to `digits`; undefined when the whole is zero. */
+/** Returns `part` in percent of `whole`, rounded half-even to `digits`, or undefined if the whole is zero. */
 export function percentOf(part: DecimalText, whole: DecimalText, digits = 1): DecimalText | undefined {
   return divideDecimals(multiplyDecimals(part, decimalText('100')), whole, digits);
 }
 
-/** a ÷ b, rounded half-even to `digits` after the point; undefined when b is zero. */
+/** Returns a ÷ b, rounded half-even to `digits` after the point, or undefined if b is zero. */
 export function divideDecimals(a: DecimalText, b: DecimalText, digits: number): DecimalText | undefined {
   if (b === ZERO) return undefined;
   Decimal.DP = digits;

@@ -152,7 +152,7 @@ it('exact JSON is what JSON.parse reads', () => {
   );
 });
 
-it('exact JSON is nothing that JSON.parse refuses', () => {
+it('readExactJson rejects every text that JSON.parse rejects', () => {
   const nearlyJson = fc.string({ unit: fc.constantFrom(...'"\\01e.,:[]{} -'), maxLength: 10 });
   const accepts = (read: (text: string) => unknown, text: string) => {
     try {

@@ -1,22 +1,22 @@
 /**
- * Exact decimals; nothing passes through a double. Two forms: scaled bigints to store and add (1.5 at scale 9 is 1_500_000_000n), because
- * they price an event in 0.18 µs where big.js takes 0.69 (docs/decisions/0002); and decimal text, which is what the API's responses
- * hold. Its readers calculate in amounts.ts, with big.js.
+ * Calculates with exact decimals, never through a double. There are two forms. Events are stored and added as scaled bigints (1.5 at scale
+ * 9 is 1_500_000_000n), which price an event in 0.18 µs where big.js takes 0.69 (docs/decisions/0002). API responses hold decimal text, and
+ * their readers calculate in amounts.ts with big.js.
  */
 
 export const USAGE_SCALE = 9;
 export const COST_SCALE = 12;
 
-/** Plain decimal text: digits, and a fraction if there is a point. No sign, no exponent. */
+/** Digits, optionally with a point and a fraction. No sign, no exponent. */
 const DECIMAL_TEXT = /^(\d+)(?:\.(\d+))?$/;
 
-/** The digits of a non-negative decimal, without loss: `integer` has no leading zeros, `fraction` no trailing ones. */
+/** The digits of a non-negative decimal. `integer` has no leading zeros, `fraction` no trailing zeros. */
 export interface DecimalDigits {
   readonly integer: string;
   readonly fraction: string;
 }
 
-/** Splits plain decimal text into its digits; undefined if it is not one ("-1", "1e3", ".5", "" are not). */
+/** Splits plain decimal text into its digits. Returns undefined for other text, such as "-1", "1e3", ".5" and "". */
 export function parseDecimalText(text: string): DecimalDigits | undefined {
   const match = DECIMAL_TEXT.exec(text);
   if (!match) return undefined;
@@ -24,12 +24,12 @@ export function parseDecimalText(text: string): DecimalDigits | undefined {
   return { integer: stripLeadingZeros(integer), fraction: stripTrailingZeros(fraction) };
 }
 
-/** The decimal that JavaScript prints for a finite number ≥ 0, exponents written out: 1e-7 is 0.0000001. */
+/** Returns the digits that JavaScript prints for a finite number ≥ 0, without an exponent: 1e-7 is 0.0000001. */
 export function decimalOfNumber(value: number): DecimalDigits {
   return decimalOfNumberText(String(value));
 }
 
-/** The digits of a JSON number ≥ 0. @param text its exponent is that of a double: all digits are written out */
+/** Returns the digits of a JSON number ≥ 0. @param text its exponent must fit a double, because all digits are written out */
 export function decimalOfNumberText(text: string): DecimalDigits {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');
@@ -40,19 +40,19 @@ export function decimalOfNumberText(text: string): DecimalDigits {
   return { integer: stripLeadingZeros(whole), fraction: stripTrailingZeros(rest) };
 }
 
-/** The digits as a scaled bigint, rounded half-even when the fraction is longer than the scale. */
+/** Scales the digits to a bigint, rounding half-even if the fraction is longer than the scale. */
 export function toScaled({ integer, fraction }: DecimalDigits, scale: number): bigint {
   const digits = integer + fraction.slice(0, scale).padEnd(scale, '0');
-  // A number is turned into a bigint in a third of the time of its text, and holds 15 digits.
+  // Converting a number to a bigint takes a third of the time of converting text, and is exact for up to 15 digits.
   const kept = BigInt(digits.length <= 15 ? Number(digits) : digits);
   const rest = fraction.slice(scale);
   if (rest === '') return kept;
-  // Half is exactly "5", because trailing zeros are gone; a longer rest that starts with 5 is above half.
+  // Trailing zeros are gone, so exactly half is "5", and a longer remainder that starts with 5 is above half.
   const up = rest === '5' ? kept % 2n === 1n : rest >= '5';
   return up ? kept + 1n : kept;
 }
 
-/** numerator ÷ denominator, rounded half-even. Both ≥ 0, the denominator > 0. */
+/** Divides, rounding half-even. Requires numerator ≥ 0 and denominator > 0. */
 export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   const quotient = numerator / denominator;
   const twice = (numerator - quotient * denominator) * 2n;
@@ -61,7 +61,7 @@ export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   return quotient % 2n === 0n ? quotient : quotient + 1n;
 }
 
-/** The shortest exact text: no exponent, no trailing zeros, no point without a fraction. */
+/** Formats the shortest exact text: no exponent, no trailing zeros, no point without a fraction. */
 export function formatScaled(value: bigint, scale: number): string {
   const sign = value < 0n ? '-' : '';
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
@@ -70,19 +70,19 @@ export function formatScaled(value: bigint, scale: number): string {
   return fraction === '' ? sign + integer : `${sign}${integer}.${fraction}`;
 }
 
-/** An exact decimal as text: what a numeric column of ClickHouse prints and a JSON number may be. */
+/** An exact decimal as text, valid in JSON as a number. */
 export type DecimalText = string & { readonly __brand: 'DecimalText' };
 
 const CANONICAL_DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/;
 
-/** Shortest form only, so that the text can be written into JSON as it stands. */
+/** Accepts the shortest form only. */
 export function isDecimalText(text: string): text is DecimalText {
   return CANONICAL_DECIMAL.test(text);
 }
 
 export const ZERO: DecimalText = /* @__PURE__ */ decimalText('0');
 
-/** @throws TypeError when the text is not a decimal in its shortest form */
+/** @throws TypeError if the text is not a decimal in its shortest form */
 export function decimalText(text: string): DecimalText {
   if (!isDecimalText(text)) throw new TypeError(`${text} is not a decimal`);
   return text;
@@ -94,7 +94,7 @@ function stripLeadingZeros(digits: string): string {
   return digits.slice(start) || '0';
 }
 
-/** A loop, not /0+$/: on a long run of zeros that is not at the end that takes quadratic time, and producers choose the text. */
+/** Uses a loop because /0+$/ takes quadratic time on a long run of zeros inside the text, and producers choose the text. */
 function stripTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;

@@ -1,7 +1,7 @@
 /**
- * What can be billed: resource types, billing dimensions and their units; and what a query groups by, with the fields of a response that
- * each fills. Source: the API specification, section "Billing API": table of billing dimensions, whose order it is, parameter `groupBy`, and
- * table AccountMetricsDataEntry.
+ * Defines resource types, billing dimensions and their units, and the groupBy dimensions with their fields in a response. Source: the API
+ * specification, section "Billing API": the table of billing dimensions (whose order is kept), the parameter `groupBy`, and the table
+ * AccountMetricsDataEntry.
  */
 
 export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'] as const;
@@ -28,7 +28,6 @@ export const DIMENSIONS = {
 
 export type BillingDimension = keyof typeof DIMENSIONS;
 
-/** The billing dimensions in the specification's order. */
 export const BILLING_DIMENSIONS = Object.keys(DIMENSIONS) as readonly BillingDimension[];
 
 export function isResourceType(value: string): value is ResourceType {
@@ -49,13 +48,13 @@ export const GROUP_BY_DIMENSIONS = [
 ] as const;
 export type GroupByDimension = (typeof GROUP_BY_DIMENSIONS)[number];
 
-/** The dimensions of a response about several accounts, which is an extension. In canonical order. */
+/** The dimensions of queries about several accounts, which are an extension. In canonical order. */
 export const METRICS_DIMENSIONS = ['account', ...GROUP_BY_DIMENSIONS] as const;
 export type MetricsDimension = (typeof METRICS_DIMENSIONS)[number];
 
 export const MAX_GROUP_BY_DIMENSIONS = 3;
 
-/** The member of a data entry that carries a dimension. */
+/** The field of a response entry that holds a dimension's value. */
 export const ENTRY_FIELD = {
   account: 'account',
   workspace: 'workspace',
@@ -65,10 +64,9 @@ export const ENTRY_FIELD = {
   billing_dimension: 'billingDimension',
 } as const satisfies Record<MetricsDimension, string>;
 export type MetricsField = (typeof ENTRY_FIELD)[MetricsDimension];
-/** In a response about one account. */
 export type EntryField = (typeof ENTRY_FIELD)[GroupByDimension];
 
-/** For people: what usage of a group has, where an entry leaves the field out. */
+/** Text to show if an entry leaves a field out because its usage has several values. */
 export const SEVERAL_VALUES = {
   account: 'several accounts',
   workspace: 'several workspaces',
@@ -78,7 +76,7 @@ export const SEVERAL_VALUES = {
   billingDimension: 'several dimensions',
 } as const satisfies Record<MetricsField, string>;
 
-/** What else an entry shows when it is grouped by a dimension, where all usage of the group has the same. */
+/** Per groupBy dimension, the other dimensions that an entry shows if all its usage has the same value. */
 export const ENRICHED_BY = {
   account: [],
   workspace: [],
@@ -88,19 +86,17 @@ export const ENRICHED_BY = {
   billing_dimension: ['resource_type'],
 } as const satisfies Record<MetricsDimension, readonly GroupByDimension[]>;
 
-/** The dimensions in canonical order, whatever order they came in. */
 export function canonicalGroupBy<Dimension extends MetricsDimension>(dimensions: Iterable<Dimension>): Dimension[] {
-  const wanted = new Set<MetricsDimension>(dimensions);
-  return METRICS_DIMENSIONS.filter((dimension): dimension is Dimension => wanted.has(dimension));
+  const requested = new Set<MetricsDimension>(dimensions);
+  return METRICS_DIMENSIONS.filter((dimension): dimension is Dimension => requested.has(dimension));
 }
 
-/** Dimensions that entries show without being grouped by them, in canonical order. */
+/** Returns the dimensions that entries show although the query does not group by them, in canonical order. */
 export function enrichedDimensions(groupBy: readonly MetricsDimension[]): GroupByDimension[] {
   const enriched = new Set<GroupByDimension>(groupBy.flatMap((dimension) => ENRICHED_BY[dimension]));
   return GROUP_BY_DIMENSIONS.filter((dimension) => enriched.has(dimension) && !groupBy.includes(dimension));
 }
 
-/** Identifies a group, in any window. */
 export function groupKey(
   group: { readonly [Field in MetricsField]?: string | undefined },
   groupBy: readonly MetricsDimension[],
@@ -108,7 +104,7 @@ export function groupKey(
   return JSON.stringify(groupBy.map((dimension) => group[ENTRY_FIELD[dimension]] ?? null));
 }
 
-/** Usage is shown only where a group has a single unit, that is, when grouped by billing dimension. */
+/** Whether responses show usage: only grouped by billing dimension does every group have a single unit. */
 export function showsUsage(groupBy: readonly MetricsDimension[]): boolean {
   return groupBy.includes('billing_dimension');
 }

@@ -1,16 +1,16 @@
-/** Reads the JSON of usage events without rounding: a double holds 15 digits, and usage has up to 24. */
+/** Parses the JSON of usage events without rounding: a double holds about 15 digits, and usage may have 24. */
 import { decimalOfNumber, decimalOfNumberText } from './decimal.js';
 
 /**
- * A JSON number of at least 16 characters that is the value of a member "usage": a double holds every decimal of 15 digits. Inside a
- * string, the quotes around the name would be escaped.
+ * Matches a number of at least 16 characters that is the value of a member "usage"; a double holds every decimal of 15 digits. Inside a
+ * string the quotes around "usage" would be escaped, so strings do not match.
  */
 const LONG_USAGE =
   /(?<!\\)("usage"[ \t\r\n]*:[ \t\r\n]*)(?=[\d.eE+-]{16})((?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=[ \t\r\n]*[,}])/g;
 
 /**
- * Like JSON.parse, but usage that a double would round becomes decimal text with all its digits.
- * @throws SyntaxError when the text is not JSON
+ * Parses JSON like JSON.parse, except that usage that a double would round becomes decimal text with all its digits.
+ * @throws SyntaxError if the text is not JSON
  */
 export function readEventJson(text: string): unknown {
   return JSON.parse(
@@ -21,7 +21,7 @@ export function readEventJson(text: string): unknown {
   );
 }
 
-/** As {@link readEventJson}; undefined, which JSON cannot write, when the text is not JSON. */
+/** Like {@link readEventJson}, but returns undefined, which JSON cannot represent, if the text is not JSON. */
 export function parseEventJson(text: string): unknown {
   try {
     return readEventJson(text);
@@ -31,8 +31,8 @@ export function parseEventJson(text: string): unknown {
 }
 
 /**
- * Decimal text of a JSON number that a double would round. Undefined for the shortest form of a double, such as 0.30000000000000004:
- * nothing is lost. Also undefined for what is not above 0 or is infinite as a double.
+ * Returns the decimal text of a JSON number that a double would round. Returns undefined for the shortest form of a double, such as
+ * 0.30000000000000004, because it loses nothing, and for numbers that as doubles are infinite or not above 0.
  */
 export function exactDecimal(number: string): string | undefined {
   const value = Number(number);

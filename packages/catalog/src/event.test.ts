@@ -2,16 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { understand } from '../../../test/oracle/event-rules.js';
+import { parseJson } from './api/exact-json.js';
+import { NOT_ALLOWED } from './api/receipt.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
 import { parseUsage, parseUsageEvent, rejectionOf } from './event.js';
-import {
-  NOT_ALLOWED,
-  parseJson,
-  payloadOf,
-  payloadReference,
-  REJECTION_REASONS,
-  referencedPosition,
-} from './rejection.js';
+import { payloadOf, REJECTION_REASONS } from './rejection.js';
 
 const NOW = Date.UTC(2025, 9, 1, 12);
 
@@ -78,7 +73,7 @@ const of = (field: string) => (value: unknown) => ({ [field]: value });
 const ofCount = (usage: unknown) => ({ resourceType: 'agent', billingDimension: 'agent_async_requests_count', usage });
 
 describe('a usage event', () => {
-  it('a usage event is brought into the form that is stored', () => {
+  it('a usage event is converted into its stored form', () => {
     const { void: voided, ...rest } = EVENT;
     const timestamp = Date.UTC(2025, 9, 1, 11, 22, 33, 456);
     expect(parsed({})).toEqual({ ok: true, value: { ...rest, voided, usage: 12_500_000_000n, timestamp } });
@@ -123,7 +118,7 @@ describe('a usage event', () => {
     },
   );
 
-  it('a usage event is accepted exactly where no rule speaks against it, and as the model says', () => {
+  it('a usage event is accepted if and only if it breaks no rule, with the values of the model', () => {
     const odd = [
       ...[undefined, null, '', 0, -0, 1.5, 1e-7, -1, 65_536, Number.NaN, '007', '1.0', '1e3', true, 'x', '\u0000'],
       ...[{}, []],
@@ -221,19 +216,10 @@ it.each([
   },
 );
 
-it('the payload of a rejected event cannot be written when it is nested deeper than the stack', () => {
+it('the payload of a rejected event is undefined if the event is nested deeper than the stack', () => {
   expect(payloadOf(JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`))).toBeUndefined();
 });
 
-it('the payload that refers to the whole job is JSON and names its position', () => {
-  expect(JSON.parse(payloadReference(4_999))).toBe('see the payload of position 4999 of this job');
-  const payloads = [
-    payloadReference(4_999),
-    ...['{}', '""', 'see the payload of position 1 of this job', '"see the payload of position x of this job"'],
-  ];
-  expect(payloads.map(referencedPosition)).toEqual([4_999, undefined, undefined, undefined, undefined]);
-});
-
-it('a text that is no JSON has no value', () => {
+it('parseJson returns undefined for a text that is not JSON', () => {
   expect(['{"usage":1}', 'null', '{"usage":', ''].map(parseJson)).toEqual([{ usage: 1 }, null, undefined, undefined]);
 });

@@ -1,6 +1,6 @@
 /**
- * What a usage event is. Source: DESIGN section 3. The rules are written out instead of with zod, because producers and browsers load
- * them: zod is 94 kB of a bundle, these are 2, and take a third of its time (decision 0025).
+ * Defines and validates usage events. Source: DESIGN section 3. The rules do not use zod, because producers and browsers load them: they
+ * add 2 kB to a bundle instead of 94, and take a third of the time (decision 0025).
  */
 
 import { type EpochMs, parseTimestamp } from './calendar.js';
@@ -20,20 +20,19 @@ import { type Checked, type Rejected, type RejectionReason, rejected } from './r
 export const MAX_NAME_LENGTH = 256;
 export const MAX_REVISION = 65_535;
 export const MAX_CLOCK_SKEW_MS = 10 * 60_000;
-/** Usage is below 10^15: at most this many integer digits. */
+/** Usage is below 10^15, so it has at most 15 integer digits. */
 const MAX_USAGE_DIGITS = 15;
 
-/** With the u flag a length counts code points, and a surrogate matches \p{Cs} only when it stands alone. */
+/** With the u flag, lengths count code points, and \p{Cs} matches only unpaired surrogates. */
 const NAME = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 
-/** A usage event as it travels: what a producer puts into a job. */
 export interface UsageEventInput {
   eventId: string;
   accountId: string;
   workspace: string;
   resourceType: ResourceType;
   resourceName: string;
-  /** Many serialisers write an absent value as null or as an empty text; both mean absent. */
+  /** Null and empty text also mean absent: many serializers write absent values that way. */
   resourceUuid?: string | null | undefined;
   billingDimension: BillingDimension;
   usage: number | string;
@@ -45,13 +44,13 @@ export interface UsageEventInput {
 export type UsageEventField = keyof UsageEventInput;
 
 export interface UsageEvent {
-  /** UUID in lower case. With accountId and the UTC hour of timestamp it identifies the event. */
+  /** Lowercase UUID. Together with accountId and the UTC hour of timestamp it identifies the event. */
   readonly eventId: string;
   readonly accountId: string;
   readonly workspace: string;
   readonly resourceType: ResourceType;
   readonly resourceName: string;
-  /** Empty when the event has none. */
+  /** Empty if the event has none. */
   readonly resourceUuid: string;
   readonly billingDimension: BillingDimension;
   /** In the dimension's unit, scaled by 10^9. */
@@ -61,11 +60,11 @@ export interface UsageEvent {
   readonly voided: boolean;
 }
 
-/** Valid names, because most are those of the events before and the expression takes long. */
+/** Caches valid names: most names repeat, and the regular expression is slow. */
 const knownNames = /* @__PURE__ */ new Set<string>();
 const MOST_KNOWN_NAMES = 10_000;
 
-/** Whether a text may be the name of an account, a workspace or a resource, or a resource's UUID. */
+/** Whether a text is a valid name of an account, workspace or resource, or a valid resource UUID. */
 export function isName(text: string): boolean {
   if (knownNames.has(text)) return true;
   if (!NAME.test(text)) return false;
@@ -74,7 +73,6 @@ export function isName(text: string): boolean {
   return true;
 }
 
-/** Whether a text may be an event's id. */
 export function isUuid(text: string): boolean {
   return readUuid(text, scratch, 0);
 }
@@ -82,15 +80,15 @@ export function isUuid(text: string): boolean {
 const scratch = /* @__PURE__ */ new Uint32Array(4);
 const DASH = 45;
 const NO_DIGIT = 255;
-/** The value of each hexadecimal digit by its character code. */
+/** Values of hexadecimal digits, indexed by character code. */
 const HEX_DIGITS = /* @__PURE__ */ Uint8Array.from({ length: 128 }, (_, code) => {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase());
   return digit === -1 ? NO_DIGIT : digit;
 });
 
 /**
- * Reads a UUID of any case as two little-endian numbers of 64 bits, the upper one first: the form of ClickHouse.
- * @param into four words are written from `at` on
+ * Parses a UUID of any case into ClickHouse's form: two little-endian 64-bit numbers, the upper one first.
+ * @param into receives four words, starting at `at`
  * @returns whether the text is a UUID
  */
 export function readUuid(text: string, into: Uint32Array, at: number): boolean {
@@ -104,7 +102,7 @@ export function readUuid(text: string, into: Uint32Array, at: number): boolean {
   return first >= 0 && second >= 0 && third >= 0 && fourth >= 0;
 }
 
-/** Eight hexadecimal digits from a character on; -1 unless they are. @param dash where a dash stands between them */
+/** Parses eight hexadecimal digits. Returns -1 if there are other characters. @param dash index of a dash among the digits */
 function hexNumber(text: string, from: number, dash = -1): number {
   if (dash !== -1 && text.charCodeAt(dash) !== DASH) return -1;
   const to = dash === -1 ? from + 8 : from + 9;
@@ -119,22 +117,22 @@ function hexNumber(text: string, from: number, dash = -1): number {
   return all === (all & 15) ? value >>> 0 : -1;
 }
 
-/** The UUID that {@link readUuid} has read, in lower case. */
+/** Formats a UUID that {@link readUuid} parsed, in lowercase. */
 export function uuidText(words: Uint32Array, at: number): string {
   const hex = (word: number) => (words[at + word] ?? 0).toString(16).padStart(8, '0');
   return `${hex(1)}${hex(0)}${hex(3)}${hex(2)}`.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /**
- * Checks one event, and brings it into the form that is stored. One pass accepts everything that is valid; only for the rest it is then found
- * out what is wrong.
+ * Validates one event and converts it into its stored form. A fast pass accepts valid events; only for invalid ones does a second pass find
+ * out which rule is broken.
  * @param now for the rule "not more than 10 minutes in the future"
  */
 export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
   const event = acceptedEvent(input, now);
   if (event) return { ok: true, value: event };
   const rejection = rejectionOf(input, now);
-  if (!rejection) throw new Error('an event was not accepted that no rule speaks against');
+  if (!rejection) throw new Error('validation rejected the event, but no rule explains why (bug)');
   return rejection;
 }
 
@@ -168,13 +166,13 @@ function acceptedEvent(input: unknown, now: EpochMs): UsageEvent | undefined {
   };
 }
 
-/** What speaks against an event: each rule of {@link acceptedEvent}, in words. */
+/** Returns the first rule of {@link acceptedEvent} that the event breaks, as a rejection. */
 export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
   const broken = brokenRules(input);
   if (broken) return broken;
 
-  // Every field keeps its own rule by now, so the cast holds.
+  // brokenRules() has checked the type of every field, so the cast is safe.
   const event = input as unknown as UsageEventInput;
   const { billingDimension } = event;
   const { resourceType, unit } = DIMENSIONS[billingDimension];
@@ -191,7 +189,7 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
   return undefined;
 }
 
-/** How much of a dimension was used, scaled by 10^9: rounded half-even to nine decimals; a whole number where events are counted. */
+/** Parses the usage of a dimension into a bigint scaled by 10^9, rounded half-even. A dimension that counts events needs a whole number. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
   const usage = usageOf(input, DIMENSIONS[dimension].unit);
   return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: usage };
@@ -201,7 +199,7 @@ const WHOLE = /^\d+(?:\.0+)?$/;
 const WHOLE_USAGE = 10n ** BigInt(USAGE_SCALE);
 const MOST_WHOLE_USAGE = 10 ** MAX_USAGE_DIGITS - 1;
 
-/** Scaled by 10^9; undefined where it is not valid. */
+/** Returns the usage scaled by 10^9, or undefined if it is invalid. */
 function usageOf(value: unknown, unit: Unit): bigint | undefined {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_WHOLE_USAGE) {
     return BigInt(value) * WHOLE_USAGE;
@@ -234,9 +232,9 @@ function isRevision(value: unknown): value is number {
 
 interface FieldRule {
   readonly holds: (value: unknown) => boolean;
-  /** In words, to follow the field's name. */
+  /** A message that follows the field's name. */
   readonly rule: string;
-  /** The code for a value that breaks it. */
+  /** The reason for rejecting a value that breaks the rule. */
   readonly reason: RejectionReason;
 }
 
@@ -251,7 +249,7 @@ const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: string)
 });
 const name = (reason: RejectionReason) => field(reason, isNameValue, NAME_RULE);
 
-/** What each field must be by itself, in the order in which a rejection names them. */
+/** The rules of single fields, in the order in which a rejection lists them. */
 const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   eventId: field('invalid_event_id', isEventId, 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab'),
   accountId: name('invalid_account_id'),
@@ -273,16 +271,17 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   ),
   void: field('invalid_void', (value) => value === undefined || isBoolean(value), 'must be true or false'),
 };
-/** The most unknown fields that a message names: an event may have thousands. */
+/** Maximum number of unknown fields in a message: an event may have thousands. */
 const MAX_NAMED_FIELDS = 10;
 const FIELD_RULES = Object.entries(EVENT_FIELDS);
 
-/** Whether an event may have a field of this name. */
 function isEventField(name: string): name is UsageEventField {
   return Object.hasOwn(EVENT_FIELDS, name);
 }
 
-/** The first field that is wrong by itself gives the code, and the message names all, so that they can be fixed in one go. */
+/**
+ * Returns one rejection: the reason is that of the first broken rule, and the message lists all, so that the producer can fix them at once.
+ */
 function brokenRules(input: Readonly<Record<string, unknown>>): Rejected | undefined {
   const broken: Rejected[] = [];
   for (const [field, { holds, rule, reason }] of FIELD_RULES) {
@@ -313,7 +312,6 @@ function usageRejection(dimension: BillingDimension, usage: unknown): Rejected {
   return rejected('invalid_usage', message);
 }
 
-/** Whether a value of JSON is an object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

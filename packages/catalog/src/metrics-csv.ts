@@ -1,4 +1,4 @@
-/** Metrics as CSV, the same for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
+/** Formats metrics as CSV, the same way for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
 import { percentOf, subtractDecimals } from './amounts.js';
 import type { MetricsEntry, MetricsResponse } from './api/responses.js';
 import { type DecimalText, ZERO } from './decimal.js';
@@ -11,10 +11,10 @@ import {
   showsUsage,
 } from './dimensions.js';
 
-/** `spreadsheet` has a byte order mark, and texts that no spreadsheet takes for a formula; `plain` has the data as they are. */
+/** `spreadsheet` has a byte order mark and disarms text that looks like a formula; `plain` writes the data unchanged. */
 export type CsvForm = 'spreadsheet' | 'plain';
 
-/** Text, which other people may have chosen, or a number of ours, which stays a number. */
+/** Text, which may come from untrusted people, or a number of ours, which must stay a number. */
 type CsvCell = string | { readonly number: string };
 
 interface CsvColumn<Row> {
@@ -22,20 +22,20 @@ interface CsvColumn<Row> {
   readonly cell: (row: Row) => CsvCell;
 }
 
-/** A line of metrics: a group, and its amounts in the window or in one bucket. */
+/** A group and its amounts, in the window or in one bucket. */
 interface AmountsRow {
   readonly entry: MetricsEntry;
   readonly amounts: Pick<MetricsEntry['summary'], 'cost' | 'usage'>;
 }
 
-/** A line for a group: its amounts in the whole window. */
+/** One line per group, with its amounts in the whole window. */
 interface GroupRow extends AmountsRow {
   readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
-  /** What it cost in the window before; not used where nothing is compared. */
+  /** The group's cost in the previous period. Ignored without a comparison. */
   readonly before: DecimalText;
 }
 
-/** A line for a bucket of a group. */
+/** One line per bucket of a group. */
 interface BucketRow extends AmountsRow {
   readonly timestamp: string;
   readonly resolution: MetricsResponse['resolution'];
@@ -53,12 +53,15 @@ function differenceOf({ amounts, before }: GroupRow): DecimalText {
 
 const SHARE_DIGITS = 6;
 
-/** Empty where there is no percentage. */
+/** Empty if the whole is zero. */
 function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
   return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
 }
 
-/** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty response has them too. */
+/**
+ * Returns a column for each dimension, including the enriched ones. The columns depend on groupBy alone, so an empty response has the same
+ * columns.
+ */
 function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
@@ -66,7 +69,7 @@ function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow
   });
 }
 
-/** The cost in USD, every digit; usage and its unit where no group has several units. */
+/** Returns the cost in USD with every digit, and, if every group has a single unit, usage and its unit. */
 function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   const cost: CsvColumn<AmountsRow> = { name: 'costUsd', cell: ({ amounts }) => ({ number: amounts.cost }) };
   if (!showsUsage(groupBy)) return [cost];
@@ -79,9 +82,9 @@ function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsR
 }
 
 /**
- * The heading, and a line for each group.
- * @param response with the window, and the cost that shares are of
- * @param costBefore what a group cost in the window before; undefined: nothing is compared
+ * Returns the heading and a line for each group.
+ * @param response provides the window and the total cost that shares refer to
+ * @param costBefore returns a group's cost in the previous period; undefined: no comparison
  */
 export function groupsCsvLines(
   response: GroupRow['response'],
@@ -96,13 +99,15 @@ export function groupsCsvLines(
   return csvLines(columns, rows, form);
 }
 
-/** A group of the window before that has no usage in this one. Without its line the costs before would not add up. */
+/**
+ * Returns a group of the previous period that has no usage in the current one, with zero amounts. Without its line the previous costs would
+ * not add up.
+ */
 export function groupWithoutUsage(before: MetricsEntry): MetricsEntry {
   const { usage } = before.summary;
   return { ...before, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) }, timeseries: [] };
 }
 
-/** The columns of a line for each group: its names, the window, its amounts, its share, and how it compares. */
 function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompared: boolean): CsvColumn<GroupRow>[] {
   return [
     ...nameColumns(groupBy),
@@ -114,7 +119,6 @@ function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompared: bool
   ];
 }
 
-/** The columns of a line for each bucket of each group. */
 function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<BucketRow>[] {
   return [
     ...nameColumns(groupBy),
@@ -124,7 +128,6 @@ function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<Bucke
   ];
 }
 
-/** The heading, and a line for each bucket of each group. */
 export function seriesCsvLines(
   groups: readonly MetricsEntry[],
   groupBy: readonly MetricsDimension[],
@@ -138,10 +141,9 @@ export function seriesCsvLines(
   return csvLines(columns, rows, form);
 }
 
-/** Without it Excel reads UTF-8 as the system's own encoding. */
+/** Without a byte order mark Excel decodes UTF-8 as the system's own encoding. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
-/** The heading, and a line for each row. */
 function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[], form: CsvForm): string[] {
   const mark = form === 'spreadsheet' ? BYTE_ORDER_MARK : '';
   const cellsOf = (row: Row) => columns.map(({ cell }) => cell(row));
@@ -149,16 +151,16 @@ function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[],
 }
 
 /**
- * What a spreadsheet takes for the beginning of a formula: also behind blanks and invisible characters, which some remove,
- * and full-width signs, which some read as the plain ones.
+ * Matches the beginning of a formula, also after blanks and invisible characters, which some spreadsheets remove, and with full-width
+ * signs, which some treat like the plain ones.
  */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\uFF05])/u;
-/** Semicolon and tab, because some spreadsheets cut there too; an apostrophe, because it is a sign to some. */
+/** Some spreadsheets also split at semicolons and tabs, and some treat an apostrophe as a text marker. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^['\s]|\s$/;
 
-/** One line with its end. */
+/** Returns one line including its line break. */
 export function csvLine(cells: readonly CsvCell[], form: CsvForm = 'spreadsheet'): string {
-  // A leading apostrophe says that what follows is text.
+  // Spreadsheets treat a cell with a leading apostrophe as text.
   const guarded = (text: string) => (form === 'spreadsheet' && FORMULA.test(text) ? `'${text}` : text);
   const texts = cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number));
   return `${texts.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;

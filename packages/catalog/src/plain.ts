@@ -1,10 +1,13 @@
-/** The catalog for browsers and producers: all but prices and the schemas of the API. It brings no zod. */
+/** Exports the catalog for browsers and producers, without zod: everything but prices and the API's schemas. */
 export * from './alert.js';
 export * from './amount-format.js';
 export * from './amounts.js';
 export * from './api/exact-json.js';
+export * from './api/http.js';
+export * from './api/receipt.js';
 export * from './api/request.js';
 export * from './calendar.js';
+export * from './comparison.js';
 export * from './decimal.js';
 export * from './dimensions.js';
 export * from './event.js';

@@ -76,7 +76,7 @@ describe('a price book that cannot be used', () => {
     ],
     ['only an override for a dimension', [], { overrides: [ofAcme(price('1'))] }, `no price for ${DIMENSION}`],
     ['an override of nobody', [price('1')], { overrides: [price('1')] }, 'overrides.0.accountId must be an account'],
-  ])('a price book with %s says what is wrong, and where', (_, rows, changes, problem) => {
+  ])('a price book with %s is rejected with the problem and its position', (_, rows, changes, problem) => {
     expect(() => book(rows, changes)).toThrow(PriceBookError);
     expect(() => book(rows, changes)).toThrow(problem);
   });

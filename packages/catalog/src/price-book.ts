@@ -1,6 +1,4 @@
-/**
- * The price book: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing".
- */
+/** Parses price books: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing". */
 import * as z from 'zod';
 import { instantText, nameText } from './api/parameters.js';
 import type { BillingDimensionResponse } from './api/responses.js';
@@ -13,9 +11,9 @@ import { type Checked, rejected } from './rejection.js';
 const MAX_PRICE_BOOK_VERSION = 65_535;
 const CURRENCY = 'USD';
 
-/** Amounts and per have up to 12 integer and 18 fraction digits. */
+/** `amount` and `per` have at most 12 integer and 18 fraction digits. */
 const PRICE_SCALE = 18;
-/** USD. The largest usage then costs 10^21, and 100,000 such events still add up within Decimal(38,12). */
+/** USD. The largest usage then costs 10^21, and the sum of 100,000 such events still fits Decimal(38,12). */
 const MAX_UNIT_PRICE = 1_000_000n;
 
 const decimal = z
@@ -40,13 +38,12 @@ const priceSchema = z.strictObject({
 const overrideSchema = priceSchema.extend({ accountId: z.string('must be an account').pipe(nameText) });
 
 const priceBookSchema = z.strictObject({
-  /** Raised with every change: of two prices for the same event, the one of the older version stays. */
+  /** Must be raised with every change. If an event was priced with two books, the price of the older version counts. */
   version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
   currency: z.literal(CURRENCY, 'must be "USD"'),
   prices: z.array(priceSchema),
   overrides: z.array(overrideSchema).default([]),
 });
-/** A price book as written in its file. */
 export type PriceBookFile = z.input<typeof priceBookSchema>;
 
 export interface Price {
@@ -59,19 +56,19 @@ export interface Price {
   readonly denominator: bigint;
 }
 
-/** The file is not a usable price book; the message lists every error with its place. */
+/** Thrown for an unusable price book. The message lists every error with its position. */
 export class PriceBookError extends Error {
   override readonly name = 'PriceBookError';
 }
 
 export class PriceBook {
   readonly version: number;
-  /** A text that is the same for the same prices, whatever their order or layout in the file. */
+  /** The same text for the same prices, whatever their order or layout in the file. */
   readonly canonicalText: string;
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;
 
-  /** @param isComplete whether every dimension must have a price. @throws PriceBookError when the input is no price book */
+  /** @param isComplete whether every dimension must have a price. @throws PriceBookError if the input is not a price book */
   constructor(input: unknown, isComplete = true) {
     const book = priceBookSchema.safeParse(input);
     if (!book.success) throw new PriceBookError(book.error.issues.map(describeIssue).join('; '));
@@ -93,7 +90,7 @@ export class PriceBook {
     ]);
   }
 
-  /** The book that has this canonical text. @throws PriceBookError */
+  /** Parses the book from its canonical text. @throws PriceBookError */
   static fromCanonicalText(version: number, text: string): PriceBook {
     const [currency, prices, overrides] = canonicalBook.parse(JSON.parse(text));
     return new PriceBook({
@@ -104,7 +101,10 @@ export class PriceBook {
     });
   }
 
-  /** The prices in force that {@link billingDimensions} returned for an account; earlier prices are unknown. @throws PriceBookError */
+  /**
+   * Creates a book from the current prices that {@link billingDimensions} returned for an account. It lacks earlier prices.
+   * @throws PriceBookError
+   */
   static ofBillingDimensions(dimensions: readonly BillingDimensionResponse[]): PriceBook {
     const prices = dimensions.flatMap(({ billingDimension, price }) => {
       if (!price) return [];
@@ -114,7 +114,6 @@ export class PriceBook {
     return new PriceBook({ version: 0, currency: CURRENCY, prices }, false);
   }
 
-  /** Every dimension, with the price in force for the account at the instant. */
   billingDimensions(accountId: string, instant: EpochMs): BillingDimensionResponse[] {
     return BILLING_DIMENSIONS.map((billingDimension) => {
       const price = this.priceAt(accountId, billingDimension, instant);
@@ -122,17 +121,14 @@ export class PriceBook {
     });
   }
 
-  /** The price in force at the instant, the account's own before the general one; undefined before the first. */
+  /** Returns the price at the instant: the account's own price, or else the general one. Undefined before the first price. */
   priceAt(accountId: string, dimension: BillingDimension, instant: EpochMs): Price | undefined {
     const override = inForce(this.#overrides.get(accountId)?.get(dimension), instant);
     return override ?? inForce(this.#prices.get(dimension), instant);
   }
 }
 
-/**
- * The check that decides whether an event counts: its own rules, and that there is a price for it. The collector checks with this what the
- * ingest worker checks later, so that both say the same.
- */
+/** Validates an event and finds its price. The collector and the ingest worker share this check, so that both accept the same events. */
 export function parsePricedEvent(
   input: unknown,
   book: PriceBook,
@@ -147,7 +143,7 @@ export function parsePricedEvent(
 }
 
 /**
- * What a usage costs: usage × amount ÷ per in USD, rounded half-even, once, to 12 decimals.
+ * Returns the cost of a usage: usage × amount ÷ per in USD, rounded half-even, once, to 12 decimals.
  * @param usage scaled by 10^9
  * @returns USD scaled by 10^12
  */
@@ -155,7 +151,6 @@ export function costOf(usage: bigint, { numerator, denominator }: Price): bigint
   return divideHalfEven(usage * numerator, denominator);
 }
 
-/** For each dimension its prices, the latest first. */
 type PriceLists = ReadonlyMap<BillingDimension, readonly Price[]>;
 type PriceRow = z.output<typeof priceSchema> & { readonly accountId?: string };
 
@@ -210,7 +205,7 @@ function canonicalRow({ accountId = '', billingDimension, effectiveFrom, amount,
 
 const canonicalBook = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
 
-/** An account's name may hold the separator; nothing after it does. */
+/** Splits from the end, because an account ID may contain the separator. */
 function priceOfCanonicalRow(row: string) {
   const parts = row.split('|');
   const [billingDimension = '', effectiveFrom, amount = '', per = ''] = parts.slice(-4);
@@ -229,10 +224,10 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 const EFFECTIVE_FROM = '1970-01-01T00:00:00Z';
-/** GB-seconds: a month of 730 hours. `per` keeps such prices exact. */
+/** A GB over a month of 730 hours, in GB-seconds. `per` keeps such prices exact. */
 const GB_MONTH = '2628000';
 
-/** The example price book that applies when PRICE_BOOK names no other. Source: DESIGN section 3. */
+/** The built-in example price book, used if PRICE_BOOK is not set. Source: DESIGN section 3. */
 export const DEFAULT_PRICE_BOOK_FILE = {
   version: 0,
   currency: 'USD',

@@ -1,13 +1,16 @@
-/** The queue between runtimes and the ingest worker, and how large a job on it may be. Source: DESIGN section 3. */
+/** Defines the queue between producers and the ingest worker, and the limits of a job. Source: DESIGN section 3. */
 export const QUEUE_NAME = 'usage-events';
-/** BullMQ's own default. */
+/** BullMQ's default. */
 export const QUEUE_PREFIX = 'bull';
 export const MAX_EVENTS_PER_JOB = 5_000;
 
 /**
- * The most bytes of a job's data in UTF-8, checked before it is parsed: 60 MB of `{},` would fill gigabytes of memory. There is
- * room for 5,000 events whose four names have 256 characters of four bytes each, the longest that there are.
+ * Maximum size of a job's data in UTF-8 bytes, checked before parsing: 60 MB of `{},` would take gigabytes of memory. It fits 5,000 events
+ * whose four names have the maximum of 256 characters of four bytes each.
  */
 export const MAX_JOB_BYTES = 24 * 1024 * 1024;
-/** Fields, elements, objects and arrays. An event has at most 11 fields, so a job of 5,000 has 65,000 of these. */
+/**
+ * Maximum number of fields, elements, objects and arrays in a job. An event has at most 11 fields, so a job of 5,000 events has 65,000 of
+ * them.
+ */
 export const MAX_JOB_VALUES = 250_000;

@@ -1,10 +1,7 @@
-/**
- * Why an event or a job is rejected, and how it is written to rejected_events. The codes are stable: operators filter by
- * them and alerts name them.
- */
+/** Defines the reasons for rejecting an event or a job. The codes are stable: operators filter by them, and alerts name them. */
 
 export const REJECTION_REASONS = [
-  // A job as a whole; these begin with its name, and only these.
+  // A whole job. Exactly these reasons begin with `job_`.
   'job_not_an_object',
   'job_invalid',
   'job_empty',
@@ -41,11 +38,11 @@ export function isJobRejection(reason: RejectionReason): boolean {
 
 export interface Rejection {
   readonly reason: RejectionReason;
-  /** One sentence that names the field, what was wrong and what is allowed. */
+  /** One sentence that names the field, the problem and the allowed values. */
   readonly message: string;
 }
 
-/** The outcome of checking something a producer sent: the value, or why it is rejected. */
+/** The result of validating a producer's input: the value, or the reason for rejecting it. */
 export type Checked<T> = { readonly ok: true; readonly value: T } | Rejected;
 export type Rejected = { readonly ok: false } & Rejection;
 
@@ -54,7 +51,7 @@ export function rejected(reason: RejectionReason, message: string): Rejected {
 }
 
 /**
- * The event as JSON text. Undefined if it is nested too deeply: JSON.parse reads any depth, but JSON.stringify runs out of
+ * Returns the event as JSON text, or undefined if it is nested too deeply: JSON.parse accepts any depth, but JSON.stringify overflows the
  * stack.
  */
 export function payloadOf(input: unknown): string | undefined {
@@ -66,61 +63,7 @@ export function payloadOf(input: unknown): string | undefined {
   }
 }
 
-/** JSON.parse reads 1e999 as Infinity, which JSON cannot write; null would hide what was sent. */
+/** JSON.parse reads 1e999 as Infinity, which JSON cannot represent. JSON.stringify would write null and hide the sent value. */
 function nonFiniteAsText(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
-}
-
-/** The value of a JSON text; undefined, which JSON cannot write, for any other text. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A reason of collectors alone, for an event that another key may send, or the same key later. */
-export const NOT_ALLOWED = 'account_not_allowed';
-
-/** Why an event that was sent to a collector is not accepted. */
-export interface RejectedEvent {
-  /** The event's place among those that were sent. */
-  readonly index: number;
-  /** A code such as `invalid_usage`: one of {@link REJECTION_REASONS}, or of a newer service. */
-  readonly reason: string;
-  readonly message: string;
-}
-
-/**
- * What a collector's receipt rejects; all other events are accepted.
- * @param events how many were sent
- * @returns undefined for a response that does not account for each of them: nothing is known then
- */
-export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | undefined {
-  const { accepted, results } = Object(receipt);
-  if (!Array.isArray(results)) return undefined;
-  const rejected = new Map<number, RejectedEvent>();
-  for (const result of results) {
-    const { status, index, reason = 'rejected', message = '' } = Object(result);
-    const isSent = Number.isInteger(index) && index >= 0 && index < events;
-    if (status === 'rejected' && isSent) rejected.set(index, { index, reason: `${reason}`, message: `${message}` });
-  }
-  return accepted === events - rejected.size ? [...rejected.values()] : undefined;
-}
-
-const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;
-
-/**
- * The payload of an event that cannot be written alone. Its whole job is then kept as the payload of another rejected event
- * of that job, at a lower position.
- */
-export function payloadReference(position: number): string {
-  return JSON.stringify(`see the payload of position ${position} of this job`);
-}
-
-/** The position that such a reference names; undefined for any other payload. */
-export function referencedPosition(payload: string): number | undefined {
-  const [, position] = REFERENCE.exec(payload) ?? [];
-  return position === undefined ? undefined : Number(position);
 }

@@ -1,8 +1,8 @@
 /**
- * Waits for the work until the signal is aborted. The work itself goes on; its outcome is then ignored.
+ * Waits for the work until the signal is aborted. The work continues, but its result is then ignored.
  *
- * A response needs it too: Node 20 leaves the text of one that is compressed pending for ever when its signal is aborted while the last
- * bytes are unpacked, as it is when a process goes on after it was stopped for longer than its timeout.
+ * Reading a response body needs this too. In Node 20 the text of a compressed response stays pending forever if its signal is aborted while
+ * the last bytes are being decompressed. That happens to a process that is suspended longer than its timeout and then resumes.
  * @throws the work's error, or the signal's reason
  */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -14,15 +14,10 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** With these statuses a service, or a proxy in front of it, has failed or is away: a request that may be carried out twice is sent again. */
-export function isAwayStatus(status: number): boolean {
-  return [408, 500, 502, 503, 504].includes(status);
-}
-
 /**
- * Milliseconds to wait after a failure: twice as long after each, up to the longest. The wait is between half of that and all of it, so that
- * not all who failed at one moment come back at one moment.
- * @param failures before this one
+ * Returns the back-off after a failure in milliseconds. It doubles with each failure up to `longestMs`. Jitter picks a value between half
+ * of the back-off and all of it, so that clients that failed together do not retry together.
+ * @param failures number of earlier failures
  * @param random 0 to 1; 1 for no jitter
  */
 export function backOffMs(

@@ -1,26 +1,27 @@
-/** The page's entry: the sign-in page or, with a key or token, the explorer; inside another page the explorer alone. */
+/** Starts the page: the sign-in form, then the explorer. An embedded page has only the explorer. */
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { MeterlineClient } from '@meterline/client';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { useEffect, useMemo, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ErrorBoundary } from 'react-error-boundary';
-import { isEmbedded } from './shell/embed-address.js';
-import { ParentKey } from './shell/embedding.js';
+import { setLocale } from './format/locale.js';
+import { embedLocale, isEmbedded, takeEmbedKey } from './shell/embed-address.js';
 import { Explorer } from './shell/explorer.js';
 import { applyTheme } from './shell/header.js';
-import { serviceAddress } from './shell/service-address.js';
+import { ParentKey } from './shell/parent-key.js';
+import { serviceAddress } from './shell/service.js';
 import {
-  askOtherTabs,
+  announceSignOut,
   createClient,
   createSession,
-  forgetCredential,
-  keepCredential,
-  keptCredential,
-  replyToOtherTabs,
+  removeCredential,
+  requestCredential,
   type Session,
   SessionContext,
-  tellEnded,
+  shareCredential,
+  storeCredential,
+  storedCredential,
 } from './shell/session.js';
 import { SignIn } from './shell/sign-in.js';
 import { MessagePanel, PageFailure } from './states/panels.js';
@@ -36,74 +37,73 @@ import './styles/sheets.css';
 const shownAccount = () => readView(location.search).account;
 
 function App() {
-  const [credential, setCredential] = useState(keptCredential);
-  const [isAsking, setAsking] = useState(credential === undefined);
-  /** Why the last session ended; undefined: the person ended it. */
-  const [endedBecause, setEndedBecause] = useState<string>();
+  const [credential, setCredential] = useState(storedCredential);
+  const [isRequesting, setRequesting] = useState(credential === undefined);
+  /** Why the API ended the last session; undefined if the user signed out. */
+  const [endReason, setEndReason] = useState<string>();
   useEffect(() => {
-    if (!isAsking) return;
-    void askOtherTabs(shownAccount()).then((given) => {
-      if (given !== undefined) {
-        keepCredential(given);
-        setCredential(given);
+    if (!isRequesting) return;
+    void requestCredential(shownAccount()).then((received) => {
+      if (received !== undefined) {
+        storeCredential(received);
+        setCredential(received);
       }
-      setAsking(false);
+      setRequesting(false);
     });
-  }, [isAsking]);
+  }, [isRequesting]);
   const session = useMemo(() => {
     if (credential === undefined) return undefined;
     const end = (reason?: string) => {
-      forgetCredential();
-      setEndedBecause(reason);
+      removeCredential();
+      setEndReason(reason);
       setCredential(undefined);
     };
     const signOut = () => {
-      tellEnded(credential);
+      announceSignOut(credential);
       end();
     };
     return { ...createSession(createClient(credential), { end, signOut }), end };
   }, [credential]);
   useEffect(() => {
     if (!session || credential === undefined) return;
-    return replyToOtherTabs({ credential, account: shownAccount, onEnded: session.end });
+    return shareCredential({ credential, account: shownAccount, onSignOut: session.end });
   }, [session, credential]);
-  if (isAsking) return null;
+  if (isRequesting) return null;
   if (session) return <SignedIn session={session} />;
-  const enter = (entered: string) => {
-    keepCredential(entered);
-    setEndedBecause(undefined);
+  const signIn = (entered: string) => {
+    storeCredential(entered);
+    setEndReason(undefined);
     setCredential(entered);
   };
-  return <SignIn endedBecause={endedBecause} onSignedIn={enter} />;
+  return <SignIn endReason={endReason} onSignedIn={signIn} />;
 }
 
-/** Without header and sign-in, with a key that the page around it gives. */
-function EmbeddedApp() {
-  const [key] = useState(() => new ParentKey());
-  const [isRefused, setRefused] = useState(false);
-  useEffect(() => key.listen(() => setRefused(false)), [key]);
+/** Renders the explorer without header and sign-in. The parent page provides the key. */
+function EmbeddedApp({ parentKey }: { readonly parentKey: ParentKey }) {
+  const [isExpired, setExpired] = useState(false);
+  useEffect(() => parentKey.listen(() => setExpired(false)), [parentKey]);
   const session = useMemo(() => {
-    if (isRefused) return undefined;
-    const { current: getCredential, fetch } = key;
-    const end = () => setRefused(true);
+    if (isExpired) return undefined;
+    const { current: getCredential, fetch } = parentKey;
+    const end = () => setExpired(true);
     return createSession(new MeterlineClient({ baseUrl: serviceAddress(), getCredential, fetch, retries: 0 }), { end });
-  }, [key, isRefused]);
+  }, [parentKey, isExpired]);
   if (session) return <SignedIn session={session} />;
   return (
     <main className="page">
       <MessagePanel title="This view has expired">
-        <p>Reload the page that shows it.</p>
+        <p>Reload the surrounding page to continue.</p>
       </MessagePanel>
     </main>
   );
 }
 
 function SignedIn({ session }: { readonly session: Session }) {
-  useEffect(() => () => session.over.abort(), [session]);
+  useEffect(() => () => session.lifetime.abort(), [session]);
   return (
     <SessionContext value={session}>
       <QueryClientProvider client={session.queries}>
-        {/* The content security policy allows no style elements; the page's own style has what they would say. */}
+        {/* The content security policy forbids style elements. The page's own style sheets contain these rules. */}
         <CSPProvider disableStyleElements>
           <Explorer />
         </CSPProvider>
@@ -112,9 +112,13 @@ function SignedIn({ session }: { readonly session: Session }) {
   );
 }
 
-applyTheme();
+function start(): ReactNode {
+  applyTheme();
+  if (!isEmbedded()) return <App />;
+  setLocale(embedLocale());
+  return <EmbeddedApp parentKey={new ParentKey(takeEmbedKey())} />;
+}
+
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
-createRoot(root).render(
-  <ErrorBoundary FallbackComponent={PageFailure}>{isEmbedded ? <EmbeddedApp /> : <App />}</ErrorBoundary>,
-);
+createRoot(root).render(<ErrorBoundary FallbackComponent={PageFailure}>{start()}</ErrorBoundary>);

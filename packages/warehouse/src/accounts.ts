@@ -1,12 +1,11 @@
-/** Whose events, marks and rollup rows a statement reads. */
+/** Builds the conditions that select accounts in a statement. */
 import { z } from 'zod';
 import { readBounds } from './bounds.js';
 import type { StatementParameters, Warehouse } from './clickhouse/connection.js';
 
-/** None of them twice. A cluster answers about one account from its shard alone. */
+/** Must not contain duplicates. In a cluster, ClickHouse sends a statement about one account only to the shard of that account. */
 export type Accounts = readonly string[] | 'all';
 
-/** Undefined for several, or none. */
 export function onlyAccount(accounts: Accounts): string | undefined {
   return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
 }
@@ -23,7 +22,10 @@ export function accountsParameters(accounts: Accounts): StatementParameters {
   return account === undefined ? { accounts } : { account_id: account };
 }
 
-/** The accounts with usage, from the daily rollup rows and from the events that these may lack. The cost follows the number of account-days. */
+/**
+ * Reads the accounts with usage: from the daily rollup rows, and from the events that these may lack. The cost grows with the number of
+ * daily rollup rows.
+ */
 export async function readAccountsWithUsage(warehouse: Warehouse): Promise<string[]> {
   const { daily } = await readBounds(warehouse);
   const statement = {

@@ -1,24 +1,24 @@
-/** Reads up to where rollups may be read, and from where there are events: in one statement, since a query needs both. */
+/** Reads the watermarks of the rollups and the retention bounds, in one statement, because every query and every insert needs both. */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from './clickhouse/connection.js';
 import { GRAINS, type Grain } from './rollups/rollup-rows.js';
 
 export interface GrainWatermarks {
-  /** Rollup rows below may be under computation already: a writer that stores an event there must mark its hour as dirty. */
+  /** Rollup rows below may already be being computed, so a writer that stores an event there must mark its hour as dirty. */
   readonly sealingUntil: EpochMs;
-  /** Rollup rows below hold everything that is acknowledged, but for hours that are marked as dirty: see dirty-hours.ts. */
+  /** Rollup rows below contain all acknowledged events, except those of dirty hours: see dirty-hours.ts. */
   readonly sealedUntil: EpochMs;
 }
 export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
 
-/** Starts of months in UTC, each at most as late as the one before it; 1970 where nothing was closed. */
+/** Starts of months in UTC. Each bound is at most the previous one. A bound that was never set is 1970. */
 export interface RetentionBounds {
-  /** Events before are rejected. An operator may lower it again, down to `droppingBefore`. */
+  /** Events before are rejected. An operator may lower this bound again, down to `droppingBefore`. */
   readonly closedBefore: EpochMs;
-  /** Rollup rows before are being made final: an event that is stored there now may come too late for them. Only rises. */
+  /** Rollup rows before are being made final. An event stored there now may be too late to be counted. Only rises. */
   readonly droppingBefore: EpochMs;
-  /** Rollup rows before are final, and the events may be gone: nobody may read them. Only rises. */
+  /** Rollup rows before are final, and their events may be gone, so nothing may read these events. Only rises. */
   readonly droppedBefore: EpochMs;
 }
 
@@ -48,7 +48,7 @@ const boundRow = z.object({
 
 export type Bound = 'closed' | 'dropping' | 'dropped';
 
-/** The watermarks and the bounds of the shard that is asked: each has a copy. What was never set is 1970. */
+/** Reads the bounds from one shard; every shard has a copy. Bounds that were never set are 1970. */
 export async function readBounds(warehouse: Warehouse): Promise<Watermarks & RetentionBounds> {
   const rows = new Map((await warehouse.read(READ_BOUNDS, boundRow)).map((row) => [row.name, row]));
   const watermarks = (grain: Grain) => {
@@ -59,7 +59,10 @@ export async function readBounds(warehouse: Warehouse): Promise<Watermarks & Ret
   const droppedBefore = bound('dropped');
   const droppingBefore = Math.max(bound('dropping'), droppedBefore);
   return {
-    ...{ hourly: watermarks('hourly'), daily: watermarks('daily') },
-    ...{ closedBefore: Math.max(bound('closed'), droppingBefore), droppingBefore, droppedBefore },
+    hourly: watermarks('hourly'),
+    daily: watermarks('daily'),
+    closedBefore: Math.max(bound('closed'), droppingBefore),
+    droppingBefore,
+    droppedBefore,
   };
 }

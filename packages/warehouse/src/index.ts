@@ -1,4 +1,4 @@
-/** The connection and the schema, the write side, the read side, and operations. */
+/** Exports the connection, the schema, the write side, the read side, and operations. */
 export { ClickHouseError } from '@clickhouse/client';
 export { type Accounts, readAccountsWithUsage } from './accounts.js';
 export * from './addresses.js';

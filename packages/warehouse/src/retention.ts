@@ -1,31 +1,30 @@
 /**
- * How far back events are kept. Rollup rows are kept for ever; the events of a month may be dropped once its rollup rows are
- * final.
+ * Drops old events. Rollup rows are kept forever; the events of a month may be dropped once its rollup rows are final.
  *
- * Why every event either counts once in the rollup rows that stay, or is kept as rejected:
+ * Why every event either counts exactly once in the rollup rows that stay, or is stored as rejected:
  *
- * - A worker rejects events before the `closedBefore` that it knows, however old that knowledge is. It stores the others, and
- *   *then* reads `droppingBefore`. Those before it are rejected as well; the others count, as always. Only then does it
+ * - A worker rejects events before the `closedBefore` that it last read, even if the bound has moved since. It stores the other events, and
+ *   *then* reads `droppingBefore`. It also rejects stored events before that bound; the rest count as always. Only then does it
  *   acknowledge.
- * - Who drops a month publishes `droppingBefore`, then compares its rollup rows with its events, then makes the rollup rows
+ * - The dropping process publishes `droppingBefore`, then compares the month's rollup rows with its events, then makes the rollup rows
  *   final, then publishes `droppedBefore`, then drops the events.
  *
- * Take an event of a dropped month that was acknowledged as accepted. Its worker had read a `droppingBefore` that was not
- * after it, and had stored it before that. So it was stored before the bound was published, and the comparison, which came
- * later, has seen it: the rollup row held it when it was made final. Any other event of that month was stored after the bound was
- * published or not at all, so its worker has read the bound and has kept it as rejected. It may count all the same, if it was
- * there in time for the comparison, or if it is an event that was accepted before and is sent again; its rejection says so.
+ * Take an event of a dropped month that was acknowledged as accepted. Its worker read a `droppingBefore` not later than the event, and had
+ * stored the event before that read. So the event was stored before the bound was published, and the comparison, which came later, has seen
+ * it: the rollup row contained the event when it was made final. Any other event of that month was stored after the bound was published, or
+ * not at all, so its worker has read the bound and stored the event as rejected. Such an event may count all the same, if it was stored in
+ * time for the comparison, or if it is a resent event that was accepted before; its rejection says so.
  *
- * Why nothing changes a final rollup row. Its version is higher than any that is computed from events, so a recomputation of
- * a worker, sealer or operator that was frozen long ago never replaces it, from however few events. Making it final again
- * starts from the rollup row as it is, and changes nothing.
+ * Why nothing changes a final rollup row: its version is higher than any version computed from events. So even a worker, sealer or operator
+ * that was suspended for long, and recomputes the row from fewer events, never replaces it. Making a final row final again copies it
+ * unchanged.
  *
- * Why no result lacks what was dropped. A query reads `droppedBefore` first and has everything before it from rollup rows.
- * If the bound has risen when the result is there, the query is made again: see `whileEventsLast` in services/query.
+ * Why no result lacks dropped events: a query first reads `droppedBefore` and reads everything before it from rollup rows. If the bound has
+ * risen by the time the result is there, the query runs again: see `whileEventsLast` in services/query.
  *
- * A crash of who drops leaves, before `droppingBefore`, nothing; before `droppedBefore`, months of which events are rejected,
- * whose rollup rows may be final and whose events are all there; after it, events that nobody reads. Doing it again does the
- * rest.
+ * What a crash of the dropping process leaves behind: before `droppingBefore` is published, nothing. Before `droppedBefore` is published,
+ * months whose new events are rejected, whose rollup rows may be final, and whose events are all there. After that, events that nothing
+ * reads. Running it again completes the rest.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
@@ -36,17 +35,16 @@ import { FINAL_VERSION, ROLLUP_COLUMNS, ROLLUP_SETTINGS, recomputeRollups } from
 import { ROLLUP_TABLE } from './rollups/rollup-rows.js';
 import { readSlices } from './rollups/sources.js';
 
-/** On every shard; durable when the promise resolves. `closed` may also fall; the others stay where they are higher already. */
+/** Sets a bound on every shard; durable when the promise resolves. `closed` may be lowered; the others only rise. */
 export async function setRetentionBound(shards: readonly Warehouse[], bound: Bound, before: EpochMs): Promise<void> {
   const row = { bound, before: before / 1000 };
   await onEachShard(shards, (shard) => insertRows(shard, 'retention_bounds', [row], `set_${bound}_before`));
 }
 
-/** A partition of usage_events. */
 export interface EventMonth {
   readonly startTime: EpochMs;
   readonly endTime: EpochMs;
-  /** Unmerged duplicates count. */
+  /** Includes unmerged duplicates. */
   readonly rows: number;
 }
 
@@ -70,12 +68,13 @@ export async function readEventMonths(warehouse: Warehouse): Promise<EventMonth[
   });
 }
 
-/** About how many groups of hours one statement makes days of. */
+/** Approximate number of hourly groups that one statement combines into days. */
 const SLICE_ROWS = 250_000;
 
 /**
- * Makes the rollup rows of a day of every account final: its hours as they are, then the day, computed from them.
- * @param day the window of the day. Resolves when the rollup rows are durable; doing it again changes nothing.
+ * Makes the rollup rows of one day final, for every account: the hours as they are, then the day, computed from the hours. The rollup rows
+ * are durable when the promise resolves. Running it again changes nothing.
+ * @param day the window of the day
  */
 export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endTime: to }: Window): Promise<void> {
   await makeHoursFinal(warehouse, from, to);
@@ -84,7 +83,7 @@ export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endT
   }
 }
 
-/** Copies, because a version cannot be changed in place. A merge drops the rollup rows that were copied. */
+/** Copies the rows with final versions, because a version cannot be changed in place. A merge drops the original rows. */
 async function makeHoursFinal(warehouse: Warehouse, from: EpochMs, to: EpochMs): Promise<void> {
   const table = ROLLUP_TABLE.hourly;
   const copied = ROLLUP_COLUMNS.map((column) =>
@@ -111,15 +110,15 @@ ${ROLLUP_SETTINGS}`,
 }
 
 /**
- * Drops all events of a month at one instant: a statement sees all of them or none. Resolves when they are gone from every
- * replica; ClickHouse removes the files some minutes later. Whether they may be dropped is its caller's to know.
+ * Drops all events of a month atomically: a statement sees all of them or none. Resolves when they are gone from every replica; ClickHouse
+ * removes the files some minutes later. The caller must ensure that the month may be dropped.
  */
 export async function dropEvents(warehouse: Warehouse, { startTime }: EventMonth): Promise<void> {
   await warehouse.run({
     name: 'drop_event_month',
     query: 'ALTER TABLE usage_events DROP PARTITION ID {partition: String}',
     query_params: { partition: new Date(startTime).toISOString().slice(0, 'YYYY-MM'.length).replace('-', '') },
-    // A month may be larger than what the server lets people drop by mistake, 50 GB by default.
+    // A month may exceed the server's protection against accidental drops, 50 GB by default.
     settings: { alter_sync: '2', max_partition_size_to_drop: '0' },
   });
 }

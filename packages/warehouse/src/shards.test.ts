@@ -59,7 +59,7 @@ it.each([
     'one of them may lack acknowledged rows',
   ],
   ['whose quorum is not most of its replicas', [replicated([LOCAL], 4)], 2, 'more than half'],
-])('a cluster %s is refused', (_, hosts, insertQuorum, message) => {
+])('a cluster %s is rejected', (_, hosts, insertQuorum, message) => {
   expect(clusterProblem(hosts, { name: 'prod', insertQuorum })).toContain(message);
 });
 

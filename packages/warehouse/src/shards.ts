@@ -1,7 +1,7 @@
 /**
- * The shards of a deployment; one server is one shard. Rows are inserted and read through Distributed tables, and the engine
- * finds their shards. What the engine does not distribute is sent to each shard's own tables: watermarks, recomputation, sealing,
- * deletions. And the hosts of a cluster as ClickHouse knows them, and whether events would be exact on them.
+ * Connects to the shards of a deployment; a single server is one shard. Inserts and queries go through Distributed tables, which find the
+ * shards. Watermarks, recomputation, sealing and deletions go to each shard's own tables. Also checks whether events stay exact on the
+ * cluster as it is configured.
  */
 
 import { z } from 'zod';
@@ -18,16 +18,16 @@ import { type Cluster, localDatabase } from './clickhouse/hosts.js';
 import { GRAINS } from './rollups/rollup-rows.js';
 
 export interface Shards {
-  /** All rows of all shards; on one server the same as its only shard. */
+  /** All rows of all shards. On a single server the same as its only shard. */
   readonly whole: Warehouse;
-  /** The shards' own tables, in the order of the shards' numbers. */
+  /** The shards' own tables, by shard number. */
   readonly all: readonly Warehouse[];
   close(): Promise<void>;
 }
 
 /**
- * @param options in a cluster with the address of a host of each shard; of several replicas of one, the first is used
- * @throws ClusterError when they lack a shard, or the cluster is not as it must be
+ * @param options in a cluster, with the address of at least one host of each shard; the first host of a shard is used
+ * @throws ClusterError if a shard is missing, or the cluster is misconfigured
  */
 export async function openShards(options: WarehouseOptions): Promise<Shards> {
   const { cluster, database } = options;
@@ -40,7 +40,7 @@ export async function openShards(options: WarehouseOptions): Promise<Shards> {
   );
 }
 
-/** @throws ClusterError when a host that the options name does not see the cluster as it must be */
+/** @throws ClusterError if the cluster, as seen by any of the hosts, is misconfigured */
 export async function checkCluster(options: WarehouseOptions): Promise<void> {
   if (options.cluster) await readTopology(options, options.cluster);
 }
@@ -72,20 +72,19 @@ function shardsOf(whole: Warehouse, all: readonly Warehouse[]): Shards {
   };
 }
 
-/** The cluster cannot be used as it is configured; the message says what to change. */
+/** Thrown if the cluster is misconfigured. The message says what to change. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
 }
 
-/** What one host says. */
 export interface HostFacts {
   readonly url: string;
   readonly replicas: readonly Replica[];
   /** The engine of `usage_events`. */
   readonly engine: string;
-  /** How many replicas its shard has, according to Keeper; 0 for a table that is not replicated. */
+  /** The number of replicas of the host's shard according to Keeper; 0 if tables are not replicated. */
   readonly totalReplicas: number;
-  /** An account with rollup rows here that belongs to another shard of so many; undefined: there is none. */
+  /** An account with rollup rows on this host that belongs to another shard, if there is one. */
   readonly strayAccount?: string | undefined;
 }
 
@@ -102,11 +101,11 @@ const replica = z.object({
   shard: z.number(),
   weight: z.number(),
   address: z.string(),
-  /** Whether it is the host that was asked. */
+  /** Whether this replica is the host that responded. */
   isLocal: z.coerce.boolean(),
 });
 
-/** A replica of a shard, as `remote_servers` of a host has it. */
+/** A replica of a shard, from `remote_servers` of a host. */
 export type Replica = Readonly<z.output<typeof replica>>;
 
 const ENGINE: Statement = {
@@ -119,7 +118,7 @@ FROM system.tables
 WHERE database = currentDatabase() AND name = 'usage_events'`,
 };
 
-/** By the days' rollup rows, which are few next to events. */
+/** Checks the daily rollup rows, which are few compared with events. */
 const STRAY_ACCOUNT: Statement = {
   name: 'read_stray_account',
   query: `
@@ -131,7 +130,6 @@ LIMIT 1`,
 
 const strayRow = z.object({ account_id: z.string() });
 
-/** What a host says, whose schema is up to date. */
 async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): Promise<HostFacts> {
   const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replica);
   const [table] = await warehouse.read(ENGINE, z.object({ table_engine: z.string(), replicas: z.number() }));
@@ -148,7 +146,7 @@ async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): P
   };
 }
 
-/** @returns what each host of the options says. @throws ClusterError when events would not be exact */
+/** @returns the facts of each host in the options. @throws ClusterError if events would not be exact */
 async function readTopology(options: WarehouseOptions, cluster: Cluster): Promise<HostFacts[]> {
   const urls = hostsOf(options.url);
   const hosts = urls.map((url) => createWarehouse({ ...options, url, database: localDatabase(options.database) }));
@@ -163,11 +161,12 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
 }
 
 /**
- * No `sealedUntil` is above the `sealingUntil` of another host, which was published everywhere before: see rollups/watermarks.ts.
- * A host where it is so was restored, or added empty: workers and queries that read its copy would disagree with others.
+ * Checks that no `sealedUntil` is above the `sealingUntil` of another host: a sealer publishes `sealingUntil` everywhere first (see
+ * rollups/watermarks.ts). Otherwise a host was restored or added empty, and workers and queries that read its copy would disagree with
+ * others.
  */
 async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
-  // `sealedUntil` is read before `sealingUntil`: somebody may be sealing meanwhile.
+  // Read `sealedUntil` before `sealingUntil`, because a sealer may be running.
   const sealed = await onEachShard(hosts, readBounds);
   const sealing = await onEachShard(hosts, readBounds);
   const agree = GRAINS.every((grain) =>
@@ -178,11 +177,11 @@ async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | 
   if (agree) return undefined;
   return (
     'the hosts of ClickHouse have different watermarks: one was restored from a backup or is new; stop all workers, run ' +
-    '"TRUNCATE TABLE rollup_watermarks" in the local database of every host, and start again: all hours are sealed anew'
+    '"TRUNCATE TABLE rollup_watermarks" in the local database of every host, and start again: all hours are then sealed again'
   );
 }
 
-/** What must not be, in the words of who can change it; undefined when all is well. */
+/** Returns the first misconfiguration, with instructions for the operator; undefined if there is none. */
 export function clusterProblem(hosts: readonly HostFacts[], { name, insertQuorum }: Cluster): string | undefined {
   const [first] = hosts;
   for (const { url, replicas, engine, totalReplicas, strayAccount } of hosts) {
@@ -209,7 +208,7 @@ export function clusterProblem(hosts: readonly HostFacts[], { name, insertQuorum
   return undefined;
 }
 
-/** The argument for each rule is in docs/guarantees.md, "On a cluster". */
+/** docs/guarantees.md, "On a cluster", has the reason for each rule. */
 function replicationProblem(
   engine: string,
   total: number,

@@ -13,13 +13,13 @@ import { z } from 'zod';
 export const constants = {
   evaluateEveryMs: constant(
     20_000,
-    'How often thresholds are judged, so that one is found within a minute of its event also when a turn fails.',
+    'How often alerts are evaluated. A crossed threshold is found within a minute, even if one evaluation fails.',
   ),
   ...lockConstant,
-  outboxEveryMs: constant(1_000, 'How often webhooks that are due are put into their queue.'),
+  outboxEveryMs: constant(1_000, 'How often due webhooks are claimed from the outbox.'),
   retryMs: constant(
     10_550,
-    'How long after the first attempt a webhook is sent again; twice as long after each further one, 14 attempts in 24 hours.',
+    'The wait after the first failed attempt to deliver a webhook. It doubles after each further one: 14 attempts in 24 hours.',
   ),
 };
 
@@ -32,7 +32,7 @@ export const environment = z.object({
     .url({ protocol: /^https?$/, error: 'must be a URL such as http://proxy.internal:3128' })
     .optional()
     .describe(
-      'A proxy for webhooks, which must reject private addresses; hosts of `ALERT_ALLOWED_HOSTS` are reached directly.',
+      'A proxy for webhooks, which must reject private addresses. Hosts in `ALERT_ALLOWED_HOSTS` are reached directly.',
     ),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

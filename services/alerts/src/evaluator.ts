@@ -1,13 +1,12 @@
 /**
- * Finds the thresholds that were crossed. Alerts that ask the same (the same measure, period and filters) are one statement over all their
- * accounts, the one that answers the metrics; each threshold that was crossed is marked as fired together with its webhook, once.
+ * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. It is the statement of
+ * the metrics API, so alerts and metrics agree. A crossed threshold is marked as fired together with its webhook, once.
  */
 import {
   compareDecimals,
   type DecimalText,
   decimalText,
   ENTRY_FIELD,
-  type EpochMs,
   GROUP_BY_DIMENSIONS,
   multiplyDecimals,
   type Window,
@@ -38,45 +37,41 @@ export interface EvaluatorOptions {
   readonly log: Logger;
 }
 
-/** Alerts that are answered together, each with its thresholds that have not fired yet. */
-interface Query {
+/** Alerts of one definition in one period, which one statement can evaluate. */
+interface Query extends Pick<Alert, 'measure' | 'filters'> {
   readonly window: Window;
-  readonly alert: Alert;
   readonly open: OpenAlert[];
 }
 
+/** An alert with those of its thresholds that have not fired in the period. */
 interface OpenAlert {
   readonly alert: Alert;
   readonly thresholds: readonly number[];
 }
 
-interface Turn {
+interface Run {
   readonly now: Date;
-  /** How long the statements of each account have taken. */
+  /** Statement time that each account has used. */
   readonly usedMs: Map<string, number>;
-  /** IDs of alerts with a period that was not judged. */
-  readonly notJudged: Set<string>;
-  /** How many statements ClickHouse has rejected. */
-  rejected: number;
+  /** IDs of alerts that could not be evaluated in all their periods. */
+  readonly skipped: Set<string>;
+  /** Queries of one alert each, to run after all others. */
+  readonly alone: Query[];
   hasFailed: boolean;
 }
 
-/** The most accounts of one statement. */
-const ACCOUNTS_AT_ONCE = 1_000;
-/** What one account's statements may take of a turn; what is left is for later turns, so that costly alerts hold up those of nobody else. */
-const ACCOUNT_TURN_MS = 3_000;
-/** What all alerts that are judged alone may together take of a turn. */
-const ALONE_TURN_MS = 10_000;
-/** The most rejected statements of a turn. Then no more are divided: a ClickHouse that rejects everything gets no statement per alert. */
-const MAX_REJECTED = 100;
+const MAX_ACCOUNTS_PER_STATEMENT = 1_000;
+/** Statement time of one account per run. Its remaining alerts wait for a later run, so that they do not delay other accounts. */
+const ACCOUNT_MS = 3_000;
+/** Time per run for alerts that are evaluated alone. Also limits the statements that a run sends to a ClickHouse that rejects them all. */
+const ALONE_MS = 10_000;
 
-const REDIS =
-  'thresholds cannot be evaluated or marked as crossed: Redis rejects a command, or a stored mark is corrupt';
-const TOO_LARGE = 'an alert is about more usage than a statement may read, and cannot be judged; narrow its filters';
-const REJECTED = 'ClickHouse rejects the statement of an alert, which is not judged until ClickHouse accepts it';
+const REDIS = 'thresholds cannot be evaluated or marked as fired: Redis rejects a command, or a stored mark is corrupt';
+const TOO_LARGE = 'an alert covers more usage than one statement may read, and is not evaluated; narrow its filters';
+const REJECTED = 'ClickHouse rejects the statement of an alert, which is not evaluated until ClickHouse accepts it';
 const NOT_FIRED = {
-  changed: 'an alert was changed or deleted while it was judged, and does not fire; the next turn judges it again',
-  full: `an alert does not fire any more: it has fired ${MAX_MARKS} times in 70 days; create another in its place`,
+  changed: 'an alert was changed or deleted during its evaluation, and does not fire; the next run evaluates it again',
+  full: `an alert no longer fires: it has fired ${MAX_MARKS} times in 70 days; create a new alert instead`,
 };
 
 export class Evaluator {
@@ -86,15 +81,15 @@ export class Evaluator {
   readonly #logTooLarge: (facts: object) => void;
   readonly #logRejected: (facts: object) => void;
   readonly #logNotFired: (facts: object, reason: string) => void;
-  /** Alerts, and periods of them, whose statement ClickHouse rejects: see {@link aloneKey}. They are judged alone, after all others. */
-  readonly #alone = new Set<string>();
-  /** Undefined until this process has judged all alerts once: one process at a time does. */
-  lastTurn: { readonly endedAt: string; readonly notJudged: number } | undefined;
+  /** Keys of alerts whose own statement was rejected. They share no statement, so that they do not fail it for others. */
+  #alone = new Set<string>();
+  /** Shown on the health page. Undefined until this process has finished a run: one process at a time evaluates. */
+  lastRun: { readonly endedAt: string; readonly notJudged: number } | undefined;
 
   constructor(options: EvaluatorOptions) {
     const { log } = options;
     this.#options = options;
-    this.#outage = new Outage(log, 'ClickHouse', 'thresholds are not judged until it does, and then all of them');
+    this.#outage = new Outage(log, 'ClickHouse', 'alerts are evaluated when it is back');
     this.#logRedis = onceAMinute((err: unknown) => log.error({ event: 'evaluation_queue_error', err }, REDIS));
     this.#logTooLarge = onceAMinute((facts: object) => log.warn({ event: 'alert_too_large', ...facts }, TOO_LARGE));
     this.#logRejected = onceAMinute((facts: object) => log.error({ event: 'alert_rejected', ...facts }, REJECTED));
@@ -103,125 +98,116 @@ export class Evaluator {
     );
   }
 
-  /** Judges all alerts. What fails is judged again at the next turn, and holds up nothing else. */
-  async turn(now: Date): Promise<void> {
-    const { alerts, metrics } = this.#options;
-    const end = metrics.turns.startTimer();
-    const queries = new Map<string, Query>();
-    const turn: Turn = { now, usedMs: new Map(), notJudged: new Set(), rejected: 0, hasFailed: false };
-    for await (const slice of alerts.all()) {
-      const ask = (alert: Alert) => this.#ask(queries, alert, now.getTime()).catch(this.#refused(alert, turn));
-      await Promise.all(slice.map(ask));
+  /** Evaluates all alerts. Failures are logged and counted; the next run tries again. */
+  async evaluateAll(now: Date): Promise<void> {
+    const { metrics } = this.#options;
+    const end = metrics.runs.startTimer();
+    const run: Run = { now, usedMs: new Map(), skipped: new Set(), alone: [], hasFailed: false };
+    // Shuffled, so that an account whose time runs out gets to each of its alerts in one of the next runs.
+    for (const query of shuffled(await this.#queries(run))) {
+      for (const open of inParts(query.open, listedSize)) await this.#evaluate({ ...query, open: [...open] }, run);
     }
-    // In another order each time: what had no time left comes first in a later turn.
-    const inTurn = shuffled([...queries.values()]);
-    const alone = inTurn.filter(({ alert, window }) => this.#alone.has(aloneKey(alert, window)));
-    // Drops the keys of deleted alerts and of past periods.
-    this.#alone.clear();
-    for (const { alert, window } of alone) this.#alone.add(aloneKey(alert, window));
-    const sizeOf = ({ alert }: OpenAlert) => Math.max(listedBytes(alert.account), MAX_LIST_BYTES / ACCOUNTS_AT_ONCE);
-    for (const query of inTurn.filter((each) => !alone.includes(each))) {
-      for (const open of inParts(query.open, sizeOf)) await this.#judgeInTurn({ ...query, open: [...open] }, turn);
+    const aloneUntil = performance.now() + ALONE_MS;
+    for (const query of shuffled(run.alone)) {
+      if (performance.now() < aloneUntil) await this.#evaluate(query, run);
+      else skip(query.open, run);
     }
-    const aloneUntil = performance.now() + ALONE_TURN_MS;
-    for (const query of alone) {
-      if (performance.now() < aloneUntil) await this.#judgeInTurn(query, turn, true);
-      else turn.notJudged.add(query.alert.id);
-    }
-    if (!turn.hasFailed) this.#outage.recovered();
-    this.lastTurn = { endedAt: new Date().toISOString(), notJudged: turn.notJudged.size };
+    if (!run.hasFailed) this.#outage.recovered();
+    this.lastRun = { endedAt: new Date().toISOString(), notJudged: run.skipped.size };
     end();
   }
 
-  /**
-   * Leaves out accounts whose share of the turn is used up. Alerts whose statement ClickHouse rejects are halved until the alert at fault
-   * is found.
-   * @param isSuspect whether a statement with these alerts was rejected
-   */
-  async #judgeInTurn(query: Query, turn: Turn, isSuspect = false): Promise<void> {
-    const { usedMs, notJudged } = turn;
-    const hasTime = ({ alert }: OpenAlert) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS;
-    const open = query.open.filter(hasTime);
-    for (const one of query.open) if (!hasTime(one)) notJudged.add(one.alert.id);
-    const [first] = open;
-    if (!first) return;
-    const began = performance.now();
-    const error = await this.#judge({ ...query, open }, turn).catch((cause: unknown) => cause);
-    const isRejected = error instanceof ClickHouseError;
-    if (isRejected) turn.rejected += 1;
-    const isHalved = isRejected && open.length > 1 && turn.rejected <= MAX_REJECTED;
-    // Nobody is charged for a query that is halved: most alerts are not at fault, and would be left out before it is found who is.
-    const shareMs = isHalved ? 0 : (performance.now() - began) / open.length;
-    for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
-    if (isHalved) {
-      const half = Math.ceil(open.length / 2);
-      await this.#judgeInTurn({ ...query, open: open.slice(0, half) }, turn, true);
-      await this.#judgeInTurn({ ...query, open: open.slice(half) }, turn, true);
-      return;
+  /** Groups all alerts into queries. Alerts to evaluate alone are added to `run.alone` instead. */
+  async #queries(run: Run): Promise<Query[]> {
+    const queries = new Map<string, Query>();
+    for await (const alerts of this.#options.alerts.all()) {
+      const add = (alert: Alert) => this.#addQueries(queries, alert, run).catch(this.#onRedisError(alert, run));
+      await Promise.all(alerts.map(add));
     }
-    const key = aloneKey(first.alert, query.window);
-    if (error === undefined) {
-      if (open.length === 1) this.#alone.delete(key);
-      return;
-    }
-    for (const { alert } of open) notJudged.add(alert.id);
-    this.#options.metrics.failures.inc(open.length);
-    // If an alert is rejected that shared no statement with others, the server is at fault.
-    if (isRejected && open.length === 1 && (isSuspect || isStatementLimit(error))) {
-      this.#alone.add(key);
-      const facts = { account: first.alert.account, alert: first.alert.id };
-      if (isStatementLimit(error)) this.#logTooLarge(facts);
-      else this.#logRejected({ ...facts, err: error });
-    } else {
-      turn.hasFailed = true;
-      this.#outage.failed(error);
-    }
+    // Drops the keys of deleted alerts and of past periods.
+    this.#alone = new Set(run.alone.map(aloneKey));
+    return [...queries.values()];
   }
 
-  /** The current period and the one before it: an event of its last minute may come after it. */
-  async #ask(queries: Map<string, Query>, alert: Alert, now: EpochMs): Promise<void> {
-    const current = periodAt(alert.period, now);
+  /** Covers the current period and the one before, because an event of the previous period may arrive late. */
+  async #addQueries(queries: Map<string, Query>, alert: Alert, run: Run): Promise<void> {
+    const current = periodAt(alert.period, run.now.getTime());
     for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
-      const known = new Set((await this.#options.alerts.firedOf(alert, window.startTime)).map((one) => one.threshold));
+      const fired = await this.#options.alerts.firedOf(alert, window.startTime);
       const thresholds = alert.thresholds
-        .filter(({ percent, since }) => !known.has(percent) && Date.parse(since) < window.endTime)
-        .map(({ percent }) => percent);
+        .filter(({ since }) => Date.parse(since) < window.endTime)
+        .map(({ percent }) => percent)
+        .filter((percent) => !fired.some(({ threshold }) => threshold === percent));
       if (thresholds.length === 0) continue;
-      const alone = this.#alone.has(aloneKey(alert, window)) ? alert.id : '';
-      const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters, alone]);
-      const query = queries.get(key) ?? { window, alert, open: [] };
-      query.open.push({ alert, thresholds });
-      queries.set(key, query);
+      const { measure, filters } = alert;
+      const query = { measure, filters, window, open: [{ alert, thresholds }] };
+      const key = JSON.stringify([measure, window.startTime, window.endTime, filters]);
+      if (this.#alone.has(aloneKey(query))) run.alone.push(query);
+      else if (!queries.has(key)) queries.set(key, query);
+      else queries.get(key)?.open.push(...query.open);
     }
   }
 
-  async #judge({ window, alert: { measure, filters }, open }: Query, turn: Turn): Promise<void> {
+  /**
+   * Runs one statement, without the alerts of accounts that have used up their time. If ClickHouse rejects a statement over several alerts,
+   * one of them may be at fault: each is evaluated alone at the end of the run.
+   */
+  async #evaluate({ open: all, ...definition }: Query, run: Run): Promise<void> {
+    const { usedMs } = run;
+    const hasTime = ({ alert }: OpenAlert) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_MS;
+    const open = all.filter(hasTime);
+    const waiting = all.filter((one) => !hasTime(one));
+    skip(waiting, run);
+    const query = { ...definition, open };
+    if (open.length === 0) return;
+    const startedAt = performance.now();
+    try {
+      await this.#fireCrossed(query, run);
+      if (open.length === 1) this.#alone.delete(aloneKey(query));
+    } catch (error) {
+      if (error instanceof ClickHouseError && open.length > 1) {
+        run.alone.push(...open.map((one) => ({ ...definition, open: [one] })));
+        return;
+      }
+      skip(open, run);
+      this.#options.metrics.failures.inc(open.length);
+      if (error instanceof ClickHouseError) {
+        this.#alone.add(aloneKey(query));
+        for (const { alert } of open) this.#logRejection(alert, error);
+      } else {
+        run.hasFailed = true;
+        this.#outage.failed(error);
+      }
+    }
+    const shareMs = (performance.now() - startedAt) / open.length;
+    for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
+  }
+
+  #logRejection({ account, id }: Alert, err: ClickHouseError): void {
+    if (isStatementLimit(err)) this.#logTooLarge({ account, alert: id });
+    else this.#logRejected({ account, alert: id, err });
+  }
+
+  async #fireCrossed({ window, measure, filters, open }: Query, run: Run): Promise<void> {
     const { warehouse, readRollupState } = this.#options;
     const accounts = [...new Set(open.map(({ alert }) => alert.account))];
-    // Any resolution but hours will do: whole days may answer then. These months are never dropped.
     const { groups } = await readMetrics(warehouse, {
-      ...{ accounts, window, filters: dimensionsOf(filters), groupBy: ['account'], resolution: 'monthly' },
+      accounts,
+      window,
+      filters: dimensionsOf(filters),
+      groupBy: ['account'],
+      // Not hourly, so that daily rollup rows can be used. Retention keeps the last two months, so no usage is missing.
+      resolution: 'monthly',
       rollups: await readRollupState({ accounts, warehouse }, window),
       limit: accounts.length,
     });
-    const found = new Map(groups.map((group) => [group.values.account, group[measure]]));
+    const values = new Map(groups.map((group) => [group.values.account, group[measure]]));
     for (const { alert, thresholds } of open) {
-      const value = found.get(alert.account) ?? ZERO;
-      for (const threshold of thresholds) {
-        // What Redis refuses is found again at the next turn.
-        if (isCrossed(value, alert, threshold)) {
-          await this.#fire(alert, window, threshold, value, turn.now).catch(this.#refused(alert, turn));
-        }
+      const value = values.get(alert.account) ?? ZERO;
+      for (const threshold of thresholds.filter((percent) => isCrossed(value, alert, percent))) {
+        await this.#fire(alert, window, threshold, value, run.now).catch(this.#onRedisError(alert, run));
       }
     }
-  }
-
-  #refused({ id }: Alert, { notJudged }: Turn): (error: unknown) => void {
-    return (error) => {
-      notJudged.add(id);
-      this.#options.metrics.failures.inc();
-      this.#logRedis(error);
-    };
   }
 
   async #fire(alert: Alert, window: Window, threshold: number, value: DecimalText, now: Date): Promise<void> {
@@ -233,29 +219,46 @@ export class Evaluator {
     if (outcome === 'changed' || outcome === 'full') this.#logNotFired(facts, NOT_FIRED[outcome]);
     if (outcome !== 'fired') return;
     metrics.crossings.inc();
-    log.info({ event: 'threshold_reached', ...facts }, 'a threshold is crossed');
+    log.info({ event: 'threshold_reached', ...facts }, 'a threshold was crossed');
+  }
+
+  #onRedisError({ id }: Alert, { skipped }: Run): (error: unknown) => void {
+    return (error) => {
+      skipped.add(id);
+      this.#options.metrics.failures.inc();
+      this.#logRedis(error);
+    };
   }
 }
 
-/** The key of an alert in a period: the last month may be large and this one not yet. */
-function aloneKey({ id }: Alert, { startTime }: Window): string {
-  return `${id} ${startTime}`;
+/** The key of a query of one alert. Contains the period: an alert may be too large for one month and not for the next. */
+function aloneKey({ open: [first], window }: Query): string {
+  return `${first?.alert.id} ${window.startTime}`;
+}
+
+function skip(open: readonly OpenAlert[], { skipped }: Run): void {
+  for (const { alert } of open) skipped.add(alert.id);
+}
+
+/** The size of an alert's account in a statement. Its lower bound limits a statement to {@link MAX_ACCOUNTS_PER_STATEMENT}. */
+function listedSize({ alert }: OpenAlert): number {
+  return Math.max(listedBytes(alert.account), MAX_LIST_BYTES / MAX_ACCOUNTS_PER_STATEMENT);
 }
 
 function shuffled<T>(list: readonly T[]): T[] {
   return list
-    .map((item) => ({ item, place: Math.random() }))
-    .sort((a, b) => a.place - b.place)
+    .map((item) => ({ item, rank: Math.random() }))
+    .sort((a, b) => a.rank - b.rank)
     .map(({ item }) => item);
 }
 
-/** value ≥ amount × threshold ÷ 100, without dividing. */
+/** value ≥ amount × threshold ÷ 100, without a division. */
 function isCrossed(value: DecimalText, { amount }: Alert, threshold: number): boolean {
-  const wanted = multiplyDecimals(decimalText(amount), decimalText(String(threshold)));
-  return compareDecimals(multiplyDecimals(value, decimalText('100')), wanted) >= 0;
+  const limit = multiplyDecimals(decimalText(amount), decimalText(String(threshold)));
+  return compareDecimals(multiplyDecimals(value, decimalText('100')), limit) >= 0;
 }
 
 function dimensionsOf(filters: Alert['filters']): DimensionValues {
-  const named = GROUP_BY_DIMENSIONS.map((dimension) => [dimension, filters[ENTRY_FIELD[dimension]]] as const);
-  return Object.fromEntries(named.filter(([, values]) => values !== undefined));
+  const entries = GROUP_BY_DIMENSIONS.map((dimension) => [dimension, filters[ENTRY_FIELD[dimension]]] as const);
+  return Object.fromEntries(entries.filter(([, values]) => values !== undefined));
 }

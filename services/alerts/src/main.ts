@@ -1,4 +1,4 @@
-/** The alerts service as a process: it judges alerts every few seconds and delivers their webhooks. */
+/** Runs the alerts service: evaluates alerts every few seconds and delivers their webhooks. */
 import { abortable } from '@meterline/catalog';
 import {
   checkRedis,
@@ -25,9 +25,9 @@ import { type Env, readEnv } from './env.js';
 import { Evaluator } from './evaluator.js';
 import { createAlertMetrics } from './metrics.js';
 
-/** A turn that takes longer is given up, and is the next one's. */
+/** The time limit of one statement. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** A health check waits no longer for Redis; an outage does not make the service unhealthy. */
+/** How long a health check waits for Redis. A Redis outage does not make the service unhealthy. */
 const HEALTH_TIMEOUT_MS = 1_500;
 
 /** @throws StartError */
@@ -39,7 +39,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
-  // Nobody waits for an alert, and somebody does for a response.
+  // Interactive queries go first: nobody waits for an alert.
   const warehouse = createWarehouse({ ...storage, ...limits }).within({ settings: LOW_PRIORITY });
 
   const connection = openQueueConnection(env.REDIS_URL);
@@ -55,31 +55,33 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },
     everyMs: constants.evaluateEveryMs,
     lockMs: constants.lockMs,
-    run: () => evaluator.turn(new Date()),
+    run: () => evaluator.evaluateAll(new Date()),
     onError: onceAMinute((err: unknown) => {
-      log.error({ event: 'evaluation_queue_error', err }, 'alerts are not judged: Redis refuses the queue');
+      log.error(
+        { event: 'evaluation_queue_error', err },
+        'alerts are not evaluated: Redis rejects a command on the queue',
+      );
     }),
   });
   const deliverer = new Deliverer({
-    ...{ connection, prefix, alerts, metrics, log },
+    ...{ alerts, metrics, log },
     outboxEveryMs: constants.outboxEveryMs,
     retryMs: constants.retryMs,
-    lockMs: constants.lockMs,
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
     proxyAgent: env.ALERT_PROXY === undefined ? undefined : new HttpsProxyAgent(env.ALERT_PROXY),
   });
-  // The connection waits for a Redis that is away, so checks share one reading instead of piling up.
+  // Commands wait while Redis is away, so concurrent health checks share one read instead of piling up.
   const redisStatus = shared(() => readRedisStatus(connection));
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
     const healthy = status?.problem === undefined;
-    const { lastTurn } = evaluator;
+    const { lastRun: lastTurn } = evaluator;
     return { healthy, facts: { status: healthy ? 'ok' : 'unhealthy', lastTurn, redisProblem: status?.problem } };
   };
   const admin = await openAdminServer(env, { health, metrics: registry }, log);
   scheduler.run();
   deliverer.run();
-  log.info({ event: 'started', adminPort: admin?.port }, 'judging alerts');
+  log.info({ event: 'started', adminPort: admin?.port }, 'evaluating alerts');
   return {
     stop: async () => {
       const deadline = AbortSignal.timeout(STOP_DEADLINE_MS);
@@ -87,10 +89,10 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
         await abortable(Promise.all([scheduler.close(), deliverer.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
-        // An attempt may take ten seconds. It is made again when its lock expires, under the same id.
+        // An attempt may take longer than the deadline. Its delivery is sent again, under the same id, when the lease expires.
         log.warn(
           { event: 'stopped_unfinished' },
-          'attempts to deliver webhooks are made again when their locks expire',
+          'unfinished webhook deliveries are sent again when their leases expire',
         );
       }
       await admin?.close();

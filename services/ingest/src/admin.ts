@@ -1,4 +1,4 @@
-/** The admin port of the worker: `/healthz`, and `/metrics` with the gauges that are read at each scrape. */
+/** Serves the worker's admin port: `/healthz`, and `/metrics` with gauges that are read at each scrape. */
 
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type AdminServer, type Health, inTime, openAdminServer, shared, startError } from '@meterline/service';
@@ -13,14 +13,13 @@ import type { EventStore } from './event-store.js';
 import type { Lanes } from './lanes.js';
 import type { UsageWorker } from './usage-worker.js';
 
-/** A scrape has some ten seconds, and a health check fewer. */
+/** Shorter than the timeouts of scrapes (about ten seconds) and of health checks. */
 const READ_TIMEOUT_MS = 1_500;
-/** Nobody waits for the start as for these. */
+/** Longer, because no probe waits for the start. */
 const OPEN_WITHIN_MS = 5_000;
-/** Jobs may wait this long without any progress; an insert and its retries take less while ClickHouse is there. */
+/** How long jobs may wait without progress. While ClickHouse is up, an insert with its retries takes less. */
 const STALE_MS = 60_000;
 
-/** What is looked at. */
 export interface Watched {
   readonly worker: Pick<UsageWorker, 'state'>;
   readonly store: Pick<EventStore, 'isClickHouseAway'>;
@@ -28,7 +27,7 @@ export interface Watched {
   readonly clock: () => EpochMs;
 }
 
-/** @throws StartError when ADMIN_PORT is in use, or Redis does not answer */
+/** @throws StartError if ADMIN_PORT is in use, or Redis does not respond */
 export async function openAdminPort(
   env: Pick<Env, 'ADMIN_PORT' | 'LISTEN_HOST' | 'QUEUE_PREFIX' | 'REDIS_URL'>,
   registry: Registry,
@@ -37,18 +36,18 @@ export async function openAdminPort(
 ): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
   const queue = await openQueueReader(env.REDIS_URL, env.QUEUE_PREFIX).catch((error: unknown) => {
-    throw startError('Redis does not answer any more', error);
+    throw startError('Redis has stopped responding', error);
   });
   const { worker, store, clock } = watched;
   registerWorkerGauges(registry, watched, queue);
   outageGauge(registry, {
     ClickHouse: async () => !store.isClickHouseAway,
-    // A Redis that hangs keeps the worker's connections open, so the worker does not notice.
+    // If Redis hangs, the worker's connections stay open, so the worker does not notice.
     Redis: async () => !worker.state.isWaiting && (await queue.depth()) !== undefined,
   });
   const health = async (): Promise<Health> => {
     const current = consumptionOf(watched, await queue.depth());
-    // The worker goes on while Redis is full, and that is what empties it.
+    // While Redis is full, the worker continues, which empties Redis.
     const redis = worker.state.isWaiting ? undefined : await queue.redisStatus();
     const healthy = isConsuming(current, clock()) && redis?.problem === undefined;
     return { healthy, facts: { ...current, redisFull: redis?.isFull, redisProblem: redis?.problem } };
@@ -69,9 +68,9 @@ function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined
   const { isWaiting, lastProgressAt, queueError, unacknowledged } = worker.state;
   return {
     lastProgressAt,
-    /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
+    /** ClickHouse or Redis is unavailable. The worker waits for it on purpose, and a restart would not help. */
     outage: store.isClickHouseAway || isWaiting,
-    /** While Redis is away, the queue cannot be read. Undefined when Redis did not answer: then jobs may be waiting. */
+    /** Undefined if Redis does not respond: then jobs may be waiting. 0 during an outage of Redis. */
     waitingJobs: isWaiting ? 0 : depth?.waiting,
     unacknowledged,
     queueError,
@@ -80,7 +79,7 @@ function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined
 
 export type Consumption = Omit<ReturnType<typeof consumptionOf>, 'queueError'>;
 
-/** Whether the worker takes the jobs that wait and can acknowledge them, not only whether it runs. */
+/** Whether the worker takes waiting jobs and acknowledges them, rather than merely runs. */
 export function isConsuming(
   { waitingJobs, unacknowledged, lastProgressAt, outage }: Consumption,
   now: EpochMs,
@@ -88,7 +87,6 @@ export function isConsuming(
   return (waitingJobs === 0 && unacknowledged === 0) || outage || now - lastProgressAt < STALE_MS;
 }
 
-/** The value of the label, and what it counts. */
 const QUEUE_STATES = {
   waiting: 'waiting',
   active: 'active',
@@ -97,12 +95,11 @@ const QUEUE_STATES = {
   'waiting-children': 'waitingChildren',
 } as const satisfies Record<string, keyof QueueDepth>;
 
-/** The queue, the worker, and the rows that wait between the two. */
 export function registerWorkerGauges(registry: Registry, watched: Watched, queue: QueueReader): void {
   const { readAtScrape: gauge } = instruments(registry);
   new Gauge({
     name: 'meterline_queue_jobs',
-    help: 'Jobs in the queue by state; absent while Redis does not answer.',
+    help: 'Jobs in the queue by state; absent while Redis does not respond.',
     labelNames: ['state'],
     registers: [registry],
     async collect() {
@@ -113,7 +110,7 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
   });
   gauge(
     'meterline_queue_oldest_waiting_age_seconds',
-    'How long the next job has waited, 0 when none waits; absent while Redis does not answer.',
+    'How long the next job has waited, 0 if none waits; absent while Redis does not respond.',
     async () => {
       const depth = await queue.depth();
       return depth && secondsSince(depth.oldestWaitingSince, watched.clock());
@@ -121,7 +118,7 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
   );
   gauge(
     'meterline_redis_full',
-    'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.',
+    'Whether Redis is full (1), so that producers cannot add jobs; absent while Redis does not respond.',
     async () => {
       const redis = await queue.redisStatus();
       return redis && Number(redis.isFull);
@@ -129,39 +126,39 @@ export function registerWorkerGauges(registry: Registry, watched: Watched, queue
   );
   gauge(
     'meterline_consuming',
-    'Whether the worker acknowledges jobs (1), or jobs wait or are in work and it has acknowledged none for a minute (0).',
+    'Whether the worker acknowledges jobs (1), or has acknowledged none for a minute although jobs are waiting or in progress (0).',
     async () => Number(isConsuming(consumptionOf(watched, await queue.depth()), watched.clock())),
   );
   gauge(
     'meterline_last_progress_timestamp_seconds',
-    'When the worker last acknowledged a job, or took one while it had none, in Unix time; at first, when it started.',
+    'When the worker last acknowledged a job, or took one while it had none, in Unix time (initially: when it started).',
     () => watched.worker.state.lastProgressAt / 1000,
   );
   const waitingRows = () => watched.lanes.pendingRows;
-  gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', waitingRows);
+  gauge('meterline_batcher_waiting_rows', 'Rows collected for the next inserts.', waitingRows);
 }
 
-/** Reads how much waits in the queue; undefined where Redis does not answer in time. */
+/** Reads the state of the queue and of Redis. Each method resolves to undefined if Redis does not respond in time. */
 interface QueueReader {
   readonly depth: () => Promise<QueueDepth | undefined>;
   readonly redisStatus: () => Promise<RedisStatus | undefined>;
   close(): Promise<void>;
 }
 
-/** @throws when Redis does not answer in time */
+/** @throws if Redis does not respond in time */
 async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueReader> {
   const redis = createRedisClient(redisUrl, REDIS_POLICIES.monitor);
-  // The worker's own connection reports an outage.
+  // The worker's own connection reports outages.
   redis.on('error', () => undefined);
   const response = <T>(read: Promise<T>) => inTime('Redis', read, READ_TIMEOUT_MS).catch(() => undefined);
   try {
     await inTime('Redis', redis.connect(), OPEN_WITHIN_MS);
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, skipMetasUpdate: true });
     queue.on('error', () => undefined);
-    // A BullMQ queue whose first query fails never asks again.
+    // A BullMQ queue whose first command fails never retries it.
     await inTime('Redis', queue.waitUntilReady(), OPEN_WITHIN_MS);
     return {
-      // Callers at the same time share one response, so that commands to a Redis that hangs do not pile up.
+      // Concurrent callers share one response, so that commands to a Redis that hangs do not pile up.
       depth: shared(() => response(readQueueDepth(queue, redis))),
       redisStatus: shared(() => response(readRedisStatus(redis))),
       close: async () => {

@@ -1,45 +1,45 @@
 /**
  * Collects the intakes of many jobs, or slices of them, into inserts.
  *
- * An intake is pending (collected, not yet in an insert), then in flight (in an insert under way), then done (its promise
- * resolves). Invariants, checked at run time except the third:
+ * An intake is pending (collected, not yet in an insert), then in flight (in a running insert), then done (its promise resolves).
+ * Invariants, checked at run time except the third:
  * - at most maxInFlight batches are in flight: while ClickHouse stores one, the next is encoded and sent;
- * - a batch that is not full begins alone, so inserts are small when little arrives and grow with a backlog;
- * - an intake's promise resolves only after the insert that holds all its rows is durable;
- * - whenever something is pending there is a timer, or it is due and a batch is in flight, so nothing waits for ever;
- * - nothing is added to a batcher that has stopped, and nothing is pending or in flight in it.
+ * - a batch that is not full starts only if no other is in flight, so inserts are small under light load and grow with a backlog;
+ * - an intake's promise resolves only after the insert with all its rows is durable;
+ * - if anything is pending, a timer runs, or the pending intakes are due and a batch is in flight, so nothing waits forever;
+ * - a stopped batcher accepts nothing, and has nothing pending or in flight.
  */
 import type { Intake } from './intake.js';
 
-/** The most months of late rows in one insert. The time it takes grows with each: docs/decisions/0006. */
+/** Maximum number of months of late rows in one insert. Each month makes the insert slower: docs/decisions/0006. */
 const MOST_MONTHS = 12;
-/** How long rows wait for others: so many times as long as the latest insert took, which a busy ClickHouse makes longer. */
+/** Rows wait for others this many times the duration of the latest insert, which is longer while ClickHouse is busy. */
 const WAITS_PER_INSERT = 4;
-/** The longest wait of rows for others: so many times flushMs. */
+/** Rows wait for others at most this many times flushMs. */
 const LONGEST_WAIT = 5;
 
 export interface BatcherOptions {
-  /** The most rows of an insert, if no job alone has more. */
+  /** Maximum number of rows per insert. A single job with more rows is one insert. */
   readonly maxRows: number;
-  /** How long a row waits for others, in milliseconds; up to five times as long when inserts take long. */
+  /** How long a row waits for others, in milliseconds; up to five times as long while inserts are slow. */
   readonly flushMs: number;
-  /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
+  /** Flushes once this many intakes are pending. Otherwise all worker slots could wait, and no more jobs would come. */
   readonly maxIntakes: number;
   readonly maxInFlight: number;
-  /** Rejects with an AbortError once it gives up for a shutdown, and with anything else for a defect. */
+  /** Rejects with an AbortError if a shutdown ends the retries, and with another error for a bug. */
   readonly store: (batch: readonly Intake[]) => Promise<void>;
 }
 
-/** A job's rows that go into one insert, all of them or those of one month. */
+/** The rows of a job that go into one insert: all of them, or those of one month. */
 export interface Slice {
   readonly intake: Intake;
-  /** The month that its rows lie in; undefined when they lie in few. */
+  /** The month of the rows; undefined for current rows, which span few months. */
   readonly month?: number | undefined;
 }
 
 interface Waiting extends Slice {
-  /** Slices of a job take turns with those of others: lower ones go first. */
-  readonly turn: number;
+  /** Position in line: lower numbers go first. Slices of several jobs alternate, so that no job waits for all slices of another. */
+  readonly rank: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -50,10 +50,9 @@ export class Batcher {
   #hasStopped = false;
   #pending: Waiting[] = [];
   #pendingRows = 0;
-  /** The turn of the last slice in the latest batch. */
-  #turn = 0;
+  #rank = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether what is pending need not wait for others any more, only for its turn. */
+  /** Whether the pending slices have waited long enough, and are only waiting for the batch in flight. */
   #isDue = false;
   #isHurried = false;
   #waitMs: number;
@@ -63,15 +62,14 @@ export class Batcher {
     this.#waitMs = options.flushMs;
   }
 
-  /** Rows that are collected and not in an insert yet. */
   get pendingRows(): number {
     return this.#pendingRows;
   }
 
   /**
-   * Adds the slices of one job. The first has its turn with the next batch, and each other one after the one before it.
+   * Adds the slices of one job. The first can go into the next batch, and each other slice after the one before it.
    * @returns for each slice a promise that resolves when all its rows are durable, and rejects as the store does
-   * @throws when the batcher has stopped
+   * @throws if the batcher has stopped
    */
   addAll(slices: readonly Slice[]): Promise<void>[] {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
@@ -79,17 +77,17 @@ export class Batcher {
       (slice, index) =>
         new Promise<void>((resolve, reject) => {
           this.#pendingRows += rowsOf(slice.intake);
-          this.#pending.push({ ...slice, turn: this.#turn + index, resolve, reject });
+          this.#pending.push({ ...slice, rank: this.#rank + index, resolve, reject });
         }),
     );
-    this.#pending.sort((a, b) => a.turn - b.turn);
+    this.#pending.sort((a, b) => a.rank - b.rank);
     if (slices.length === 0) return promises;
     if (!this.#isDue) this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs);
     this.#flush();
     return promises;
   }
 
-  /** From now on nothing waits for the rows of others: a worker that stops takes no more jobs. */
+  /** Stops waiting for more rows from now on, because a worker that stops takes no more jobs. */
   flushNow(): void {
     this.#isHurried = true;
     this.#flush();
@@ -102,8 +100,8 @@ export class Batcher {
   }
 
   /**
-   * To be called when nothing can be added any more and every promise has settled.
-   * @throws when a batch is in flight or anything is pending: its job would be lost to this worker
+   * Stops the batcher. Call it when nothing more will be added and every promise has settled.
+   * @throws if a batch is in flight or anything is pending, because its job would be lost to this worker
    */
   stop(): void {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
@@ -114,7 +112,7 @@ export class Batcher {
     this.#hasStopped = true;
   }
 
-  /** Starts inserts of what is pending as far as it may; the end of each insert goes on. */
+  /** Starts as many inserts as allowed. The end of each insert calls it again. */
   #flush(): void {
     while (this.#mayInsert()) void this.#store(this.#takeBatch());
   }
@@ -130,7 +128,7 @@ export class Batcher {
     return this.#pendingRows >= maxRows || this.#pending.length >= maxIntakes;
   }
 
-  /** Whole slices up to maxRows and MOST_MONTHS, and at least one. What it leaves is due, like what it takes. */
+  /** Removes the next batch: whole slices, at least one, up to maxRows and MOST_MONTHS. The remaining slices are due immediately. */
   #takeBatch(): Waiting[] {
     const { maxRows } = this.#options;
     const months = new Set<number>();
@@ -144,12 +142,12 @@ export class Batcher {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#isDue = this.#pending.length > 0;
-    this.#turn = batch.at(-1)?.turn ?? this.#turn;
+    this.#rank = batch.at(-1)?.rank ?? this.#rank;
     this.#pendingRows -= batch.reduce((sum, { intake }) => sum + rowsOf(intake), 0);
     return batch;
   }
 
-  /** A check that fails in here ends the process: no one waits for this promise. */
+  /** An invariant check that fails here ends the process, because the promise is not awaited. */
   async #store(batch: readonly Waiting[]): Promise<void> {
     this.#inFlight += 1;
     const started = performance.now();
@@ -169,7 +167,7 @@ export class Batcher {
     }
   }
 
-  /** After a defect each intake is stored alone, so that only the job at fault fails. */
+  /** After a bug, stores each intake alone, so that only the job at fault fails. */
   async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
     for (const waiting of batch) {
       const { resolve, reject } = waiting;

@@ -99,7 +99,7 @@ it('the batcher resolves each job with its own insert, in whatever order they en
   expect(durable).toEqual(['b', 'a']);
 });
 
-it('the batcher stores the jobs of an insert that fails one by one, and rejects those alone that fail again', async () => {
+it('the batcher stores the jobs of a failed insert one by one, and rejects only those that fail again', async () => {
   const { add, end, sent } = openBatcher({ maxIntakes: 2 });
   const outcomes = Promise.allSettled([add('a'), add('b'), add('c')]);
   await end(0, new Error('a defect'));
@@ -111,7 +111,7 @@ it('the batcher stores the jobs of an insert that fails one by one, and rejects 
   expect(sent()).toEqual(['a b', 'a', 'b', 'c']);
 });
 
-it('the batcher refuses to stop while an insert is in flight or anything is pending, to stop twice, and what comes after', async () => {
+it('the batcher throws an error if it is stopped with an insert in flight or anything pending, is stopped twice, or is used after a stop', async () => {
   const { batcher, add, end, sent } = openBatcher({ maxIntakes: 1 });
   for (const id of ['a', 'b', 'c']) void add(id);
   expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its intakes are pending');
@@ -161,7 +161,7 @@ it('a job with late events has a slice for each of their months, and all its row
   expect(new Set(slices.map((slice) => slice.intake.job))).toEqual(new Set([job.job]));
 });
 
-it('a job that says that it is old has its rejected events in the late lane', () => {
+it('rejected events of an old job go to the late lane', () => {
   const { current, late } = splitByAge(intake('a', [NOW], { receivedAt: month(3), rejected: 2 }), NOW);
   expect(current).toMatchObject([{ intake: { accepted: { length: 1 }, rejected: [] } }]);
   expect(late).toMatchObject([{ intake: { accepted: { length: 0 }, rejected: [{}, {}] } }]);
@@ -194,7 +194,7 @@ function openLanes() {
   return { lanes, inserts, end, endAll, add: (job: Intake) => lanes.add(lanes.split(job, NOW)) };
 }
 
-it('the lanes store a current event while an insert of late ones is under way', async () => {
+it('the lanes store a current event while an insert of late events is running', async () => {
   const { inserts, add, end, endAll } = openLanes();
   const late = add(intake('late', firstMonths(100)));
   const current = add(intake('current', [NOW]));
@@ -218,7 +218,7 @@ it('the lanes bound the months of an insert of late events, and store each event
   expect(inserts.reduce((sum, { rows }) => sum + rows, 0)).toBe(101);
 });
 
-it('the lanes let late jobs take turns: one of a single month waits for the insert under way, and no longer', async () => {
+it('the lanes alternate between late jobs: a job of a single month waits only for the running insert', async () => {
   const { inserts, add, end, endAll } = openLanes();
   const long = add(intake('long', firstMonths(600)));
   const short = add(intake('short', [month(300)]));
@@ -234,7 +234,7 @@ it('the lanes let late jobs take turns: one of a single month waits for the inse
   await Promise.all([long, next]);
 });
 
-it('the lanes reject a job when nothing of it is under way any more', async () => {
+it('the lanes reject a job only after all its inserts have ended', async () => {
   const { add, end, lanes } = openLanes();
   let outcome: unknown;
   const late = add(intake('late', [month(0), NOW])).catch((error: unknown) => {

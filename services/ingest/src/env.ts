@@ -13,24 +13,24 @@ import {
 import { z } from 'zod';
 
 export const constants = {
-  batchRows: constant(
-    65_000,
-    'An insert holds at most about this many rows; a quarter is enough while none is under way.',
-  ),
+  batchRows: constant(65_000, 'Approximate maximum number of rows per insert.'),
   flushMs: constant(
     100,
-    'How long a row waits for others before it is inserted; up to five times as long while inserts take long.',
+    'How long a row waits for others before it is inserted; up to five times as long while inserts are slow.',
   ),
-  concurrency: constant(4_000, 'How many jobs may be in work at once; fewer while jobs are large.'),
+  concurrency: constant(4_000, 'Maximum number of jobs processed concurrently; lower while jobs are large.'),
   ...lockConstant,
-  shutdownMs: constant(STOP_DEADLINE_MS, 'How long SIGTERM may take: container runtimes kill after 10 s.'),
+  shutdownMs: constant(
+    STOP_DEADLINE_MS,
+    'Maximum duration of a shutdown after SIGTERM: container runtimes kill after 10 s.',
+  ),
   sealDelayMs: constant(
     300_000,
-    'How long after its end an hour is sealed: most events are there by then, and each later one costs a recomputed row.',
+    'How long after its end an hour is sealed. Most events have arrived by then; each later one costs a recomputed row.',
   ),
   maintenanceEveryMs: constant(
     2_000,
-    'How often dirty hours are recomputed, and hours that are due sealed; until then they are read from the events. 0: never by this process.',
+    'How often dirty hours are recomputed and due hours are sealed; until then they are read from the events. 0: never by this process.',
   ),
 };
 
@@ -44,15 +44,14 @@ export const environment = z.object({
 
 export type Env = z.output<typeof environment>;
 
-/** @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv): Env {
   return readEnvironment(environment, variables);
 }
 
-/** An event is some 250 characters of JSON in a job. */
+/** An event takes about 250 characters of JSON. */
 const CHARACTERS_PER_EVENT = 300;
 
-/** Room for one insert on its way and the next one being collected. */
+/** Returns the maximum size of job data in progress: enough for one running insert and for collecting the next. */
 export function maxDataInWork(batchRows: number): number {
   return 2 * CHARACTERS_PER_EVENT * Math.max(batchRows, MAX_EVENTS_PER_JOB);
 }

@@ -65,7 +65,7 @@ it('the event store stores accepted and rejected events of several jobs, and sto
   expect(lines).toEqual([]);
 });
 
-it('the event store finds exactly the events that ClickHouse rejects, stores all others, and says so in one line', async () => {
+it('the event store finds exactly the events that ClickHouse rejects, stores all others, and logs one line', async () => {
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
   const store = openStore();
   const many = Array.from({ length: 60 }, (_, n) => n + 1);
@@ -101,7 +101,7 @@ it.each([
   ['usage_events', 0],
   ['retention_bounds', 2],
   ['rollup_watermarks', 2],
-])('the event store waits for %s while it is away, and goes on when it is back', async (table, meanwhile) => {
+])('the event store waits for %s during an outage, and continues afterwards', async (table, meanwhile) => {
   await execute(database.warehouse, `RENAME TABLE ${table} TO elsewhere`);
   const store = openStore();
   let isStored = false;
@@ -127,7 +127,9 @@ it('the event store marks the sealed hours of late events before it is done, and
   const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
   await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
   const window = { startTime: 0, endTime: sealed + MS_PER_HOUR };
-  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([{ bucket: sealed - MS_PER_HOUR }]);
+  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([
+    { accountId: 'acme', bucket: sealed - MS_PER_HOUR },
+  ]);
   expect(await readDirtyHours(database.warehouse, ['globex'], window)).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-/** Makes a batch of intakes durable, and tries for as long as it takes. */
+/** Makes batches of intakes durable, with retries for as long as an outage lasts. */
 import type { EpochMs } from '@meterline/catalog';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
@@ -20,13 +20,13 @@ import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACK_OFF = { firstMs: 200, longestMs: 10_000 };
 
-/** The accepted events of a job, or some of them. */
+/** Accepted events of one job. */
 type Part = Pick<Intake, 'job' | 'accepted'>;
 
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
   readonly log: Logger;
-  /** Ends the retries; what is not durable by then stays in the queue. */
+  /** Ends the retries. Jobs that are not durable by then stay in the queue. */
   readonly signal: AbortSignal;
   readonly metrics: IngestMetrics;
   readonly tracer: Tracer;
@@ -41,46 +41,45 @@ export class EventStore {
     this.#outage = new Outage(options.log, 'ClickHouse', 'jobs stay in the queue until it does');
   }
 
-  /** Whether rows wait for ClickHouse. */
   get isClickHouseAway(): boolean {
     return this.#outage.isOn;
   }
 
   /**
-   * Resolves when every row of the batch is durable and every sealed hour that one of its events belongs to is marked as
-   * dirty. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
-   * runs all steps again; docs/guarantees.md cites the numbers.
-   * @throws when the signal is aborted, or the error of a defect of ours
+   * Resolves when every row of the batch is durable and the sealed hours of all its events are marked as dirty. Only then are the jobs
+   * acknowledged. A crash at any point leaves the jobs in the queue, and their redelivery runs all steps again. docs/guarantees.md refers
+   * to the numbers of the steps.
+   * @throws when the signal is aborted, or the error of a bug
    */
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#traced(batch, async () => {
-      // 1. The events that the checks rejected become durable. A failure before step 2 leaves them in rejected_events. The
-      //    redelivery writes the same rows under the same keys: when the queue took the job, its id, position, payload.
+      // 1. Store the events that validation rejected. A failure before step 2 leaves them in rejected_events. The redelivery writes the
+      //    same rows with the same keys: the receipt time, ID, position and payload.
       const rejected = batch.flatMap((intake) => intake.rejected);
       await this.#keepRejected(rejected);
 
-      // 2. The accepted events become durable. A failure before step 3 leaves them in usage_events, perhaps only those of
-      //    some halves of the batch. The table keeps one row of each identity, so the redelivery changes nothing.
+      // 2. Store the accepted events. A failure before step 3 leaves all or some of them in usage_events. The table keeps one row per
+      //    event, so the redelivery changes nothing.
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
       const byStorage = await this.#insertAccepted(parts);
 
-      // 3. The bounds are read: after step 2, see retention.ts and dirty-hours.ts. The events that ClickHouse rejected become durable
-      //    as rejected, and so do those whose month is being dropped. A failure before step 4 leaves what step 1 leaves. Queries
-      //    answer from sealed rollup rows, which lack the new events; that is not wrong before step 5.
+      // 3. Read the bounds, after step 2 (see retention.ts and dirty-hours.ts). Store the events that ClickHouse rejected, and those whose
+      //    month is being dropped, as rejected. A failure before step 4 leaves the same as after step 1. Queries may still read sealed
+      //    rollup rows, which lack the new events; that is correct, because the events are not acknowledged before step 5.
       await this.#keepRejectedByStorage(byStorage);
       const { hourly, droppingBefore } = await this.#readBounds();
       const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage, droppingBefore);
 
-      // 4. The hours below the watermark are marked as dirty: queries answer these from the events. A failure before step 5
-      //    leaves marks, which cost a recomputation. The redelivery marks the hours again.
+      // 4. Mark the hours below the watermark as dirty, so that queries read them from the events. A failure before step 5 leaves marks,
+      //    which cost a recomputation. The redelivery marks the hours again.
       await this.#markDirtyHours(accepted, hourly.sealingUntil);
 
-      // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
+      // 5. The caller acknowledges the jobs. After a failure before that, the redelivery changes nothing.
       this.#count(rowsOf(parts) - byStorage.length - tooOld.length, [...rejected, ...byStorage, ...tooOld]);
     });
   }
 
-  /** A span of its own, linked to the spans of all the jobs: it belongs to none of them alone. */
+  /** Runs the work in a span that links to the spans of all the jobs, because it belongs to none of them alone. */
   async #traced(batch: readonly Intake[], store: () => Promise<void>): Promise<void> {
     const links = batch.flatMap(({ job }) => (job.span ? [{ context: job.span }] : []));
     const span = this.#options.tracer.startSpan('insert', { links }, ROOT_CONTEXT);
@@ -94,14 +93,15 @@ export class EventStore {
     }
   }
 
-  /** Any text fits the table, so every failure is an outage. */
+  /** The table accepts any text, so every failure is an outage. */
   async #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
     if (events.length === 0) return;
     await this.#insert('rejected_events', events.length, prepareRejectedEvents(events));
   }
 
   /**
-   * A batch that ClickHouse rejects for its content is halved until the events at fault stand alone; the others are stored.
+   * Inserts accepted events. If ClickHouse rejects the content, halves the batch until the events at fault stand alone, and stores the
+   * rest.
    * @returns the events at fault
    */
   async #insertAccepted(parts: readonly Part[]): Promise<RejectedEvent[]> {
@@ -121,7 +121,7 @@ export class EventStore {
     }
   }
 
-  /** Logs one line for a batch, with its first event: should the schema reject everything, the log must not fill up. */
+  /** Logs one line per batch, with the first event: if the schema rejected everything, one line per event would fill the log. */
   async #keepRejectedByStorage(events: readonly RejectedEvent[]): Promise<void> {
     const [first] = events;
     if (!first) return;
@@ -139,8 +139,8 @@ export class EventStore {
   }
 
   /**
-   * Keeps the events of months that are being dropped, if they are not kept as rejected already.
-   * @returns these, and the parts without them
+   * Stores the events of months that are being dropped as rejected, unless they already are.
+   * @returns these events, and the parts without them
    */
   async #rejectTooOld(
     parts: readonly Part[],
@@ -156,7 +156,6 @@ export class EventStore {
     return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };
   }
 
-  /** Marks the sealed hours that the events belong to. */
   async #markDirtyHours(parts: readonly Part[], sealingUntil: EpochMs): Promise<void> {
     if (parts.length === 0) return;
     const { warehouse, metrics } = this.#options;
@@ -188,7 +187,6 @@ export class EventStore {
     metrics.insertedRows.inc({ table }, rows);
   }
 
-  /** @param isWorthwhile whether another attempt can help */
   async #retried<T>(
     work: () => Promise<T>,
     failures: Pick<Counter.Internal, 'inc'>,
@@ -208,7 +206,7 @@ export class EventStore {
   }
 }
 
-/** Every failure except a bug of ours, which a retry would not fix. */
+/** Whether the failure is anything but a bug, which retries would not fix. */
 function isOutage(error: unknown): boolean {
   return clickHouseFailureKind(error) !== 'defect';
 }
@@ -221,7 +219,7 @@ function rowsOf(parts: readonly Part[]): number {
   return parts.reduce((rows, { accepted }) => rows + accepted.length, 0);
 }
 
-/** The halves of the jobs, or of the events when it is one job. */
+/** Splits the jobs into halves, or the events of a single job. */
 function halves(parts: readonly Part[]): [Part[], Part[]] {
   const [only, ...others] = parts;
   if (!only || others.length > 0) return [parts.slice(0, parts.length >> 1), parts.slice(parts.length >> 1)];

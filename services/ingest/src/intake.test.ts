@@ -110,15 +110,12 @@ it.each([
   expect(payload === text).toBe(true);
 });
 
-it('the intake keeps the whole job, once, for events that are nested too deeply to be written', () => {
+it('the intake rejects a whole job with an event that is nested too deeply to be written', () => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
   const text = `{"events":[${JSON.stringify(EVENT)},${deep},${deep}]}`;
   const { accepted, rejected } = taken({ text });
-  expect(accepted).toHaveLength(1);
-  expect(rejected).toMatchObject([
-    { position: 1, reason: 'event_not_an_object', payload: text },
-    { position: 2, reason: 'event_not_an_object', payload: '"see the payload of position 1 of this job"' },
-  ]);
+  expect(accepted).toHaveLength(0);
+  expect(rejected).toMatchObject([{ position: 0, reason: 'job_invalid', payload: text }]);
 });
 
 it('the intake rejects events of closed months, and keeps each as it was sent', () => {

@@ -1,4 +1,4 @@
-/** From the data of a job to the rows that are stored for it: priced events and rejected ones. Pure. */
+/** Converts the data of a job into the rows to store: priced events and rejected events. Pure. */
 import {
   type Checked,
   costOf,
@@ -9,7 +9,6 @@ import {
   parseEventJson,
   parsePricedEvent,
   payloadOf,
-  payloadReference,
   type Rejection,
   USAGE_SCALE,
   type UsageEvent,
@@ -20,14 +19,14 @@ import type { RejectedEvent } from '@meterline/warehouse';
 import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import type { SpanContext } from '@opentelemetry/api';
 
-/** What is known of a job when it is taken from the queue. */
+/** A job taken from the queue, with its metadata. */
 export interface QueuedJob {
   readonly id: string;
-  /** When the queue took the job; a redelivery does not change it. */
+  /** When the job was added to the queue. Redeliveries do not change it. */
   readonly receivedAt: EpochMs;
-  /** Undefined when it is not traced. */
+  /** Undefined if the job is not traced. */
   readonly span?: SpanContext | undefined;
-  /** The job's data as JSON text; empty if it is gone from Redis. */
+  /** The job's data as JSON text; empty if it was evicted or deleted in Redis. */
   readonly data: string;
 }
 
@@ -37,7 +36,7 @@ export interface Intake {
   readonly rejected: readonly RejectedEvent[];
 }
 
-/** Checks and prices events, and keeps the numbers of their names from job to job. */
+/** Validates and prices events. Reuses one table of names for many jobs. */
 export class Pricer {
   readonly #book: PriceBook;
   #names = new Names();
@@ -47,26 +46,30 @@ export class Pricer {
   }
 
   /**
-   * Checks and prices every event of a job. The others are accepted even if one is rejected.
+   * Validates and prices every event of a job. A rejected event does not affect the others.
    * @param closedBefore events before are too old
    */
   priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): Intake {
     const content = readable(data);
-    const events = content.ok ? eventsOfJob(content.value) : content;
+    if (!content.ok) return rejectedJob(job, data, content);
+    const events = eventsOfJob(content.value);
     if (!events.ok) return rejectedJob(job, data, events);
 
     if (this.#names.isLarge) this.#names = new Names();
     const accepted = new EventRows(events.value.length, this.#names);
     const rejected: RejectedEvent[] = [];
-    const payloadOf = payloads(data, content.ok ? content.value : undefined);
     for (const [position, input] of events.value.entries()) {
       const rejection = this.#add(accepted, input, position, now, closedBefore);
-      if (rejection) rejected.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
+      if (!rejection) continue;
+      // A job that is a single event is stored as it came.
+      const payload = input === content.value ? data : payloadOf(input);
+      if (payload === undefined) return rejectedJob(job, data, TOO_DEEP);
+      rejected.push(rejectedEvent(job, position, input, payload, rejection));
     }
     return { job, accepted, rejected };
   }
 
-  /** @returns why the event is not added */
+  /** @returns the rejection, if the event was not added */
   #add(rows: EventRows, input: unknown, position: number, now: EpochMs, closedBefore: EpochMs): Rejection | undefined {
     const checked = parsePricedEvent(input, this.#book, now);
     if (!checked.ok) return checked;
@@ -81,14 +84,23 @@ export class Pricer {
 const LOST =
   'the data of this job was evicted or deleted in Redis; its events are lost unless their producer sends them again';
 
-/** What the data of a job says; what is not JSON says nothing, which is not a job either. A size that no job has is not parsed. */
+const TOO_DEEP: Rejection = {
+  reason: 'job_invalid',
+  message:
+    'an event of this job is nested too deeply to be stored on its own; fix it, and send all events of the job again',
+};
+
+/**
+ * Parses the data of a job. Data that is not JSON becomes undefined, which is not a valid job either. Does not parse data above the size
+ * limits.
+ */
 function readable(data: string): Checked<unknown> {
   if (data === '') return { ok: false, reason: 'job_lost', message: LOST };
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
   return oversized ? { ok: false, ...oversized } : { ok: true, value: parseEventJson(data) };
 }
 
-/** Most often all are accepted, and nothing is copied. */
+/** Splits rows into accepted and too old. Usually all are accepted, and nothing is copied. */
 export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted: EventRows; tooOld: EventRows } {
   if (rows.earliest >= closedBefore) return { accepted: rows, tooOld: rows.pick([]) };
   const all = Array.from({ length: rows.length }, (_, row) => row);
@@ -96,7 +108,7 @@ export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted:
   return { accepted: rows.pick(all.filter((row) => !isTooOld(row))), tooOld: rows.pick(all.filter(isTooOld)) };
 }
 
-/** The rejection of an event that is too old, even if it is stored already, or sent again. */
+/** Returns the rejection of an event that is too old. The event may have been stored before. */
 export function tooOldBefore(closedBefore: EpochMs): Rejection {
   const message =
     `events before ${formatTimestamp(closedBefore)} are not accepted any more, because their months are closed; ` +
@@ -104,25 +116,9 @@ export function tooOldBefore(closedBefore: EpochMs): Rejection {
   return { reason: 'too_old', message };
 }
 
-/** A job that is rejected whole. It belongs to no account. */
 function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
   const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
   return { job, accepted: new EventRows(0, new Names()), rejected };
-}
-
-/**
- * What is kept of a rejected event. A job of one event is kept as it came. What is nested too deeply to be written alone is kept with its
- * whole job, and the job once: it may be large and hold many such events.
- */
-function payloads(data: string, content: unknown): (input: unknown, position: number) => string {
-  let keptWhole: number | undefined;
-  return (input, position) => {
-    const payload = input === content ? data : payloadOf(input);
-    if (payload !== undefined) return payload;
-    if (keptWhole !== undefined) return payloadReference(keptWhole);
-    keptWhole = position;
-    return data;
-  };
 }
 
 function rejectedEvent(
@@ -136,7 +132,7 @@ function rejectedEvent(
     receivedAt: job.receivedAt,
     jobId: job.id,
     position,
-    // A producer chooses both, and may make them long; the payload has all.
+    // Producers determine both and may make them long. The payload is complete.
     accountId: shortened(claimedAccount(input)),
     reason,
     message: shortened(message),
@@ -144,7 +140,7 @@ function rejectedEvent(
   };
 }
 
-/** Rejects events that had passed every check. Their payloads are in the form that a producer may send. */
+/** Rejects events that had passed validation. Their payloads have the form that producers send. */
 export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Rejection): RejectedEvent[] {
   return Array.from({ length: rows.length }, (_, row) => {
     const input = toUsageEventInput(rows.eventOf(row));
@@ -152,7 +148,7 @@ export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Re
   });
 }
 
-/** The event as a producer sends it; parseUsageEvent reads it back as the same event. */
+/** Converts the event back to the form that producers send. parseUsageEvent parses it into the same event. */
 function toUsageEventInput(event: UsageEvent): UsageEventInput {
   return {
     eventId: event.eventId,
@@ -171,7 +167,7 @@ function toUsageEventInput(event: UsageEvent): UsageEventInput {
 
 const LONGEST_TEXT = 2_000;
 
-/** Whole characters: half a surrogate pair is no text. */
+/** Does not split surrogate pairs. */
 function shortened(text: string): string {
   if (text.length <= LONGEST_TEXT) return text;
   return `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…`;

@@ -1,29 +1,26 @@
 /**
- * Two lanes to ClickHouse, so that late events do not hold up current ones.
+ * Separates late events from current ones, so that late events do not delay current ones.
  *
- * An insert makes a part in each month that it has rows of, each with an fsync: a job of 5,000 events over all months since
- * 1970 takes many seconds. So late rows are cut into slices by
- * month, an insert of theirs has a few months only, and several late jobs take turns, a month each. A job is stored when all
- * its slices are; each goes through all steps of `store()`.
+ * An insert writes a part for each month that it has rows of, each with an fsync: inserting 5,000 events from all months since 1970 takes
+ * many seconds. So late rows are split into slices by month. An insert of late rows has a few months only, and the slices of several late
+ * jobs alternate. A job is stored when all its slices are. Each slice goes through all steps of `store()`.
  */
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
 import type { Intake } from './intake.js';
 
-/** However late hours are sealed: current rows lie in three months at most. */
+/** Bounds the age of current rows however late hours are sealed, so that they span at most three months. */
 const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 
-/** While ClickHouse stores one insert, the next is encoded and sent. A third would wait there, and take memory. */
+/** While ClickHouse stores one insert, the next is encoded and sent. A third would only wait in ClickHouse and take memory. */
 const CURRENT_IN_FLIGHT = 2;
-/** An insert makes a part in each month that it has rows of: two would wait for the same disk. */
+/** One at a time: late inserts write many parts, and two would compete for the same disk. */
 const LATE_IN_FLIGHT = 1;
 
 export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight'> {
-  /** How long after its end an hour is sealed. */
   readonly sealDelayMs: number;
 }
 
-/** The rows of a job by the lane that they take. */
 export interface Split {
   readonly current: readonly Slice[];
   readonly late: readonly Slice[];
@@ -40,7 +37,6 @@ export class Lanes {
     this.#sealDelayMs = sealDelayMs;
   }
 
-  /** Rows that are collected and not in an insert yet. */
   get pendingRows(): number {
     return this.#current.pendingRows + this.#late.pendingRows;
   }
@@ -50,8 +46,8 @@ export class Lanes {
   }
 
   /**
-   * Resolves when all rows are durable, and rejects as the store does, when nothing of the job is under way any more.
-   * @throws when the lanes have stopped
+   * Resolves when all rows are durable. Rejects as the store does, after all inserts of the job have ended.
+   * @throws if the lanes have stopped
    */
   async add({ current, late }: Split): Promise<void> {
     const outcomes = await Promise.allSettled([...this.#current.addAll(current), ...this.#late.addAll(late)]);
@@ -70,13 +66,13 @@ export class Lanes {
   }
 }
 
-/** The first instant of the hours that are not sealed yet, by the clock. A clock that is wrong costs time alone. */
+/** Returns the start of the hours that are not sealed yet, by the local clock. A wrong clock costs only time. */
 export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
   const due = now - sealDelayMs;
   return Math.max(due - (due % MS_PER_HOUR), now - LONGEST_CURRENT_MS);
 }
 
-/** A rejected event is as old as its job, because its table is divided by that time. */
+/** Splits rows by age. A rejected event is as old as its job, because its table is partitioned by that time. */
 export function splitByAge(intake: Intake, since: EpochMs): Split {
   const { job, accepted, rejected } = intake;
   const areRejectedLate = rejected.length > 0 && job.receivedAt < since;
@@ -107,7 +103,6 @@ export function splitByAge(intake: Intake, since: EpochMs): Split {
   };
 }
 
-/** Counted from the year 0. */
 function monthOf(time: EpochMs): number {
   const date = new Date(time);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();

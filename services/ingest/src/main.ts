@@ -1,4 +1,4 @@
-/** The ingest service as a process: it connects to everything that it needs, then takes jobs. */
+/** Runs the ingest service as a process: connects to everything it needs, then takes jobs. */
 
 import { abortable, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
 import {
@@ -35,17 +35,17 @@ import { Maintainer } from './maintainer.js';
 import { createIngestMetrics, type IngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
 
-/** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
+/** Long, because an insert that times out is sent again, which makes a slow ClickHouse even slower. */
 const INSERT_TIMEOUT_MS = 60_000;
-/** Nobody waits for a step of maintenance. One that is given up would start again from the beginning, and never end. */
+/** Long, because no caller waits for maintenance, and a step that timed out would start over, perhaps forever. */
 const RECOMPUTING_TIMEOUT_MS = 900_000;
-/** By so much the server gives up a statement before its caller does: it must not go on while another attempt begins. */
+/** The server gives up a statement this much earlier than its caller, so that it has ended before a retry begins. */
 const ENDS_BEFORE_CALLER_MS = 5_000;
-/** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
+/** Share of the shutdown time for storing rows. The rest is for returning unfinished jobs to the queue. */
 const STORING_SHARE = 0.75;
-/** The jobs of two inserts that are under way, and those that are collected meanwhile for the next. */
+/** The concurrent jobs are divided into three inserts: two that are running, and one that is being collected. */
 const SHARES_OF_PLACES = 3;
-/** How long it takes until every worker knows which months are closed. */
+/** After this time every worker knows which months are closed. */
 const BOUNDS_EVERY_MS = 5_000;
 
 /** @throws StartError */
@@ -59,21 +59,21 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const priceBook = await openPriceBook(env.PRICE_BOOK);
   await checkRedis(env.REDIS_URL, (redis) => warnOfReplicas(redis, env.REDIS_URL, log));
   await prepareClickHouse(storage, log);
-  const within = (requestTimeoutMs: number) => ({
+  const withTimeout = (requestTimeoutMs: number) => ({
     ...storage,
     requestTimeoutMs,
     maxExecutionMs: requestTimeoutMs - ENDS_BEFORE_CALLER_MS,
   });
-  const warehouse = createWarehouse(within(INSERT_TIMEOUT_MS));
+  const warehouse = createWarehouse(withTimeout(INSERT_TIMEOUT_MS));
   const shards = await asStartError(
-    openShards(within(RECOMPUTING_TIMEOUT_MS)),
-    'a shard of ClickHouse does not answer',
+    openShards(withTimeout(RECOMPUTING_TIMEOUT_MS)),
+    'a shard of ClickHouse does not respond',
   );
   await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
 
   const closedMonths = await asStartError(
     followClosedMonths(warehouse, metrics, log),
-    'ClickHouse does not tell which months are closed',
+    'the closed months could not be read from ClickHouse',
   );
 
   const giveUp = new AbortController();
@@ -102,7 +102,9 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     everyMs > 0
       ? new Maintainer({
           ...ofQueue,
-          ...{ shards: shards.all, connection: openQueueConnection(env.REDIS_URL), everyMs },
+          shards: shards.all,
+          connection: openQueueConnection(env.REDIS_URL),
+          everyMs,
           delayMs: constants.sealDelayMs,
         })
       : undefined;
@@ -122,10 +124,10 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
         await abortable(Promise.all([worker.close(), maintainer?.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
-        // Without Redis jobs can neither be acknowledged nor given back.
+        // Without Redis, jobs can neither be acknowledged nor returned to the queue.
         log.warn(
           { event: 'stopped_unfinished' },
-          'Redis does not answer; jobs in work start again when their locks expire',
+          'Redis does not respond; unfinished jobs start again when their locks expire',
         );
         return;
       }
@@ -137,7 +139,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   };
 }
 
-/** An error in the cluster is the operator's to fix. @throws StartError */
+/** Turns errors into StartError. A ClusterError keeps its message, which tells the operator what to fix. */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
@@ -148,9 +150,10 @@ async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> 
 }
 
 /**
- * Which events are too old to be accepted. A worker that has not heard of a bound yet stores events that others reject already;
- * what happens to those is decided after they are stored: see packages/warehouse/src/retention.ts.
- * @returns when the bound of this moment is known. @throws when ClickHouse does not tell
+ * Keeps track of which events are too old to be accepted. A worker that does not know a bound yet stores events that other workers already
+ * reject; retention.ts in packages/warehouse explains how that stays correct.
+ * @returns after the current bound is known
+ * @throws if it cannot be read
  */
 async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, log: Logger) {
   let before: EpochMs = 0;
@@ -163,7 +166,7 @@ async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, 
     log.info({ event: 'months_closed', before: text }, 'events before this time are rejected from now on');
   });
   await refresh();
-  // The store reports an outage.
+  // The event store reports outages.
   const refreshing = setInterval(() => refresh().catch(() => undefined), BOUNDS_EVERY_MS);
   return { before: () => before, stop: () => clearInterval(refreshing) };
 }

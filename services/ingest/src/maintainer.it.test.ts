@@ -81,7 +81,7 @@ async function metric(name: string): Promise<number | undefined> {
   return found?.values.reduce((sum, { value }) => sum + value, 0);
 }
 
-it('the maintainer goes on sealing after Redis has lost its schedule', async () => {
+it('the maintainer continues to seal after Redis has lost its schedule', async () => {
   openMaintainer().run();
   await sealsAgain();
   await forgetQueue();
@@ -90,7 +90,7 @@ it('the maintainer goes on sealing after Redis has lost its schedule', async () 
   expect(await redis.keys(`${prefix}:*`)).not.toEqual([]);
 });
 
-it('the maintainer goes on sealing after a process whose clock was two days ahead has set the next moment', async () => {
+it('the maintainer continues to seal after a process whose clock was two days ahead has scheduled the next run', async () => {
   const queue = new Queue('meterline-maintenance', { prefix, connection: { url: testRedisUrl() } });
   const startDate = Date.now() + 2 * MS_PER_DAY;
   await queue.upsertJobScheduler('rollups', { every: 100, startDate });
@@ -100,14 +100,14 @@ it('the maintainer goes on sealing after a process whose clock was two days ahea
   for (let time = 0; time < 3; time += 1) await sealsAgain();
 });
 
-it('the maintainer recomputes dirty hours, seals what is due, and says how much there is to do', async () => {
+it('the maintainer recomputes dirty hours, seals due hours, and reports how much there is to do', async () => {
   const maintainer = openMaintainer();
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   expect(await sealedUntil()).toBeGreaterThan(0);
   await storeLate();
   await storeLate(HOUR + MS_PER_HOUR);
   expect(await dirtyHours()).toBe(2);
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   expect(await dirtyHours()).toBe(0);
   expect(await metric('meterline_rollup_rows_recomputed_total')).toBe(3);
   expect(await metric('meterline_dirty_hours')).toBe(0);
@@ -116,11 +116,11 @@ it('the maintainer recomputes dirty hours, seals what is due, and says how much 
 
 it('the maintainer counts and logs events that differ under one id and revision', async () => {
   const maintainer = openMaintainer();
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   const event = pricedEvent({ timestamp: HOUR });
   await storeEvents(database.warehouse, [event]);
   await storeEvents(database.warehouse, [{ ...event, workspace: 'another' }]);
-  await maintainer.turn();
+  await maintainer.runDueSteps();
   expect(await metric('meterline_conflicting_events_total')).toBe(1);
   const first = { account: event.accountId, eventId: event.eventId };
   expect(lines).toContainEqual(
@@ -132,7 +132,7 @@ it.each([
   ['a server that is away', Object.assign(new Error('broken'), { code: 'ECONNRESET' }), ['outage', 'outage_over']],
   ['a defect', new Error('broken'), ['maintenance_failed']],
 ])(
-  'the maintainer tries again at the next turn what fails by %s, says so once, and seals meanwhile',
+  'the maintainer retries a failure by %s in the next run, logs it once, and seals meanwhile',
   async (_what, error, said) => {
     const hourEnd = HOUR + MS_PER_HOUR;
     await raiseWatermarks(database.shards.all, 'hourly', { sealingUntil: hourEnd, sealedUntil: hourEnd });
@@ -143,19 +143,19 @@ it.each([
         if (isBroken) throw error;
       },
     });
-    for (let time = 0; time < 3; time += 1) await maintainer.turn();
+    for (let time = 0; time < 3; time += 1) await maintainer.runDueSteps();
     expect(await dirtyHours()).toBe(1);
     expect(await metric('meterline_maintenance_failures_total')).toBeGreaterThanOrEqual(3);
     expect(await sealedUntil()).toBeGreaterThan(hourEnd);
     isBroken = false;
-    await maintainer.turn();
+    await maintainer.runDueSteps();
     expect(await dirtyHours()).toBe(0);
     expect(lines.map(({ event }) => event).filter((event) => event !== 'sealed')).toEqual(said);
   },
 );
 
-it('the maintainer leaves the step under way when it is closed, and its marks to the next', async () => {
-  await openMaintainer().turn();
+it('closing the maintainer aborts the running step, and leaves its marks to the next process', async () => {
+  await openMaintainer().runDueSteps();
   await storeLate();
   const gate = new EventEmitter();
   const [isHeld, goesOn] = [once(gate, 'held'), once(gate, 'goesOn')];
@@ -165,7 +165,7 @@ it('the maintainer leaves the step under way when it is closed, and its marks to
       await goesOn;
     },
   });
-  const turn = maintainer.turn();
+  const turn = maintainer.runDueSteps();
   await isHeld;
   const closed = maintainer.close();
   gate.emit('goesOn');
@@ -174,8 +174,8 @@ it('the maintainer leaves the step under way when it is closed, and its marks to
   expect(await metric('meterline_maintenance_failures_total')).toBe(0);
 });
 
-it('the maintainer ends its turn when another process has taken its job, however much there is to do', async () => {
-  await openMaintainer().turn();
+it('the maintainer ends its run after another process has taken its job, however much there is to do', async () => {
+  await openMaintainer().runDueSteps();
   await storeLate();
   let [steps, isOver] = [0, false];
   const maintainer = openMaintainer({
@@ -185,7 +185,7 @@ it('the maintainer ends its turn when another process has taken its job, however
       await storeLate();
     },
   });
-  const turn = jest.spyOn(maintainer, 'turn');
+  const turn = jest.spyOn(maintainer, 'runDueSteps');
   maintainer.run();
   await until('a turn has begun', () => steps > 0);
   const [lock = ''] = await redis.keys(`${prefix}:*:lock`);
@@ -195,7 +195,7 @@ it('the maintainer ends its turn when another process has taken its job, however
   isOver = true;
 });
 
-it('a maintainer whose queue Redis refuses logs it once, and tries again only when it writes its schedule again', async () => {
+it('a maintainer whose queue Redis rejects logs it once, and retries only when it writes its schedule again', async () => {
   const stranger = await strangerTo(redis);
   const maintainer = openMaintainer({ url: stranger.url });
   const since = performance.now();

@@ -1,7 +1,7 @@
 /**
- * Keeps the rollups up to date: every few seconds it recomputes dirty hours, and seals the hours and days that are due. A job
- * scheduler in Redis wakes one process at a time. What fails is tried again at the next turn; a process that dies in the
- * middle, or is frozen and goes on beside its successor, does no harm: see dirty-hours.ts in packages/warehouse.
+ * Keeps the rollups up to date: every few seconds it recomputes dirty hours and seals the hours and days that are due. A job scheduler in
+ * Redis wakes one process at a time. The next run retries failures. A process that dies midway, or is suspended and continues beside its
+ * successor, does no harm: see dirty-hours.ts in packages/warehouse.
  */
 
 import { formatTimestamp } from '@meterline/catalog';
@@ -24,14 +24,14 @@ import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
 
 const QUEUE = 'meterline-maintenance';
-/** A step that takes less is not worth a line in the log. */
+/** Shorter steps are not logged. */
 const SLOW_STEP_MS = 1_000;
 
 export interface MaintainerOptions
   extends Pick<SchedulerOptions, 'connection' | 'prefix' | 'everyMs' | 'rescheduleMs' | 'lockMs'> {
-  /** How long after its end an hour is sealed. Events later than that are exact too, but cost a mark and a recomputed row. */
+  /** How long after its end an hour is sealed. Later events are exact too, but each costs a mark and a recomputed row. */
   readonly delayMs: number;
-  /** Statements may take minutes: one hour is the least that is sealed at a time, however many events it has. */
+  /** Connections whose statements may take minutes: a step seals at least one hour, however many events the hour has. */
   readonly shards: readonly Warehouse[];
   readonly metrics: IngestMetrics;
   readonly log: Logger;
@@ -44,7 +44,7 @@ export class Maintainer {
   readonly #outage: Outage;
   readonly #stopping = new AbortController();
   readonly #logDefect = onceAMinute((err: unknown) => {
-    this.#options.log.error({ event: 'maintenance_failed', err }, 'a defect keeps rollups from being maintained');
+    this.#options.log.error({ event: 'maintenance_failed', err }, 'rollups are not maintained because of a bug');
   });
 
   constructor(options: MaintainerOptions) {
@@ -54,12 +54,13 @@ export class Maintainer {
     this.#outage = new Outage(log, 'ClickHouse', 'rollups are not maintained until it does: queries read the events');
     this.#scheduler = new Scheduler({
       ...options,
-      ...{ queue: QUEUE, name: 'rollups' },
-      run: () => this.turn(),
-      // The same error may come with every attempt to take a job.
+      queue: QUEUE,
+      name: 'rollups',
+      run: () => this.runDueSteps(),
+      // Every attempt to take a job may fail with the same error.
       onError: onceAMinute((err: Error) => {
         if (this.#stopping.signal.aborted) return;
-        log.error({ event: 'maintenance_queue_error', err }, 'Rollups are not maintained: Redis refuses the queue');
+        log.error({ event: 'maintenance_queue_error', err }, 'rollups are not maintained: Redis rejects the queue');
       }),
     });
   }
@@ -68,17 +69,17 @@ export class Maintainer {
     this.#scheduler.run();
   }
 
-  /** Ends the step under way, which may take minutes: the next process does it again. */
+  /** Aborts the current step, which may take minutes; the next process repeats it. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#scheduler.close();
   }
 
   /**
-   * Does all that there is to do, in steps of both kinds in turn, for as long as the job is its own: two at once would do all steps twice.
-   * The scheduler's job runs it; failures are logged.
+   * Runs all due steps, alternating between the two kinds, as long as this process holds the scheduler's job: two processes would both do
+   * every step. Failures are logged.
    */
-  async turn(): Promise<void> {
+  async runDueSteps(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
       const outcomes = [await this.#attempt(() => this.#recompute()), await this.#attempt(() => this.#seal())];
       if (!outcomes.includes('failed') && !this.#stopping.signal.aborted) this.#outage.recovered();
@@ -99,7 +100,7 @@ export class Maintainer {
     }
   }
 
-  /** A step of dirty hours on each shard. @returns whether there may be more */
+  /** Runs one step of dirty hours on each shard. @returns whether there may be more */
   async #recompute(): Promise<boolean> {
     const { metrics, log } = this.#options;
     const open = await onEachShard(this.#shards, readOpenMarks);
@@ -114,12 +115,12 @@ export class Maintainer {
     const took = performance.now() - startedAt;
     if (took > SLOW_STEP_MS) {
       const rows = { marks: total('marks'), hourly: total('hourly'), daily: total('daily') };
-      log.info({ event: 'recomputed', ...rows, seconds: took / 1000 }, 'rollups have the late events');
+      log.info({ event: 'recomputed', ...rows, seconds: took / 1000 }, 'recomputed rollup rows of late events');
     }
     return total('marks') > 0;
   }
 
-  /** A step of hours, or of days. @returns whether there may be more */
+  /** Runs one step of sealing hours or days. @returns whether there may be more */
   async #seal(): Promise<boolean> {
     const { delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();
@@ -133,13 +134,12 @@ export class Maintainer {
     const seconds = (performance.now() - startedAt) / 1000;
     metrics.sealDuration.observe({ grain }, seconds);
     const [from, to] = [formatTimestamp(step.from), formatTimestamp(step.to)];
-    log.info({ event: 'sealed', grain, from, to, seconds }, 'rollups are ready to be read');
+    log.info({ event: 'sealed', grain, from, to, seconds }, 'rollups of this time may be read now');
     this.#tellTooLarge(tooLarge);
     this.#tellConflicts(step.conflicts);
     return true;
   }
 
-  /** Logs one line per step about different events with the same id and revision. */
   #tellConflicts({ events, first }: Conflicts): void {
     if (!first) return;
     this.#options.metrics.conflictingEvents.inc(events);
@@ -150,7 +150,6 @@ export class Maintainer {
     );
   }
 
-  /** Logs one line for all rows of a step that are too large, with the first of them. */
   #tellTooLarge(rows: readonly RollupKey[]): void {
     const [row] = rows;
     if (!row) return;
@@ -159,7 +158,7 @@ export class Maintainer {
     const first = { account: row.accountId, bucket: formatTimestamp(row.bucket) };
     log.warn(
       { event: 'rollup_rows_too_large', rows: rows.length, first },
-      'rollup rows need more memory or time than a statement may take; their hours are answered from the events',
+      'rollup rows need more memory or time than a statement may take; their hours are read from the events',
     );
   }
 }

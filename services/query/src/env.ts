@@ -25,7 +25,7 @@ export const constants = {
   ...burstConstant(4),
   statements: constant(
     0,
-    'Maximum concurrent statements of a process. Accounts with high recent usage may use half of them. 0: twice the number of ClickHouse processors.',
+    'Maximum number of concurrent statements of a process. Half of them are reserved for accounts whose statements are usually short. 0: twice the number of processors of ClickHouse.',
   ),
   accountStatements: constant(
     3,

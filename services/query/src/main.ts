@@ -65,8 +65,10 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   });
 }
 
-/** Busy accounts may use half of the permits, so each of their statements has a processor. */
+/** Half of the permits are reserved for short statements, so long statements have one processor each. */
 const STATEMENTS_PER_PROCESSOR = 2;
+/** Ten times the time of a dashboard's query. */
+const LONG_STATEMENT_MS = 250;
 
 /** Maximum number of waiting requests in the process, as a multiple of the maximum of one account. */
 const ACCOUNTS_WAITING = 10;
@@ -80,6 +82,7 @@ async function admissionLimits(
     process: constants.statements || STATEMENTS_PER_PROCESSOR * (await readProcessors(warehouse)),
     account: constants.accountStatements,
     caller: constants.callerStatements,
+    longMs: LONG_STATEMENT_MS,
     maxWaitMs: constants.maxWaitMs,
     maxWaitingOfAccount: constants.maxWaiting,
     maxWaiting: ACCOUNTS_WAITING * constants.maxWaiting,

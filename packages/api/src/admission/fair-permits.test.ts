@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { FairPermits, type PermitLimits, type Release, type Usage } from './fair-permits.js';
+import { FairPermits, type PermitLimits, type Release } from './fair-permits.js';
 import type { Principal } from './principal.js';
 
 const A: Principal = { account: 'a', caller: 'ann' };
@@ -7,9 +7,10 @@ const ANOTHER_OF_A: Principal = { account: 'a', caller: 'alex' };
 const B: Principal = { account: 'b', caller: 'ben' };
 const MANY: PermitLimits = { process: 100, account: 100, caller: 100 };
 
-/** Slots, and in which order those that wait are served. */
-function harness(limits: Partial<PermitLimits>, usage?: Usage) {
-  const permits = new FairPermits({ ...MANY, ...limits }, usage);
+/** Permits, and the order in which waiting requests get them. */
+function harness(limits: Partial<PermitLimits>) {
+  let nowMs = 0;
+  const permits = new FairPermits({ ...MANY, ...limits }, () => nowMs);
   const served: string[] = [];
   const releases: Release[] = [];
   const queue = (name: string, principal: Principal, signal = new AbortController().signal) =>
@@ -21,6 +22,12 @@ function harness(limits: Partial<PermitLimits>, usage?: Usage) {
     permits,
     served,
     queue,
+    /** Lets an account hold a permit for this time. */
+    work: (account: string, ms: number) => {
+      const release = permits.tryAcquire({ account, caller: 'c' });
+      nowMs += ms;
+      release?.();
+    },
     /** Gives back the permit that was served first, and lets the one that gets it record that. */
     releaseOne: async () => {
       await new Promise(setImmediate);
@@ -76,26 +83,35 @@ it('a waiting request of an account that holds no permit is served before those 
   expect(served.slice(4)).toEqual(['b1']);
 });
 
-/** By account. */
-const used = (usage: Readonly<Record<string, number>>): Usage => ({
-  of: (account) => usage[account] ?? 0,
-  busyFrom: 10,
-});
-
-it('a waiting request of an account that has used much lately leaves half of the permits to others', async () => {
-  const { queue, served } = harness({ process: 8 }, used({ a: 10 }));
+it('half of the permits are reserved for accounts whose work is usually short', async () => {
+  const { queue, served, work } = harness({ process: 8, longMs: 10 });
+  work('a', 11);
+  work('b', 10);
   for (let n = 0; n < 8; n += 1) void queue(`a${n}`, A);
+  void queue('unknown', { account: 'unknown', caller: 'c' });
   for (let n = 0; n < 5; n += 1) void queue(`b${n}`, B);
   await new Promise(setImmediate);
   expect(served).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1', 'b2', 'b3']);
 });
 
-it('a waiting request of the account that has used least comes first among those that hold equally many permits', async () => {
-  const { queue, served, releaseOne } = harness({ process: 1 }, used({ a: 3, b: 1, c: 2 }));
-  void queue('a0', A);
-  for (const account of ['a', 'c', 'b', 'c']) void queue(account, { account, caller: 'c' });
+it('of accounts that hold equally many permits, the one that has used least comes first', async () => {
+  const { queue, served, releaseOne, work } = harness({ process: 1 });
+  work('a', 3);
+  work('c', 2);
+  work('b', 1);
+  for (const account of ['new', 'a', 'c', 'b', 'c']) void queue(account, { account, caller: 'c' });
+  for (let n = 0; n < 5; n += 1) await releaseOne();
+  expect(served).toEqual(['new', 'b', 'c', 'c', 'a']);
+});
+
+it('what an account used while no other account waited does not delay it later', async () => {
+  const { queue, served, releaseOne, work } = harness({ process: 1 });
+  for (let n = 0; n < 3; n += 1) work('a', 100);
+  void queue('a', A);
+  for (let n = 0; n < 3; n += 1) void queue('b', B);
+  void queue('a', A);
   for (let n = 0; n < 4; n += 1) await releaseOne();
-  expect(served).toEqual(['a0', 'b', 'c', 'c', 'a']);
+  expect(served).toEqual(['a', 'b', 'a', 'b', 'b']);
 });
 
 it('a waiting request that is given up leaves nothing behind', async () => {

@@ -2,11 +2,13 @@
  * Limits how many requests of a process do expensive work at the same time, and shares the permits fairly. The query service uses permits for
  * its statements, the collector for checking bodies.
  *
- * Waiting requests are ordered as follows. First the account that holds the fewest permits, then the account with the lowest recent usage,
- * then the account that was served longest ago. Within an account, the caller that was served longest ago. A long queue of one account thus
- * delays another account by at most one place. Accounts with high recent usage may hold only half of all permits, so that an account that
- * sends few requests usually finds a free permit.
+ * A free permit goes to the waiting account that holds the fewest permits. If several accounts hold equally many, start-time fair queueing
+ * decides: each account has a clock that advances while it holds permits, and the account whose clock is furthest behind comes first. Within an
+ * account, the caller that was served longest ago comes first. A long queue of one account thus delays another account by at most one permit.
+ *
+ * Half of the permits are reserved for accounts whose work is usually short. Otherwise long work of several accounts could hold every permit.
  */
+import { LRUCache } from 'lru-cache';
 import { callerKey, type Principal } from './principal.js';
 
 /** Maximum number of permits in the process, of one account, and of one caller of an account. */
@@ -14,6 +16,8 @@ export interface PermitLimits {
   readonly process: number;
   readonly account: number;
   readonly caller: number;
+  /** The work of an account counts as long if its average time is above this limit. */
+  readonly longMs?: number;
 }
 
 /** Releases the permit. May be called twice. */
@@ -24,31 +28,37 @@ interface Waiter {
   readonly grant: (release: Release) => void;
 }
 
-/** The share of the permits that busy accounts may not hold. */
-const SHARE_NOT_FOR_BUSY_ACCOUNTS = 1 / 2;
+/** The share of the process's permits that is reserved for accounts whose work is usually short. */
+const RESERVED_SHARE = 1 / 2;
+/** Weight of the latest work in the moving average of an account. */
+const LATEST_WEIGHT = 1 / 8;
+const MAX_ACCOUNTS = 10_000;
 
-/** The recent usage of accounts, in any unit. */
-export interface Usage {
-  of(account: string): number;
-  /** An account with at least this usage is busy. */
-  readonly busyFrom: number;
+/** Recent work of an account. */
+interface Work {
+  /** The clock of the account, in milliseconds. */
+  readonly clockMs: number;
+  readonly averageMs: number;
 }
-
-const NO_USAGE: Usage = { of: () => 0, busyFrom: Number.POSITIVE_INFINITY };
 
 export class FairPermits {
   readonly #limits: PermitLimits;
-  readonly #usage: Usage;
   /** Waiters by account and caller. Both maps are ordered by when their account or caller was served last or arrived. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
   /** Permits held, by account and by caller key. */
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
+  readonly #work = new LRUCache<string, Work>({ max: MAX_ACCOUNTS });
   #inUse = 0;
+  /** The clock of the account that was served last. Idle accounts continue from this time, so that they gain no advantage by being idle. */
+  #clockMs = 0;
 
-  constructor(limits: PermitLimits, usage = NO_USAGE) {
+  /** @param now returns a monotonic time in milliseconds */
+  constructor(
+    limits: PermitLimits,
+    readonly now = () => performance.now(),
+  ) {
     this.#limits = limits;
-    this.#usage = usage;
   }
 
   get inUse(): number {
@@ -104,22 +114,44 @@ export class FairPermits {
     });
   }
 
+  /** Returns whether the work of the account takes longer than `longMs` on average. */
+  isLong(account: string): boolean {
+    return (this.#work.get(account)?.averageMs ?? 0) > (this.#limits.longMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Returns false for an account without recent work, because its first work may be long. */
+  #isShort(account: string): boolean {
+    return this.#limits.longMs === undefined || (this.#work.has(account) && !this.isLong(account));
+  }
+
+  #clockOf(account: string): number {
+    return Math.max(this.#clockMs, this.#work.get(account)?.clockMs ?? 0);
+  }
+
   #mayHave(principal: Principal): boolean {
     const { process } = this.#limits;
-    const isBusy = this.#usage.of(principal.account) >= this.#usage.busyFrom;
-    const max = isBusy ? process - Math.floor(process * SHARE_NOT_FOR_BUSY_ACCOUNTS) : process;
-    return this.#inUse < max && !this.hasItsShare(principal);
+    const reserved = this.#isShort(principal.account) ? 0 : Math.floor(process * RESERVED_SHARE);
+    return this.#inUse < process - reserved && !this.hasItsShare(principal);
   }
 
   #acquire(principal: Principal): Release {
     this.#count(principal, 1);
+    this.#clockMs = this.#clockOf(principal.account);
+    const startedMs = this.now();
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
       this.#count(principal, -1);
+      this.#addWork(principal.account, this.now() - startedMs);
       this.#serve();
     };
+  }
+
+  #addWork(account: string, ms: number): void {
+    const { clockMs, averageMs } = this.#work.get(account) ?? { clockMs: this.#clockMs, averageMs: ms };
+    const average = averageMs + LATEST_WEIGHT * (ms - averageMs);
+    this.#work.set(account, { clockMs: Math.max(clockMs, this.#clockMs) + ms, averageMs: average });
   }
 
   #count(principal: Principal, change: 1 | -1): void {
@@ -156,14 +188,14 @@ export class FairPermits {
   #next(): Waiter | undefined {
     if (this.#inUse >= this.#limits.process) return undefined;
     let best: Waiter | undefined;
-    let [fewest, least] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    let [fewest, earliest] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (const [account, callers] of this.#accounts) {
       const held = this.#held.get(account) ?? 0;
-      const used = this.#usage.of(account);
-      if (held > fewest || (held === fewest && used >= least)) continue;
+      const clock = this.#clockOf(account);
+      if (held > fewest || (held === fewest && clock >= earliest)) continue;
       for (const [first] of callers.values()) {
         if (!first || !this.#mayHave(first.principal)) continue;
-        [best, fewest, least] = [first, held, used];
+        [best, fewest, earliest] = [first, held, clock];
         break;
       }
     }

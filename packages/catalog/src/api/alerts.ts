@@ -1,4 +1,4 @@
-/** The bodies of requests about alerts. */
+/** Defines the bodies of requests that create or change alerts. */
 import * as z from 'zod';
 import { ALERT_MEASURES, ALERT_PERIODS, DEFAULT_THRESHOLDS, MAX_THRESHOLD, MAX_THRESHOLDS } from '../alert.js';
 import { decimalText, formatScaled, parseDecimalText, toScaled } from '../decimal.js';
@@ -6,10 +6,10 @@ import { nameText, oneOf, VALUE_FILTERS } from './parameters.js';
 import { MAX_FILTER_VALUES } from './request.js';
 
 const AMOUNT_RULE =
-  'must be a decimal above 0 in a string, such as "100" or "0.25", without leading zeros, of at most 15 digits before the point and 12 after it';
-/** As costs have, the finer of what is measured. */
+  'must be a decimal string above 0, such as "100" or "0.25", without leading zeros and with at most 15 digits before the point and 12 after it';
+/** The scale of costs, which is finer than that of usage. */
 const AMOUNT_SCALE = 12;
-/** `0125` may be meant as 0.125. */
+/** Rejects leading zeros: `0125` may be a typo of 0.125. */
 const AMOUNT = /^(0|[1-9]\d{0,14})(\.\d{1,12})?$/;
 
 const amountText = z
@@ -23,7 +23,7 @@ const amountText = z
   })
   .meta({
     pattern: AMOUNT.source,
-    description: 'Above 0, a decimal in a string: USD for `cost`, units of the billing dimension for `usage`.',
+    description: 'A decimal string above 0: USD for `cost`, units of the billing dimension for `usage`.',
   });
 
 const THRESHOLDS_RULE = `must be 1 to ${MAX_THRESHOLDS} whole numbers from 1 to ${MAX_THRESHOLD}, ascending`;
@@ -32,7 +32,9 @@ const thresholds = z
   .min(1, THRESHOLDS_RULE)
   .max(MAX_THRESHOLDS, THRESHOLDS_RULE)
   .refine((list) => list.every((percent, index) => index === 0 || percent > (list[index - 1] ?? 0)), THRESHOLDS_RULE)
-  .meta({ description: 'Percents of the amount, ascending. An absolute amount is `amount` with the threshold 100.' });
+  .meta({
+    description: 'In percent of the amount, ascending. For an absolute amount, set `amount` and the threshold 100.',
+  });
 
 const values = <Schema extends z.ZodType<string>>(schema: Schema) =>
   z
@@ -49,7 +51,7 @@ const FILTERS = {
 };
 const FILTERS_RULE = `must be an object of arrays, with no members but ${Object.keys(FILTERS).join(', ')}`;
 const filters = z.strictObject(FILTERS, FILTERS_RULE).meta({
-  description: 'What usage must have to be counted: of one filter one of its values, of several filters all.',
+  description: 'Which usage counts. Values of one filter are alternatives; usage must match every filter.',
 });
 export type AlertFilters = z.output<typeof filters>;
 
@@ -58,11 +60,11 @@ const URL_RULE = `must be an https URL of at most ${MAX_URL_LENGTH} characters w
 const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, URL_RULE).meta({
   format: 'uri',
   maxLength: MAX_URL_LENGTH,
-  description: 'Where webhooks are posted: https, and no address of a private network.',
+  description: 'Where webhooks are posted. Must be https and must not lead to a private network.',
 });
 
 function isWebhookUrl(text: string): boolean {
-  // A URL that is parsed drops blanks and line breaks, and what is shown would have them.
+  // The URL parser drops blanks and line breaks, but the stored text, which users see, would keep them.
   if (text.length > MAX_URL_LENGTH || /\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return /^https?:$/.test(protocol) && username === '' && password === '';
@@ -81,14 +83,13 @@ export const newAlertSchema = z.strictObject({
 });
 export type NewAlert = z.input<typeof newAlertSchema>;
 
-/** Members that are left out stay as they are; those that are given replace what was there. */
+/** Members that are left out stay unchanged. */
 export const alertChangeSchema = z.strictObject({
   ...newAlertSchema.partial().shape,
   thresholds: thresholds.optional(),
   filters: filters.optional(),
-  rotateSecret: z
-    .literal(true, 'must be true or left out')
-    .optional()
-    .meta({ description: 'Makes a new secret, which the response has. The last nine sign too for 24 hours.' }),
+  rotateSecret: z.literal(true, 'must be true or left out').optional().meta({
+    description: 'Creates a new secret, which the response includes. The last nine secrets also sign for 24 hours.',
+  }),
 });
 export type AlertChange = z.input<typeof alertChangeSchema>;

@@ -1,20 +1,20 @@
-/** Reading JSON without doubles: the API writes money and usage digit by digit, and a double keeps 15 of them. */
+/** Parses JSON without rounding numbers: the API writes money and usage with all digits, and a double keeps about 15. */
 
 /**
- * A string (up to the end of the text, if it is not closed) or a number. Strings are matched so that digits inside them
- * are not taken for numbers. A colon after a number is matched with it, so that both are refused: with quotes around it,
- * the number would read as the name of a member.
+ * Matches a string (to the end of the text if unclosed) or a number. Matching strings keeps digits inside them from being taken for
+ * numbers. A colon after a number is part of the match so that `{1: 2}` is rejected: once the number is quoted, it would be a valid member
+ * name.
  */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*(?:\s*:)?/g;
 
-/** The grammar of a number. Source: RFC 8259, section 6. */
+/** Source: RFC 8259, section 6. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Like JSON.parse, but each number becomes its text in the document: `0.1` is `'0.1'`, and 25 digits stay 25 digits.
- * A reviver of JSON.parse does the same in one line with `context.source`, as fast, where it exists: Node from 22 on, and
- * browsers of 2025. It replaces this function when Node 20 is dropped (docs/decisions/0002).
- * @throws SyntaxError when the text is not JSON
+ * Parses JSON like JSON.parse, except that each number becomes its text in the document: `0.1` is `'0.1'`, and 25 digits stay 25 digits.
+ * From Node 22 on, and in browsers of 2025, a reviver with `context.source` does the same in one line, as fast; it will replace this
+ * function when Node 20 support ends (docs/decisions/0002).
+ * @throws SyntaxError if the text is not JSON
  */
 export function readExactJson(text: string): unknown {
   return JSON.parse(text.replace(STRING_OR_NUMBER, quoteNumber));
@@ -24,4 +24,13 @@ function quoteNumber(token: string): string {
   if (token.startsWith('"')) return token;
   if (!JSON_NUMBER.test(token)) throw new SyntaxError(`${token} is not a JSON number`);
   return `"${token}"`;
+}
+
+/** Parses JSON. Returns undefined, which JSON cannot represent, if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

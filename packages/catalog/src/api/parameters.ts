@@ -1,7 +1,7 @@
 /**
- * The API's parameters as they are written in a query string. The same schemas check them in the service, describe them in
- * its OpenAPI document and type them in the client. Rules between parameters (a window's order and length) are checked
- * where a request is parsed. Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
+ * Defines the API's query parameters. The same schemas validate them in the service, describe them in the OpenAPI document and type them in
+ * the client. Rules that involve several parameters, such as the order and length of a window, are checked where a request is parsed.
+ * Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
  */
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
@@ -31,16 +31,16 @@ import {
 const ACCOUNT_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc', 'name:asc', 'name:desc'] as const;
 const API_KEY_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc'] as const;
 
-const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), of the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
-const LOST_PLUS = 'has a space where its offset had a plus; write Z, or encode the plus as %2B';
+const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), in the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
+const LOST_PLUS = 'has a space instead of the plus of its offset; write Z, or encode the plus as %2B';
 /** In a query string a bare plus means a space. */
 const SPACE_OFFSET = /T.* \d\d:?\d\d$/i;
 
-/** A name in the document. Lengths count code points, as in JSON Schema. */
+/** JSON Schema of a name. Lengths count code points, as JSON Schema does. */
 const NAME = { minLength: 1, maxLength: MAX_NAME_LENGTH };
 const NAME_RULE = `${NAME.minLength} to ${NAME.maxLength} characters without control characters`;
 
-/** RFC 3339 in UTC, read as epoch milliseconds. */
+/** Parses RFC 3339 in UTC into epoch milliseconds. */
 export const instantText = z.string().transform((text, context) => {
   const value = parseTimestamp(text);
   if (value !== undefined && value >= START_OF_CALENDAR) return value;
@@ -48,7 +48,6 @@ export const instantText = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** A name that a caller has chosen. */
 export const nameText = z.string().refine(isName, `must be ${NAME_RULE}`).meta(NAME);
 const flag = z.string().transform((text, context) => {
   if (text === 'true' || text === 'false') return text === 'true';
@@ -61,38 +60,38 @@ function groupByOf<const Dimension extends MetricsDimension>(dimensions: readonl
     const names = text.split(',');
     const known = names.flatMap((name) => dimensions.filter((dimension) => dimension === name));
     const problem = (message: string) => context.addIssue({ code: 'custom', message });
-    if (known.length < names.length) problem(`must list dimensions out of ${dimensions.join(', ')}`);
+    if (known.length < names.length) problem(`must list dimensions from ${dimensions.join(', ')}`);
     if (new Set(names).size < names.length) problem('must name each dimension once');
     if (names.length > MAX_GROUP_BY_DIMENSIONS) problem(`must have at most ${MAX_GROUP_BY_DIMENSIONS} dimensions`);
     return canonicalGroupBy(known);
   });
   return schema.meta({
-    // The document describes the list; its `style` says that commas separate the names.
+    // The OpenAPI document describes a list, and its `style` declares the comma as separator.
     type: 'array',
     items: { type: 'string', enum: dimensions },
     minItems: 1,
     maxItems: MAX_GROUP_BY_DIMENSIONS,
     uniqueItems: true,
     description:
-      'Up to three dimensions, in any order, with commas between them or each in a parameter of its own. Several give ' +
-      'their cross product. Left out, there is one entry.',
+      'Up to three dimensions in any order, separated by commas or as repeated parameters. Several dimensions return ' +
+      'their cross product. Without groupBy the response has one entry.',
   });
 }
 
 export const WINDOW_PARAMETERS = {
   startTime: instantText.meta({
     format: 'date-time',
-    description: 'Where the window begins; inclusive. RFC 3339 in UTC, of the years 0001 to 9999.',
+    description: 'Start of the window, inclusive. RFC 3339 in UTC, in the years 0001 to 9999.',
   }),
   endTime: instantText.meta({
     format: 'date-time',
-    description: 'Where the window ends; exclusive, and after startTime.',
+    description: 'End of the window, exclusive. Must be after startTime.',
   }),
 };
 
 /**
- * What usage must have to be counted. Each may be given several times: one of its values is enough (an extension, as are
- * the other filters). The schemas are those of one value.
+ * Filters that select usage. A repeated filter selects usage that matches any of its values (an extension, like the other filters). Each
+ * schema describes one value.
  */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
@@ -101,7 +100,7 @@ export const VALUE_FILTERS = {
   resourceUuid: nameText.meta({
     ...NAME,
     description:
-      'Only this instance. Best effort: not every type of resource has one. What has none is selected by ' +
+      'Only this instance. Best effort: not every resource type has UUIDs. Select usage without a UUID with ' +
       '`withoutResourceUuid`.',
   }),
   billingDimension: oneOf(BILLING_DIMENSIONS).meta({
@@ -109,23 +108,23 @@ export const VALUE_FILTERS = {
   }),
 };
 
-const EXCLUSION = 'Combines with all other filters: what is excluded is left out, whatever else selects it.';
+const EXCLUSION = 'Takes precedence over all other filters.';
 
-/** What usage must not have to be counted. Each may be given several times: none of its values may be there. */
+/** Filters that exclude usage. A repeated filter excludes each of its values. */
 export const EXCLUDING_FILTERS = {
   excludeWorkspace: nameText.meta({ ...NAME, description: `Not this workspace; account admins only. ${EXCLUSION}` }),
   excludeResourceType: oneOf(RESOURCE_TYPES).meta({ description: `No resources of this type. ${EXCLUSION}` }),
   excludeResourceName: nameText.meta({ ...NAME, description: `No resources of this name. ${EXCLUSION}` }),
   excludeResourceUuid: nameText.meta({
     ...NAME,
-    description: `Not this instance. What has no resource UUID stays, unless \`excludeWithoutResourceUuid\`. ${EXCLUSION}`,
+    description: `Not this instance. Usage without a resource UUID stays, unless \`excludeWithoutResourceUuid\` is true. ${EXCLUSION}`,
   }),
   excludeBillingDimension: oneOf(BILLING_DIMENSIONS).meta({
     description: `Not this billing dimension. ${EXCLUSION}`,
   }),
 } satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;
 
-/** The filters of queries about several accounts. */
+/** Additional filters of queries about several accounts. */
 export const ACCOUNT_FILTERS = {
   account: nameText.meta({ ...NAME, description: 'Only this account, which must be one of yours.' }),
   excludeAccount: nameText.meta({
@@ -140,14 +139,14 @@ export const FILTER_PARAMETERS = {
     type: 'boolean',
     default: false,
     description:
-      'Only what has no resource UUID; together with `resourceUuid`, that or one of those instances. Named so that nobody ' +
-      'asks for it by accident, as with an empty variable.',
+      'Only usage without a resource UUID; together with `resourceUuid`, also those instances. A separate parameter, so ' +
+      'that an empty variable in `resourceUuid` does not select it by accident.',
   }),
   ...EXCLUDING_FILTERS,
   excludeWithoutResourceUuid: flag.meta({
     type: 'boolean',
     default: false,
-    description: `Nothing that has no resource UUID. ${EXCLUSION}`,
+    description: `No usage without a resource UUID. ${EXCLUSION}`,
   }),
 };
 
@@ -157,22 +156,22 @@ export const METRICS_PARAMETERS = {
   ...WINDOW_PARAMETERS,
   resolution: oneOf(RESOLUTIONS).meta({
     description:
-      'The length of a bucket. Left out, it follows from the window: under 7 days hourly, under 90 days daily, under a year ' +
-      'weekly, else monthly. Asked for, hourly allows a window of up to 7 days, daily 90 days, weekly 1 year.',
+      'The length of a bucket (default: by the length of the window: under 7 days hourly, under 90 days daily, under a year ' +
+      'weekly, otherwise monthly). Maximum window: 7 days for hourly, 90 days for daily, 1 year for weekly.',
   }),
   groupBy: groupByOf(GROUP_BY_DIMENSIONS),
   ...FILTER_PARAMETERS,
   limit: pageSize(MAX_METRICS_PAGE).meta({
     description:
-      `Groups on a page. Larger values mean ${MAX_METRICS_PAGE}. A page has at most ${MAX_PAGE_POINTS} points (groups times ` +
-      `buckets): a window of more than ${MAX_PAGE_POINTS / MAX_METRICS_PAGE} buckets has fewer groups on a page, and one of ` +
-      `more than ${MAX_PAGE_POINTS} buckets is refused.`,
+      `Groups per page. Larger values mean ${MAX_METRICS_PAGE}. A page has at most ${MAX_PAGE_POINTS} points (groups times ` +
+      `buckets): with more than ${MAX_PAGE_POINTS / MAX_METRICS_PAGE} buckets a page has fewer groups, and a window of ` +
+      `more than ${MAX_PAGE_POINTS} buckets is rejected.`,
     default: MAX_METRICS_PAGE,
   }),
   cursor: z.string().meta({
     description:
-      '`meta.nextCursor` of the page before, with the same parameters (`limit` may change), by a caller of the same account ' +
-      'and role, within 24 hours. Empty or left out: the first page.',
+      '`meta.nextCursor` of the previous page. Send the same parameters (`limit` may change), as a caller of the same ' +
+      'account and role, within 24 hours. Default: the first page.',
   }),
 };
 
@@ -188,18 +187,18 @@ export const EVENTS_PARAMETERS = {
   includeVoided: flag.meta({
     type: 'boolean',
     default: false,
-    description: 'Also events whose newest revision is a void. They do not count.',
+    description: 'Include events whose newest revision is a void. They do not count.',
   }),
   limit: pageSize(MAX_EVENTS_PAGE).meta({
     description:
-      `Events on a page. Larger values mean ${MAX_EVENTS_PAGE}. A page looks through a quarter of a million events and has a few megabytes at ` +
-      'most, so it may have fewer, also none; there are more pages as long as `hasMore` is true.',
+      `Events per page. Larger values mean ${MAX_EVENTS_PAGE}. A page examines at most a quarter of a million events and is at most a few ` +
+      'megabytes, so it may have fewer events, even none; there are more pages as long as `hasMore` is true.',
     default: DEFAULT_EVENTS_PAGE,
   }),
   cursor: z.string().meta({
     description:
-      '`meta.nextCursor` of the page before, with the same parameters (`limit` may change), within 24 hours. Empty or left ' +
-      'out: the first page.',
+      '`meta.nextCursor` of the previous page. Send the same parameters (`limit` may change) within 24 hours. Default: the ' +
+      'first page.',
   }),
 };
 
@@ -209,35 +208,33 @@ export const SERVICE_ACCOUNT_KEY_LIST_PARAMETERS = {
   ...API_KEY_LIST_PARAMETERS,
   account: nameText.meta({
     ...NAME,
-    description: 'Only keys of this account, whose keys you must be allowed to manage. A provisioner must name one.',
+    description: 'Only keys of this account. You must be allowed to manage its keys. Required for a provisioner.',
   }),
 };
 export const ALERT_LIST_PARAMETERS = listParameters('Alerts', ACCOUNT_SORTS);
 export const DELIVERY_LIST_PARAMETERS = listParameters('Deliveries', API_KEY_SORTS);
 
-/** The body of a request: a new API key. */
 export const newApiKeySchema = z.strictObject({
   role: z.enum(ACCOUNT_KEY_ROLES, { error: ({ input }) => newKeyRoleRule(input) }).meta({
     description:
-      'An admin may group and filter by workspace, and manage keys; a member sees the account as a whole; an emitter may ' +
-      'send events and read nothing.',
+      'An admin may group and filter by workspace and manage keys. A member sees the account as a whole. An emitter may ' +
+      'only send events.',
   }),
   account: nameText.optional().meta({
     description:
-      'An account that you are an admin of. Needed by those who are an admin of several, and by a provisioner, for whom it is any account.',
+      'An account that you are an admin of. Required for admins of several accounts, and for a provisioner, who may name any account.',
   }),
   expiresAt: instantText.optional().meta({
     format: 'date-time',
-    description: 'When the key stops to be valid: RFC 3339 in UTC, in the future. Left out: it does not expire.',
+    description: 'Expiration time of the key: RFC 3339 in UTC, in the future (default: the key does not expire).',
   }),
 });
 
-/** The body of a request: the name of an account. */
 export const accountSettingsSchema = z.strictObject({
-  name: nameText.meta({ description: 'What the platform calls the account.' }),
+  name: nameText.meta({ description: 'The display name of the account.' }),
 });
 
-/** The parameters that may be given several times. Of groupBy the names may also be in one, with commas between. */
+/** Parameters that may be repeated. The values of groupBy may also be separated by commas. */
 export const REPEATABLE_PARAMETERS: readonly string[] = [
   'groupBy',
   ...Object.keys(VALUE_FILTERS),
@@ -248,23 +245,22 @@ export const REPEATABLE_PARAMETERS: readonly string[] = [
 function newKeyRoleRule(role: unknown): string {
   const rule = `must be one of ${ACCOUNT_KEY_ROLES.join(', ')}`;
   const isOfPlatform = role === 'operator' || role === 'provisioner';
-  return isOfPlatform ? `${rule}; keys for all accounts are created with the command line, with access to Redis` : rule;
+  return isOfPlatform ? `${rule}; create keys for all accounts with the command line, with access to Redis` : rule;
 }
 
-/** A closed list of words. */
 export function oneOf<const Values extends readonly [string, ...string[]] | readonly string[]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
 
-/** The parameters of a list in the management API. Source: the API specification, section "Limits". */
+/** Returns the parameters of a list in the management API. Source: the API specification, section "Limits". */
 function listParameters<const Sorts extends readonly [string, ...string[]]>(what: string, sorts: Sorts) {
   return {
     limit: pageSize(MAX_LIST_PAGE).meta({
-      description: `${what} on a page. Larger values mean ${MAX_LIST_PAGE}. Since version 2026-04-28.`,
+      description: `${what} per page. Larger values mean ${MAX_LIST_PAGE}. Since version 2026-04-28.`,
       default: DEFAULT_LIST_PAGE,
     }),
     cursor: z.string().meta({
-      description: '`meta.nextCursor` of the page before, within 24 hours. Since version 2026-04-28.',
+      description: '`meta.nextCursor` of the previous page, valid for 24 hours. Since version 2026-04-28.',
     }),
     sort: oneOf(sorts).meta({
       description: 'The order of the list. Since version 2026-04-28.',
@@ -273,9 +269,9 @@ function listParameters<const Sorts extends readonly [string, ...string[]]>(what
   };
 }
 
-/** `limit`: decimal digits, at least 1; a larger value means the maximum. Source: the API specification, "Limits". */
+/** Schema of `limit`: a larger value means the maximum. Source: the API specification, "Limits". */
 function pageSize(maximum: number) {
-  const rule = `must be a whole number from 1 on, in digits; above ${maximum} it means ${maximum}`;
+  const rule = `must be a whole number of at least 1, in digits; values above ${maximum} mean ${maximum}`;
   return z
     .string()
     .refine((text) => /^\d+$/.test(text), { error: rule, abort: true })

@@ -1,4 +1,4 @@
-/** Queries as the client is given them: the parameters, typed by their schemas. */
+/** Types of the client's queries, derived from the schemas of the parameters. Undefined members are not sent. */
 import type * as z from 'zod';
 import type {
   ACCOUNT_FILTERS,
@@ -9,7 +9,7 @@ import type {
   WINDOW_PARAMETERS,
 } from './parameters.js';
 
-/** RFC 3339 in UTC, or the same as a Date. */
+/** RFC 3339 in UTC, or a Date. */
 export type Instant = string | Date;
 
 /** Half-open: startTime is inside, endTime is not. */
@@ -22,10 +22,7 @@ type Single<Parameters extends Record<string, z.ZodType>> = {
   readonly [Name in keyof Parameters]?: z.output<Parameters[Name]> | undefined;
 };
 
-/**
- * Several values of a filter are alternatives; those of an excluding one are all left out. Members that are left out or
- * undefined are not sent.
- */
+/** Values of a filter are alternatives; an excluding filter excludes each of its values. */
 export type FilterQuery = Repeated<typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS> & {
   readonly withoutResourceUuid?: boolean | undefined;
   readonly excludeWithoutResourceUuid?: boolean | undefined;
@@ -33,15 +30,11 @@ export type FilterQuery = Repeated<typeof VALUE_FILTERS & typeof EXCLUDING_FILTE
 
 export type ResourceTypesQuery = WindowQuery & FilterQuery;
 
-/** Members that are left out or undefined are not sent. */
 export type EventsQuery = ResourceTypesQuery & Single<Omit<typeof EVENTS_PARAMETERS, keyof ResourceTypesQuery>>;
 
 type AccountFilterQuery = Repeated<typeof ACCOUNT_FILTERS>;
 
-/**
- * Members that are left out or undefined are not sent. A query about one account has no `account`: not as a filter, nor
- * in `groupBy`.
- */
+/** A query about one account must not use `account`, neither as a filter nor in `groupBy`. */
 export type MetricsQuery = ResourceTypesQuery &
   AccountFilterQuery &
   Single<Omit<typeof ACCOUNTS_METRICS_PARAMETERS, keyof (ResourceTypesQuery & AccountFilterQuery)>>;

@@ -1,9 +1,9 @@
 /**
- * The API's answers as `readExactJson` reads them: numbers are decimal text. Unknown members, which a later service may
- * add, are ignored. What is registered for a schema describes the JSON on the wire, for the OpenAPI document.
+ * Defines the API's responses as `readExactJson` parses them: numbers are decimal text. Unknown members, which a later service may add, are
+ * ignored. The metadata registered for a schema describes the JSON on the wire, for the OpenAPI document.
  *
- * With `zod/mini`, because the client brings these schemas into other people's pages: it is a third of zod's weight, and
- * needs no eval (docs/decisions/0013). Source: the API specification, sections "Billing API", "Limits" and "Errors".
+ * Uses `zod/mini`, because the client brings these schemas into other people's pages: it is a third of zod's size and needs no eval
+ * (docs/decisions/0013). Source: the API specification, sections "Billing API", "Limits" and "Errors".
  */
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
@@ -15,7 +15,7 @@ export function amount(description: string) {
   return described(decimal<DecimalText>(), { type: 'number', minimum: 0, description });
 }
 
-/** A decimal that is a string in JSON. */
+/** Returns the schema of a decimal that is a string in JSON. */
 export function decimalString(description: string) {
   return described(decimal<string>(), { type: 'string', description });
 }
@@ -24,7 +24,7 @@ function decimal<Text extends string>() {
   return z.custom<Text>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal');
 }
 
-/** @param meta a description, or more of JSON Schema */
+/** @param meta a description, or several JSON Schema keywords */
 export function described<Schema extends z.ZodMiniType>(schema: Schema, meta: string | z.core.GlobalMeta): Schema {
   z.globalRegistry.add(schema, typeof meta === 'string' ? { description: meta } : meta);
   return schema;
@@ -43,85 +43,84 @@ export function instant(description?: string) {
 }
 
 function nextCursor() {
-  return described(z.string(), '`cursor` of the next page; empty when there is none.');
+  return described(z.string(), 'The `cursor` of the next page; empty on the last page.');
 }
 
 function hasMore() {
-  return described(z.boolean(), 'Whether there is another page.');
+  return described(z.boolean(), 'Whether there are more pages.');
 }
 
-/** A list of the management API since version 2026-04-28. Source: the API specification, section "Limits". */
+/** Returns the schema of a list in the management API since version 2026-04-28. Source: the API specification, section "Limits". */
 export function listPage<Item extends z.ZodMiniType>(item: Item) {
   return z.object({
     data: z.array(item),
     meta: z.object({
       hasMore: hasMore(),
       nextCursor: nextCursor(),
-      total: wholeNumber({ minimum: 0, description: 'Of all pages.' }),
+      total: wholeNumber({ minimum: 0, description: 'The number of items on all pages.' }),
     }),
   });
 }
 
-const cost = () => amount('USD, exact to 12 decimals. Read it as a decimal: a double keeps 15 digits.');
+const cost = () => amount('USD, exact to 12 decimals. Parse it as a decimal: a double keeps about 15 digits.');
 const usage = () =>
-  z.optional(amount("In the billing dimension's unit, exact to 9 decimals. Only when grouped by billing_dimension."));
+  z.optional(amount("In the billing dimension's unit, exact to 9 decimals. Only if grouped by billing_dimension."));
 
 export const metricsPointSchema = z.object({
-  timestamp: instant('The calendar start of the bucket, in UTC; of the first one it may lie before startTime.'),
+  timestamp: instant('The calendar start of the bucket in UTC. The first bucket may start before startTime.'),
   cost: cost(),
   usage: usage(),
 });
-/** One bucket of a series. */
 export type MetricsPoint = z.output<typeof metricsPointSchema>;
 
 export const metricsEntrySchema = z.object({
-  account: described(z.optional(z.string()), 'With groupBy account, in a response about several accounts.'),
+  account: described(z.optional(z.string()), 'With groupBy account, in responses about several accounts.'),
   workspace: described(
     z.optional(z.string()),
-    'With groupBy workspace. With resource_name or resource_uuid only for an admin, and where all usage of the group is ' +
-      'of this workspace; left out where it is of several.',
+    'With groupBy workspace. With resource_name or resource_uuid only for an admin, and only if all usage of the group ' +
+      'belongs to this workspace.',
   ),
   resourceType: described(
     z.optional(z.enum(RESOURCE_TYPES)),
-    'With groupBy resource_type or billing_dimension. With resource_name or resource_uuid where all usage of the group ' +
-      'is of this type; left out where it is of several.',
+    'With groupBy resource_type or billing_dimension. With resource_name or resource_uuid only if all usage of the group ' +
+      'has this type.',
   ),
   resourceName: described(
     z.optional(z.string()),
-    'With groupBy resource_name. With resource_uuid where all usage of the group is of this name; left out where it is ' +
-      'of several.',
+    'With groupBy resource_name. With resource_uuid only if all usage of the group has this name.',
   ),
-  resourceUuid: described(z.optional(z.string()), 'With groupBy resource_uuid; empty for what has none.'),
+  resourceUuid: described(
+    z.optional(z.string()),
+    'With groupBy resource_uuid; empty for usage without a resource UUID.',
+  ),
   billingDimension: described(z.optional(z.enum(BILLING_DIMENSIONS)), 'With groupBy billing_dimension.'),
   summary: z.object({ cost: cost(), usage: usage() }),
   timeseries: described(
     z.array(metricsPointSchema),
-    'One item for each bucket of the window; those without activity have cost 0.',
+    'One item per bucket of the window. Buckets without activity have cost 0.',
   ),
 });
-/** One group, with its series over the whole window. */
 export type MetricsEntry = z.output<typeof metricsEntrySchema>;
 
 export const metricsResponseSchema = z.object({
   startTime: instant(),
   endTime: instant(),
-  resolution: described(z.enum(RESOLUTIONS), 'The one that was applied.'),
+  resolution: described(z.enum(RESOLUTIONS), 'The applied resolution.'),
   summary: described(
     z.object({
       totalCost: cost(),
       totalUsage: z.optional(
         amount(
-          'The sum of `usage` over all groups. Meaningless for several units: filter by dimensions of one unit. Only when ' +
-            'grouped by billing_dimension.',
+          'The sum of `usage` over all groups. Meaningless across units: filter by dimensions of one unit. Only if grouped ' +
+            'by billing_dimension.',
         ),
       ),
     }),
-    'Of the whole window, on every page.',
+    'Totals of the whole window, the same on every page.',
   ),
-  data: described(z.array(metricsEntrySchema), 'By cost, the highest first. One entry when groupBy is left out.'),
+  data: described(z.array(metricsEntrySchema), 'Groups, highest cost first. Without groupBy, one entry.'),
   meta: z.object({ hasMore: hasMore(), nextCursor: nextCursor() }),
 });
-/** A page of GET …/metrics. */
 export type MetricsResponse = z.output<typeof metricsResponseSchema>;
 
 export const groupByEnumSchema = z.object({ values: z.array(z.enum(GROUP_BY_DIMENSIONS)) });
@@ -131,8 +130,8 @@ export const billingDimensionsEnumSchema = z.object({
   values: z.array(
     z.object({
       billingDimension: z.enum(BILLING_DIMENSIONS),
-      resourceType: described(z.enum(RESOURCE_TYPES), 'The only one that it belongs to.'),
-      unit: described(z.enum(UNITS), 'Of `usage`: GB-seconds, events or hours.'),
+      resourceType: described(z.enum(RESOURCE_TYPES), 'The resource type that the dimension belongs to.'),
+      unit: described(z.enum(UNITS), 'The unit of `usage`: GB-seconds, events or hours.'),
       price: described(
         z.optional(
           z.object({
@@ -142,12 +141,11 @@ export const billingDimensionsEnumSchema = z.object({
             effectiveFrom: instant(),
           }),
         ),
-        'In force now for this account; left out before the first price, and before an ingest worker has registered a price book.',
+        "The account's current price. Left out before the first price takes effect, and before an ingest worker has registered a price book.",
       ),
     }),
   ),
 });
-/** A billing dimension: its resource type, unit, and price in force. */
 export type BillingDimensionResponse = z.output<typeof billingDimensionsEnumSchema>['values'][number];
 
 export const eventRevisionSchema = z.object({
@@ -155,102 +153,93 @@ export const eventRevisionSchema = z.object({
   workspace: z.string(),
   resourceType: z.enum(RESOURCE_TYPES),
   resourceName: z.string(),
-  resourceUuid: described(z.string(), 'Empty where the event has none.'),
+  resourceUuid: described(z.string(), 'Empty if the event has none.'),
   billingDimension: z.enum(BILLING_DIMENSIONS),
   usage: amount("In the billing dimension's unit, exact to 9 decimals."),
   cost: amount('USD, exact to 12 decimals: usage × price.amount ÷ price.per, rounded half-even once.'),
-  voided: described(z.boolean(), 'Whether it does not count.'),
-  revision: wholeNumber({ minimum: 0, description: "The producer's, of the event." }),
+  voided: described(z.boolean(), 'Whether the event is void and does not count.'),
+  revision: wholeNumber({ minimum: 0, description: 'The revision that the producer sent.' }),
   priceRevision: wholeNumber({ minimum: 0, description: 'How often this payload was priced again.' }),
-  priceBook: wholeNumber({ minimum: 0, description: 'The version of the price book that it was priced with.' }),
+  priceBook: wholeNumber({ minimum: 0, description: 'The version of the price book used.' }),
   price: described(
     z.optional(
       z.object({
         amount: amount('USD for `per` units.'),
         per: amount('Units of the billing dimension.'),
-        effectiveFrom: instant('From when on the book has this price.'),
+        effectiveFrom: instant('When this price took effect.'),
       }),
     ),
-    'What the book says for this account, dimension and time; left out where the book is not on record.',
+    "The book's price for this account, dimension and time. Left out if the book is not registered.",
   ),
 });
-/** One payload of an event, and what it was priced at. */
 export type EventRevision = z.output<typeof eventRevisionSchema>;
 
 export const eventSchema = z.extend(eventRevisionSchema, {
   eventId: described(z.string(), {
-    description: 'UUID in lower case.',
+    description: 'A lowercase UUID.',
     pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
   }),
   history: described(
     z.array(eventRevisionSchema),
-    'What it replaced, the newest first: earlier revisions and prices, at most 20. The store removes them in the background, ' +
-      'so a list that is short or empty does not mean that there were none; `revision` and `priceRevision` do.',
+    'Replaced payloads, newest first: earlier revisions and prices, at most 20. The store removes them in the background, ' +
+      'so the list may lack some; `revision` and `priceRevision` tell whether there were any.',
   ),
 });
-/** An event as it counts now. */
 export type EventResponse = z.output<typeof eventSchema>;
 
 export const eventPageSchema = z.object({
-  data: described(z.array(eventSchema), 'By UTC hour, then by id.'),
+  data: described(z.array(eventSchema), 'Ordered by UTC hour, then by ID.'),
   meta: z.object({ hasMore: hasMore(), nextCursor: nextCursor() }),
 });
-/** A page of GET …/events. */
 export type EventPage = z.output<typeof eventPageSchema>;
 
 export const accountSchema = z.object({
-  id: described(z.string(), 'The {accountId} of paths.'),
-  name: described(z.string(), 'What the platform calls it; the id of one that nobody has named.'),
+  id: described(z.string(), 'The {accountId} in paths.'),
+  name: described(z.string(), 'The display name; the account ID if no name was set.'),
   role: described(
     z.enum(LISTED_ROLES),
-    "The caller's. A member sees the account as a whole, an admin also its workspaces; an operator reads as an admin; a provisioner only names accounts and manages keys.",
+    "The caller's role. A member sees the account as a whole, an admin also its workspaces. An operator reads like an admin. A provisioner only names accounts and manages keys.",
   ),
-  createdAt: z.optional(instant('When it was named or got its first API key; left out before that.')),
+  createdAt: z.optional(instant('When the account was first named or got its first API key. Left out before.')),
 });
-/** An account that the caller belongs to, or may see. */
 export type AccountResponse = z.output<typeof accountSchema>;
 
-/** GET /v0/accounts before lists were paginated. */
+/** GET /v0/accounts before version 2026-04-28, when lists were not paginated. */
 export const accountArraySchema = z.array(accountSchema);
-/** GET /v0/accounts since then. */
 export const accountPageSchema = listPage(accountSchema);
 
 export const errorResponseSchema = z.object({
   code: wholeNumber({ minimum: 400, maximum: 599, description: 'The HTTP status.' }),
-  error: described(z.string(), { description: 'A stable word to branch on.', pattern: '^[a-z]+(_[a-z]+)*$' }),
+  error: described(z.string(), { description: 'A stable code to branch on.', pattern: '^[a-z]+(_[a-z]+)*$' }),
   message: described(z.string(), 'How to fix the request.'),
   details: described(
     z.optional(z.array(z.record(z.string(), z.string()))),
-    'Each error, such as `{parameter, message}`.',
+    'One item per error, such as `{parameter, message}`.',
   ),
-  requestId: described(z.string(), 'Quote it when asking for help. Also in the header X-Request-Id.'),
+  requestId: described(z.string(), 'Quote this ID in support requests. Also in the header X-Request-Id.'),
 });
 
-/*
- * API keys of a service account. The specification names the form of the paths and the scopes; the members are ours.
- */
+/** API keys of a service account. The specification defines the paths and scopes, but not these fields. */
 
 export const apiKeySchema = z.object({
-  id: described(z.string(), 'The {apiKeyId} of paths; not the key itself.'),
-  clientId: described(z.string(), 'Its service account, the {clientId} of paths.'),
-  account: described(z.string(), 'The account that the key is of.'),
-  role: described(z.enum(ACCOUNT_KEY_ROLES), 'What the key may do there.'),
+  id: described(z.string(), 'The {apiKeyId} in paths; not the key itself.'),
+  clientId: described(z.string(), "The key's service account, the {clientId} in paths."),
+  account: described(z.string(), 'The account that the key belongs to.'),
+  role: described(z.enum(ACCOUNT_KEY_ROLES), 'The role of the key in the account.'),
   createdAt: instant(),
-  expiresAt: z.optional(instant('From then on the key is refused; left out if it does not expire.')),
-  lastUsedAt: z.optional(instant('The UTC hour in which the key was last used; left out before its first use.')),
+  expiresAt: z.optional(instant('When the key expires. Left out if it does not.')),
+  lastUsedAt: z.optional(instant('The UTC hour in which the key was last used. Left out before its first use.')),
   revoked: z.boolean(),
   revokedAt: z.optional(instant()),
 });
-/** A key of a service account, without its text. */
 export type ApiKeyResponse = z.output<typeof apiKeySchema>;
 
-/** The list before lists were paginated. */
+/** The list of keys before version 2026-04-28, when lists were not paginated. */
 export const apiKeyArraySchema = z.array(apiKeySchema);
-/** The list since then. */
 export const apiKeyPageSchema = listPage(apiKeySchema);
 
 export const createdApiKeySchema = z.extend(apiKeySchema, {
-  key: described(z.string(), 'The key itself, which is shown only this once.'),
+  key: described(z.string(), 'The key itself, which is returned only once.'),
 });
-/** A new key, the only time that it is shown. */
+/** A new key, including the secret, which is returned only once. */
 export type CreatedApiKeyResponse = z.output<typeof createdApiKeySchema>;

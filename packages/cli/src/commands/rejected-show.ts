@@ -11,7 +11,7 @@ import { type CommandContext, say } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { CommandError } from '../failure.js';
 import type { OutputFlags } from '../flags.js';
-import { formatRejectionId, holderOf, requireRejection } from '../operations/rejections.js';
+import { formatRejectionId, requireRejection } from '../operations/rejections.js';
 import { printResult } from '../output/result.js';
 import { fieldLines, type ItemColumn, printable, printList, shortened } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
@@ -54,8 +54,6 @@ export async function showRejection(context: CommandContext, id: RejectionId, fl
       context.stdout.write(`${payload}\n`);
       return;
     }
-    const holder = await holderOf(warehouse, rejection, payload);
-    const heldBy = holder ? formatRejectionId(holder) : null;
     const described = describeRejection(rejection);
     const lines = fieldLines([
       ['id', described.id],
@@ -64,10 +62,9 @@ export async function showRejection(context: CommandContext, id: RejectionId, fl
       ['account', rejection.accountId],
       ['reason', rejection.reason],
       ['message', rejection.message],
-      ...(heldBy === null ? [] : [['held by', `${heldBy}: the payload there is the whole job`] as const]),
     ]);
     const text = [...lines, '', indented(payload)];
-    printResult(context, flags, { ...described, payload, heldBy }, text.join('\n'));
+    printResult(context, flags, { ...described, payload }, text.join('\n'));
   });
 }
 

@@ -123,7 +123,9 @@ it('an audit that dies after it has removed a rollup row leaves the hour dirty, 
   await damage(versionAboveTheTruth("'acme'"));
   await expect(repair({ ...database.shards, all: [dying] })).rejects.toThrow('died');
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
-  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([{ bucket: DAY + 10 * MS_PER_HOUR }]);
+  expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([
+    { accountId: 'acme', bucket: DAY + 10 * MS_PER_HOUR },
+  ]);
   await damage('TRUNCATE TABLE dirty_hours');
 });
 

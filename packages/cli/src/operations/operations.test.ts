@@ -4,7 +4,6 @@ import {
   MAX_JOB_VALUES,
   PriceBook,
   type PriceBookFile,
-  payloadReference,
   type RejectionReason,
 } from '@meterline/catalog';
 import { tooManyValues } from '@meterline/service/job';
@@ -23,11 +22,6 @@ const job = (megabytes: number) => rejection(megabytes * 1024 * 1024, 'job_too_l
 it.each<[string, OpenRejection[], number[]]>([
   ['at most 500 rejections', Array.from({ length: 1_001 }, () => rejection(100)), [500, 500, 1]],
   ['at most 4 MB, or one rejection', [job(2), job(2), job(1), job(9), job(1)], [2, 1, 1, 1]],
-  [
-    'one that may hold others as their first alone',
-    [50, 50, 9_000, 50, 9_000].map((size) => rejection(size)),
-    [2, 2, 1],
-  ],
   ['nothing where there is nothing', [], []],
 ])('groups have %s', (_what, rejections, sizes) => {
   expect(settlementGroups(rejections).map((group) => group.length)).toEqual(sizes);
@@ -47,14 +41,11 @@ it.each(['', '1', '-', '1-', 'A-1', '1-3w5e11264sgsg', '1-1-1'])('the text "%s" 
 });
 
 const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
-const DEEP_JOB = `{"events":[{"usage":0},{"usage":1,"extra":${DEEP}},{"usage":2,"extra":${DEEP}}]}`;
 const MANY = Array.from({ length: 5_001 }, (_, n) => ({ n }));
 
 interface Given {
   readonly payload: string;
   readonly reason?: RejectionReason;
-  readonly position?: number;
-  readonly referenced?: string;
   readonly set?: object;
   readonly unset?: string;
 }
@@ -90,31 +81,20 @@ it.each<[string, Given, object]>([
     jobs({ events: MANY.slice(0, 5_000) }, { events: MANY.slice(5_000) }),
   ],
   [
-    'an event too deep to be kept alone, from its job',
-    { payload: DEEP_JOB, position: 1, unset: 'extra' },
-    event({ usage: 1 }),
-  ],
-  [
-    'an event too deep to be kept alone, from the job that another rejection keeps',
-    { payload: payloadReference(1), position: 2, referenced: DEEP_JOB, unset: 'extra' },
-    event({ usage: 2 }),
-  ],
-  [
     'an event too deep that was its job',
     { payload: `{"usage":3,"extra":${DEEP}}`, unset: 'extra' },
     event({ usage: 3 }),
   ],
-  ['nothing while it is nested too deeply', { payload: DEEP_JOB, position: 1 }, nothing('nested too deeply')],
-  ['nothing of a reference that leads nowhere', { payload: payloadReference(1), position: 2 }, nothing('is gone')],
+  ['nothing while it is nested too deeply', whole(`{"events":[{},${DEEP}]}`), nothing('nested too deeply')],
   ['nothing of what is no JSON', { payload: '{"eventId": oops' }, nothing('not JSON')],
   ['nothing of what has no fields to edit', { payload: '"text"', unset: 'x' }, nothing('no fields to edit')],
 ])('what is sent again is %s', (_what, given, expected) => {
-  const { payload, reason = 'invalid_usage', position = 0, referenced, set = {}, unset } = given;
+  const { payload, reason = 'invalid_usage', set = {}, unset } = given;
   const edits = {
     set: new Map<string, unknown>(Object.entries(set)),
     unset: new Set(unset === undefined ? [] : [unset]),
   };
-  expect(resendable({ reason, position }, payload, referenced, edits)).toEqual(expected);
+  expect(resendable({ reason }, payload, edits)).toEqual(expected);
 });
 
 it.each([

@@ -1,16 +1,7 @@
 /** Settling rejections: those that are meant, by their ids or a filter, are sent through the queue again, or discarded. */
-import {
-  counted,
-  type EpochMs,
-  formatTimestamp,
-  isJobRejection,
-  parseUsageEvent,
-  payloadReference,
-  referencedPosition,
-} from '@meterline/catalog';
+import { counted, type EpochMs, formatTimestamp, parseUsageEvent } from '@meterline/catalog';
 import { eventsOfJob } from '@meterline/service/job';
 import {
-  countOpenRejections,
   type OpenRejection,
   type RejectionFilter,
   type RejectionId,
@@ -29,7 +20,6 @@ const ID = /^([0-9a-z]{1,9})-([0-9a-z]{1,13})$/;
 const MAX_FINGERPRINT = 2n ** 64n;
 const MAX_GROUP = 500;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
-const IN_USE = 'other rejected events of its job refer to its payload; settle those first';
 
 /** A rejection's id as people see it: the time of receipt and the fingerprint, both in base 36. Times sort as ids do. */
 export function formatRejectionId({ receivedAt, fingerprint }: RejectionId): string {
@@ -69,7 +59,7 @@ export async function selectNow(
 }
 
 /**
- * The selected rejections a page at a time, in the order in which they may be settled: the last of a job first.
+ * Reads the selected rejections a page at a time.
  * @throws CommandError when one that is named is not there
  */
 export async function* selectedPages(
@@ -77,8 +67,7 @@ export async function* selectedPages(
   selection: RejectionSelection,
 ): AsyncGenerator<OpenRejection[]> {
   if ('ids' in selection) {
-    const named = await namedRejections(warehouse, selection.ids);
-    yield named.sort((a, b) => b.position - a.position);
+    yield await namedRejections(warehouse, selection.ids);
     return;
   }
   let after: OpenRejection | undefined;
@@ -141,7 +130,7 @@ export interface Resend {
  */
 export async function* replayRejections(options: ReplayOptions, queue: UsageQueue) {
   const { shards } = options;
-  for await (const group of settleable(options)) {
+  for await (const group of selectedGroups(options)) {
     const resends = await resendsOf(group, options);
     const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
     const jobs = resends.flatMap(({ sendable }) => (sendable.kind === 'jobs' ? sendable.jobs : []));
@@ -152,7 +141,7 @@ export async function* replayRejections(options: ReplayOptions, queue: UsageQueu
   }
 }
 
-/** What `replayRejections` would send, a group at a time. It settles nothing, so it cannot see what others still refer to. */
+/** Returns what `replayRejections` would send, a group at a time. It settles nothing. */
 export async function* sendableRejections(options: ReplayOptions): AsyncGenerator<Resend[]> {
   for await (const group of selectedGroups(options)) yield await resendsOf(group, options);
 }
@@ -164,7 +153,7 @@ export async function* sendableRejections(options: ReplayOptions): AsyncGenerato
  * @throws CommandError when one that is named is not there
  */
 export async function* discardRejections(options: SettlementOptions): AsyncGenerator<number> {
-  for await (const group of settleable(options)) {
+  for await (const group of selectedGroups(options)) {
     await settleRejections(options.shards, group, 'discarded');
     yield group.length;
   }
@@ -191,17 +180,6 @@ function eventOutcome(event: unknown, { reason }: OpenRejection, now: EpochMs, c
   return reason === 'no_price' ? 'valid, if the price book of the workers has a price now' : 'valid';
 }
 
-/** The groups without what others still refer to. */
-async function* settleable(options: SettlementOptions): AsyncGenerator<readonly OpenRejection[]> {
-  for await (const group of selectedGroups(options)) {
-    const [first] = group;
-    // Only the first of a group can be one that others refer to.
-    const isHeld = first !== undefined && (await isReferredTo(options.shards.whole, first));
-    if (isHeld) options.onKept({ id: formatRejectionId(first), why: IN_USE });
-    yield isHeld ? group.slice(1) : group;
-  }
-}
-
 /** Until the signal is aborted. */
 async function* selectedGroups({ shards, selection, signal }: SettlementOptions): AsyncGenerator<OpenRejection[]> {
   for await (const page of selectedPages(shards.whole, selection)) {
@@ -212,17 +190,14 @@ async function* selectedGroups({ shards, selection, signal }: SettlementOptions)
   }
 }
 
-/**
- * Rejections that are settled together: few enough that their payloads fit in memory. One whose payload others may refer
- * to begins a group, so that those, which come before it in a selection, are settled by then.
- */
+/** Splits rejections into groups that are settled together and whose payloads fit in memory. */
 export function settlementGroups(rejections: readonly OpenRejection[]): OpenRejection[][] {
   const groups: OpenRejection[][] = [];
   let group: OpenRejection[] = [];
   let bytes = 0;
   for (const rejection of rejections) {
     const isFull = group.length === MAX_GROUP || bytes + rejection.payloadBytes > MAX_GROUP_BYTES;
-    if (group.length > 0 && (isFull || mayHoldOthers(rejection))) {
+    if (group.length > 0 && isFull) {
       groups.push(group);
       group = [];
       bytes = 0;
@@ -249,55 +224,9 @@ async function resendsOf(
     const payload = payloads[index];
     // Settled by somebody else since the page was read.
     if (payload === undefined) continue;
-    const referenced = await referencedPayload(warehouse, rejection, payload);
-    const sendable = resendable(rejection, payload, referenced, edits);
+    const sendable = resendable(rejection, payload, edits);
     if (sendable.kind === 'unsendable') keep(rejection, sendable.why);
     else resends.push({ rejection, sendable });
   }
   return resends;
-}
-
-/*
- * Events of one job that were nested too deeply to be kept alone share the payload of the first of them. That one stays
- * for as long as others need it.
- */
-
-/** A shorter payload cannot be nested so deeply: a level takes two characters, and a stack holds thousands of levels. */
-const SHORTEST_SHARED_BYTES = 2_000;
-
-/** The rejection that holds the payload which this one refers to; undefined when it refers to none. */
-export async function holderOf(
-  warehouse: Warehouse,
-  { receivedAt, jobId }: OpenRejection,
-  payload: string,
-): Promise<OpenRejection | undefined> {
-  const position = referencedPosition(payload);
-  if (position === undefined) return undefined;
-  const filter = { from: receivedAt, to: receivedAt + 1, jobId, position };
-  const [holder] = await readOpenRejections(warehouse, filter, { limit: 1 });
-  return holder;
-}
-
-/** The payload that this rejection refers to; undefined when it refers to none, or to one that is gone. */
-async function referencedPayload(
-  warehouse: Warehouse,
-  rejection: OpenRejection,
-  payload: string,
-): Promise<string | undefined> {
-  const holder = await holderOf(warehouse, rejection, payload);
-  const [referenced] = holder ? await readRejectionPayloads(warehouse, [holder]) : [];
-  return referenced;
-}
-
-/** Whether this can be a rejection that holds the payload of others. */
-function mayHoldOthers({ reason, payloadBytes }: Pick<OpenRejection, 'reason' | 'payloadBytes'>): boolean {
-  return payloadBytes >= SHORTEST_SHARED_BYTES && !isJobRejection(reason);
-}
-
-/** Whether an open rejection refers to this one's payload. */
-async function isReferredTo(warehouse: Warehouse, rejection: OpenRejection): Promise<boolean> {
-  if (!mayHoldOthers(rejection)) return false;
-  const { receivedAt, jobId, position } = rejection;
-  const filter = { from: receivedAt, to: receivedAt + 1, jobId, payload: payloadReference(position) };
-  return (await countOpenRejections(warehouse, filter)) > 0;
 }

@@ -7,7 +7,6 @@ import {
   parseEventJson,
   parseJson,
   payloadOf,
-  referencedPosition,
 } from '@meterline/catalog';
 import { countValues } from '@meterline/service/job';
 import type { OpenRejection } from '@meterline/warehouse';
@@ -39,48 +38,21 @@ export function parseEdit(text: string): { readonly field: string; readonly valu
 export const OVERSIZED =
   'it is too large for one job; "meterline rejected show ID --payload" prints its data, and "meterline emit" sends events in jobs of the right size';
 
-type Rejected = Pick<OpenRejection, 'reason' | 'position'>;
+const TOO_DEEP =
+  'it is nested too deeply to be sent; --unset the field that is, or print a job with "meterline rejected show ID --payload" and send its other events with "meterline emit"';
 
-/**
- * @param payload the payload of the rejection
- * @param referenced the payload of the rejection that this one refers to, if it does
- */
-export function resendable(
-  rejection: Rejected,
-  payload: string,
-  referenced: string | undefined,
-  edits: Edits,
-): Resendable {
+/** @param payload the payload of the rejection */
+export function resendable({ reason }: Pick<OpenRejection, 'reason'>, payload: string, edits: Edits): Resendable {
   const content = parseEventJson(payload);
   if (content === undefined) return unsendable('its payload is not JSON');
-  const whole = isJobRejection(rejection.reason);
-  const original = whole ? content : eventOf(rejection, payload, content, referenced);
-  if (original === undefined) return unsendable('the payload that it refers to is gone');
-  const edited = editedContent(original, edits);
+  const whole = isJobRejection(reason);
+  const edited = editedContent(content, edits);
   if (edited === undefined) return unsendable('it is not an object, so it has no fields to edit');
   // Read back from its text: what cannot be written, and Infinity, must not reach the queue's own JSON.stringify.
   const text = payloadOf(edited);
-  if (text === undefined) return unsendable('it is nested too deeply to be sent; --unset the field that is');
+  if (text === undefined) return unsendable(TOO_DEEP);
   const sendable: unknown = JSON.parse(text);
   return whole ? { kind: 'jobs', jobs: jobsOf(sendable) } : { kind: 'event', event: sendable };
-}
-
-/**
- * An event that was nested too deeply to be kept alone is kept with its whole job, the first such event of a job with
- * the job and others with a reference to it. What cannot be written here either, and has events, is such a job: an event
- * of its own with that content could not have been kept alone.
- */
-function eventOf({ position }: Rejected, payload: string, content: unknown, referenced: string | undefined): unknown {
-  if (referencedPosition(payload) !== undefined) {
-    return referenced === undefined ? undefined : eventAt(parseEventJson(referenced), position);
-  }
-  if (payloadOf(content) !== undefined) return content;
-  return eventAt(content, position) ?? content;
-}
-
-function eventAt(job: unknown, position: number): unknown {
-  const events = typeof job === 'object' && job !== null && 'events' in job ? job.events : undefined;
-  return Array.isArray(events) ? events[position] : undefined;
 }
 
 /** Undefined when there are edits but no fields. */

@@ -1,49 +1,49 @@
-/** The figures, the chart and the table of an account, or what is shown when there are none. */
-import { changeFrom, compareDecimals, type DecimalText, type EpochMs, upTo } from '@meterline/catalog/plain';
+/** Renders an account: the controls, the figures, the chart and the table, or an empty state or error instead. */
+import { changeFrom, compareDecimals, type EpochMs, upTo } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
 import { BUCKET_NOUN, peakBucket } from '../breakdown/breakdown.js';
-import type { Quantity } from '../breakdown/texts.js';
-import { amountText, exactText, filterText } from '../breakdown/texts.js';
 import { ChartCard } from '../chart/chart-card.js';
-import { Primary, Quiet } from '../controls/controls.js';
+import { PrimaryButton } from '../controls/controls.js';
 import { FilterBar } from '../controls/filters.js';
 import { FilterChips, Toolbar } from '../controls/toolbar.js';
 import { budgetShare, FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
+import { amountText, filterText } from '../format/texts.js';
 import { bucketText, monthText, periodWindow, windowText } from '../period/period.js';
-import { Empty, MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
-import { problemOf } from '../states/problem.js';
-import { ChangeText, ViewLink } from '../table/cells.js';
+import { ComparisonProblem, EmptyState, MessagePanel, ProblemPanel, RetryBanner } from '../states/panels.js';
+import { Amount, ChangeText, ViewLink } from '../table/cells.js';
 import { TableCard } from '../table/table-card.js';
 import { navigate } from '../view/address.js';
 import { breadcrumb, type View, withGroups } from '../view/view.js';
-import type { ShownAccount } from './use-account-view.js';
-import { useAccountView } from './use-account-view.js';
+import { type Comparison, useComparison } from './use-comparison.js';
+import { type Costs, useCosts } from './use-costs.js';
+import { useMonth } from './use-month.js';
 
-const MEMBERS_ONLY_SEE_ALL =
-  'Only an admin of the account sees its workspaces one by one. As a member you see the account as a whole.';
+const ADMINS_SEE_WORKSPACES =
+  'Only admins of this account can break it down by workspace. As a member, you see the account as a whole.';
 
-const ADMINS_OF_ALL_SEE = 'Only an admin of all these accounts sees their workspaces one by one.';
+const ADMINS_OF_ALL_SEE_WORKSPACES = 'Only admins of every account can break all accounts down by workspace.';
 
 interface AccountViewProps {
   readonly account: string;
-  /** Undefined: not known yet, or none. */
+  /** Undefined if unknown, or if the user has none. */
   readonly role: AccountResponse['role'] | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly refresh: () => void;
-  /** Called with the instant that the figures on the screen are as of. */
+  /** Called with the time of the data on the screen. */
   readonly onShown: (asOf: EpochMs) => void;
 }
 
 export function AccountView({ account, role, view, now, refresh, onShown }: AccountViewProps) {
-  const shown = useAccountView(account, view, role, now);
-  const { isForbidden, isStale, isEmpty, result, breakdown, first, comparisonError, awaited } = shown;
+  const costs = useCosts(account, view, role, now);
+  const comparison = useComparison(costs);
+  const { isForbidden, isStale, isEmpty, result, breakdown, first, asOf } = costs;
   const [isFiltering, setFiltering] = useState(false);
-  useEffect(() => onShown(shown.asOf), [onShown, shown.asOf]);
+  useEffect(() => onShown(asOf), [onShown, asOf]);
   const window = periodWindow(view.period, now);
-  const membersReason = account === ALL_ACCOUNTS ? ADMINS_OF_ALL_SEE : MEMBERS_ONLY_SEE_ALL;
+  const membersReason = account === ALL_ACCOUNTS ? ADMINS_OF_ALL_SEE_WORKSPACES : ADMINS_SEE_WORKSPACES;
   const workspaceReason = role === 'member' ? membersReason : undefined;
   const retry = () => void result.refetch();
   const { error } = result;
@@ -54,30 +54,25 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
       {isFiltering && <FilterBar {...{ account, view, workspaceReason }} window={upTo(window, now)} />}
       <Breadcrumb view={view} />
       <FilterChips view={view} />
-      <Waiting of={awaited} asOf={first && shown.asOf} />
+      <RetryBanner asOf={first && asOf} />
       {isForbidden ? (
-        <MessagePanel title="Workspaces are for admins">
-          <p>{membersReason} An admin can send you the figures, or make you one.</p>
-          <Primary onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
-            {account === ALL_ACCOUNTS ? 'Show them as a whole' : 'Show the account as a whole'}
-          </Primary>
+        <MessagePanel title="Only admins can see workspaces">
+          <p>{membersReason} Ask an admin for the data, or for the admin role.</p>
+          <PrimaryButton onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
+            Show without workspaces
+          </PrimaryButton>
         </MessagePanel>
       ) : error && !breakdown ? (
         <ProblemPanel error={error} account={account} onRetry={retry} />
       ) : isEmpty ? (
-        <Empty {...{ account, view, now, role }} onRefresh={refresh} />
+        <EmptyState {...{ account, view, now, role }} onRefresh={refresh} />
       ) : (
         <div className={isStale ? 'content stale' : 'content'}>
           {error && <ProblemPanel error={error} account={account} onRetry={retry} />}
-          {comparisonError && (
-            <div className="banner" role="alert">
-              <span>The period before cannot be read: {problemOf(comparisonError, account).text}</span>
-              <Quiet onClick={shown.compareAgain}>Try again</Quiet>
-            </div>
-          )}
-          <Figures shown={shown} />
-          <ChartCard shown={shown} />
-          <TableCard shown={shown} />
+          {comparison.error && <ComparisonProblem error={comparison.error} account={account} />}
+          <Figures {...{ costs, comparison }} />
+          <ChartCard costs={costs} />
+          <TableCard costs={costs} />
         </div>
       )}
     </>
@@ -90,7 +85,6 @@ function withoutWorkspace({ filters, groupBy }: View): Partial<View> {
   return { filters: others, groupBy: rest.length > 0 ? rest : ['resource_type'] };
 }
 
-/** The steps into a group, each a way back. */
 function Breadcrumb({ view }: { readonly view: View }) {
   const crumbs = breadcrumb(view);
   if (crumbs.length === 0) return null;
@@ -111,78 +105,77 @@ function Breadcrumb({ view }: { readonly view: View }) {
   );
 }
 
-/** The figures above the chart. */
 interface FiguresProps {
-  readonly shown: ShownAccount;
+  readonly costs: Costs;
+  readonly comparison: Comparison;
 }
 
-function Figures({ shown }: FiguresProps) {
-  const { breakdown, resolution, window, unit, compared, view } = shown;
+function Figures({ costs, comparison }: FiguresProps) {
+  const { breakdown, resolution, window, unit, view } = costs;
   const { isExact } = view;
   const peak = breakdown && peakBucket(breakdown.totals);
+  const highest = peak === undefined ? undefined : breakdown?.totals[peak];
   return (
     <dl className={isExact ? 'figures exact' : 'figures'}>
       <Figure title={unit === undefined ? 'Cost' : 'Usage'} note={`${windowText(window)} UTC`} isMain>
-        {breakdown && <FigureAmount amount={breakdown.total} {...{ unit, isExact }} />}
+        {breakdown && <Amount amount={breakdown.total} {...{ unit, isExact }} />}
       </Figure>
-      {compared && <ChangeFigure shown={shown} />}
-      <MonthFigures shown={shown} />
+      {comparison.compared && <ChangeFigure {...{ costs, comparison }} />}
+      <MonthFigures costs={costs} />
       <Figure
         isPeak
         title={`Highest ${BUCKET_NOUN[resolution]}`}
         note={peak === undefined ? '\u00a0' : bucketText(breakdown?.buckets[peak] ?? 0, resolution)}
       >
-        {breakdown && (
-          <FigureAmount amount={peak === undefined ? undefined : breakdown.totals[peak]} {...{ unit, isExact }} />
-        )}
+        {breakdown && (highest === undefined ? '–' : <Amount amount={highest} {...{ unit, isExact }} />)}
       </Figure>
     </dl>
   );
 }
 
-function ChangeFigure({ shown }: FiguresProps) {
-  const { breakdown, unit, compared, previousTotals, comparisonError, asOf, view } = shown;
-  if (!compared || !breakdown || !previousTotals) {
+function ChangeFigure({ costs: { breakdown, unit, asOf, view }, comparison }: FiguresProps) {
+  const { compared, totals, error } = comparison;
+  if (!compared || !breakdown || !totals) {
     return (
-      <Figure title="Change" note="from the period before">
-        {comparisonError && '–'}
+      <Figure title="Change" note="from the previous period">
+        {error && '–'}
       </Figure>
     );
   }
-  const before = previousTotals.shown;
-  const note = `${compared.distance}: ${amountText(before, unit)} in ${windowText(compared.window, asOf)}`;
+  const note = `${compared.distance}: ${amountText(totals.amount, unit)} in ${windowText(compared.window, asOf)}`;
   return (
     <Figure title="Change" note={note}>
-      <ChangeText change={changeFrom(before, breakdown.total)} unit={unit} isExact={view.isExact} />
+      <ChangeText change={changeFrom(totals.amount, breakdown.total)} unit={unit} isExact={view.isExact} />
     </Figure>
   );
 }
 
-/** What the month cost up to now, and will cost, each beside the budget. */
-function MonthFigures({ shown: { view, month, asOf, unit, budget } }: FiguresProps) {
+/** The cost of the month so far and its forecast, each compared with the budget. */
+function MonthFigures({ costs }: Pick<FiguresProps, 'costs'>) {
+  const { view, asOf, unit } = costs;
+  const { month, budget } = useMonth(costs);
   const forecast = month?.forecast;
   const isOver = budget !== undefined && forecast !== undefined && compareDecimals(forecast, budget) > 0;
-  // The cost of the period is the same figure.
-  const isShownAlready = 'preset' in view.period && view.period.preset === 'month' && !unit && !budget;
-  const toDate = month && <FigureAmount amount={month.toDate} unit={undefined} isExact={view.isExact} />;
+  // The main figure is the same amount.
+  const isDuplicate = 'preset' in view.period && view.period.preset === 'month' && !unit && !budget;
   const spent =
     budget && month && `${budgetShare(month.toDate, budget)} of the budget of ${amountText(budget, undefined)}`;
   return (
     <>
-      {!isShownAlready && (
+      {!isDuplicate && (
         <Figure title="Month to date" note={spent || monthText(asOf)}>
-          {month === null ? undefined : (toDate ?? '–')}
+          {month === undefined
+            ? '–'
+            : month && <Amount amount={month.toDate} unit={undefined} isExact={view.isExact} />}
         </Figure>
       )}
       <Figure
-        title={`Forecast of ${monthText(asOf).split(' ')[0]}`}
-        note={month && !forecast ? 'Needs one full day of usage.' : FORECAST_SUMMARY}
+        title={`${monthText(asOf).split(' ')[0]} forecast`}
+        note={month && !forecast ? 'Requires one full day of usage.' : FORECAST_SUMMARY}
         explanation={FORECAST_RULE}
       >
-        {month === null ? undefined : (
-          // An estimate has no exact digits.
-          <FigureAmount amount={forecast} unit={undefined} isExact={false} />
-        )}
+        {/* An estimate is never shown with every digit. */}
+        {month !== null && (forecast ? <Amount amount={forecast} unit={undefined} isExact={false} /> : '–')}
         {budget && forecast && (
           <span className={isOver ? 'change up' : 'change'}> {budgetShare(forecast, budget)} of budget</span>
         )}
@@ -191,36 +184,23 @@ function MonthFigures({ shown: { view, month, asOf, unit, budget } }: FiguresPro
   );
 }
 
-interface FigureAmountProps {
-  /** Undefined: there is none. */
-  readonly amount: DecimalText | undefined;
-  readonly unit: Quantity | undefined;
-  readonly isExact: boolean;
-}
-
-function FigureAmount({ amount, unit, isExact }: FigureAmountProps) {
-  if (amount === undefined) return '–';
-  const exact = exactText(amount, unit);
-  return <span title={exact}>{isExact ? exact : amountText(amount, unit)}</span>;
-}
-
 interface FigureProps {
   readonly title: string;
   readonly note: string;
-  /** More than the note, on hover. */
+  /** Replaces the note on hover. */
   readonly explanation?: string;
   readonly isMain?: boolean;
   readonly isPeak?: boolean;
-  /** Nothing: it is not here yet. */
+  /** Shows a placeholder if empty. */
   readonly children: ReactNode;
 }
 
 function Figure({ title, note, explanation = note, isMain = false, isPeak = false, children }: FigureProps) {
-  const isHere = Array.isArray(children) ? children.some(Boolean) : Boolean(children);
+  const isLoaded = Array.isArray(children) ? children.some(Boolean) : Boolean(children);
   return (
     <div className={isMain ? 'figure main' : isPeak ? 'figure peak' : 'figure'}>
       <dt>{title}</dt>
-      <dd className="figure-value">{isHere ? children : <span className="placeholder" />}</dd>
+      <dd className="figure-value">{isLoaded ? children : <span className="placeholder" />}</dd>
       <dd className="figure-note" title={explanation}>
         {note}
       </dd>

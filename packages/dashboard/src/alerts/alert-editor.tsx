@@ -1,29 +1,30 @@
-/** The form for a new alert, or for a change of one. What it holds is checked by the API. */
+/** Renders the form that creates or edits an alert. The API validates the fields. */
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog/plain';
 import { type AlertResponse, type AlertWithSecretResponse, MeterlineError, type NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useState } from 'react';
-import { ErrorText, Field, focusOn, Primary, Quiet, Segments } from '../controls/controls.js';
+import { ErrorText, Field, focusOn, PrimaryButton, Segments, TextButton } from '../controls/controls.js';
 import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
   readonly account: string;
-  /** Undefined: a new one. */
+  /** Undefined to create an alert. */
   readonly alert?: AlertResponse;
-  /** What a new one is about. */
+  /** The filters of a new alert. */
   readonly filters: NonNullable<NewAlertBody['filters']>;
-  /** Whether something was typed that is not saved. */
+  /** Called when the form gets or loses unsaved changes. */
   readonly onChanged: (isChanged: boolean) => void;
   readonly onCancel: () => void;
   readonly onSaved: () => void;
-  /** Called even when the form is gone by then: a new alert's secret is never shown again. */
+  /** Called even after the form has closed, because the secret of a new alert is available only once. */
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-/** What the API does not take, in the words of the form; of an address (undefined) the API says why. */
-const WANTED: Readonly<Record<string, string | undefined>> = {
-  name: 'A name of at most 256 characters.',
-  amount: 'An amount above 0, such as 1,000.50 or 0.50, with at most 15 digits before the point and 12 after it.',
-  thresholds: 'One to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
+/** Error messages for the fields that the API rejected. For the URL (undefined), the API's own message has the reason. */
+const MESSAGES: Readonly<Record<string, string | undefined>> = {
+  name: 'Enter a name of at most 256 characters.',
+  amount:
+    'Enter an amount above 0, such as 1,000.50 or 0.50, with at most 15 digits before the decimal point and 12 after it.',
+  thresholds: 'Enter one to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
   url: undefined,
 };
 const PERIODS = { Month: 'month', Day: 'day' } as const;
@@ -47,13 +48,13 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
     if (alert) await client.alerts.update(account, alert.id, fields);
     else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
   });
-  /** By the members of the draft. */
+  /** Messages by field of the draft. */
   const problems = new Map<string, string | undefined>();
   for (const { parameter, message } of save.error instanceof MeterlineError ? save.error.details : []) {
     const [member = ''] = parameter?.split('.') ?? [];
-    problems.set(member, WANTED[member] ?? message);
+    problems.set(member, MESSAGES[member] ?? message);
   }
-  /** A line of text for a member of the draft. */
+  /** Returns the properties of a text field. */
   const field = (member: Exclude<keyof typeof draft, 'period'>) => ({
     value: draft[member],
     onChange: (text: string) => setDraft({ ...draft, [member]: text }),
@@ -73,8 +74,8 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
   };
   const unit = alert && alertUnit(alert);
   return (
-    <form className="alert form" aria-label={alert ? `Change ${alert.name}` : 'New alert'} onSubmit={submit} noValidate>
-      <p className="form-title">{alert ? `Change ${alert.name}` : 'New alert'}</p>
+    <form className="alert form" aria-label={alert ? `Edit ${alert.name}` : 'New alert'} onSubmit={submit} noValidate>
+      <p className="form-title">{alert ? `Edit ${alert.name}` : 'New alert'}</p>
       <p className="hint">{subjectText(alert?.measure ?? 'cost', alert?.filters ?? filters)}</p>
       <Field label="Name" ref={focusOn} {...field('name')} placeholder="Monthly spend" />
       <Segments
@@ -84,27 +85,27 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
         onChoose={(chosen) => setDraft({ ...draft, period: chosen === 'Day' ? PERIODS.Day : PERIODS.Month })}
       />
       <Field
-        label={`Amount, ${unit ? UNIT_NAME[unit] : 'USD'} a ${period}`}
+        label={`Amount (${unit ? UNIT_NAME[unit] : 'USD'} per ${period})`}
         {...field('amount')}
         inputMode="decimal"
         placeholder="1000"
       />
-      <Field label="Fires at, percent of it" {...field('thresholds')} />
-      <Field label="Sent to" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
-      <ErrorText>{![...problems.keys()].some((member) => member in WANTED) && save.error?.message}</ErrorText>
+      <Field label="Thresholds (percent of the amount)" {...field('thresholds')} />
+      <Field label="Webhook URL" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
+      <ErrorText>{![...problems.keys()].some((member) => member in MESSAGES) && save.error?.message}</ErrorText>
       <div className="alert-actions">
-        <Primary type="submit" disabled={save.isPending}>
-          {alert ? 'Save' : 'Create the alert'}
-        </Primary>
-        <Quiet disabled={save.isPending} onClick={onCancel}>
+        <PrimaryButton type="submit" disabled={save.isPending}>
+          {alert ? 'Save' : 'Create alert'}
+        </PrimaryButton>
+        <TextButton disabled={save.isPending} onClick={onCancel}>
           {isChanged ? 'Discard' : 'Cancel'}
-        </Quiet>
+        </TextButton>
       </div>
     </form>
   );
 }
 
-/** What stands in `50%, 80`, ascending; the API refuses what is no number. */
+/** Parses `50%, 80` into ascending numbers. A part that is not a number becomes NaN, which the API rejects. */
 function percentsIn(text: string): number[] {
   const parts = text.split(/[\s,;%]+/).filter((part) => part !== '');
   return [...new Set(parts.map(Number))].sort((a, b) => a - b);

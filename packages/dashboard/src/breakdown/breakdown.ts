@@ -1,6 +1,6 @@
 /**
- * What the chart shows: the groups that cost most, and all others as one. Those are the total minus the groups shown, in
- * every bucket and in sum, so that the bars always add up to what the account is billed, however many groups there are.
+ * Builds the series of the chart: the most expensive groups, and one series for all other groups. The other groups are the totals minus the
+ * listed groups, in every bucket and overall. The bars therefore always add up to the account's cost, however many groups there are.
  */
 import {
   addDecimals,
@@ -18,38 +18,38 @@ import {
   ZERO,
 } from '@meterline/catalog/plain';
 import type { GroupValues, MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
+import { valueLabel } from '../format/texts.js';
 import type { Measure } from '../view/view.js';
-import { valueLabel } from './texts.js';
 
-/** People cannot distinguish more than ten colours; the style sheet has as many. */
-export const SHOWN_GROUPS = 10;
-/** No group has this key: theirs are JSON. A resource may well be named "Other". */
+/** People cannot distinguish more than ten colors. The style sheet defines one for each. */
+export const LISTED_GROUPS = 10;
+/** Keys of groups are JSON, so no group has this key, even if its name is "other". */
 export const OTHER_KEY = 'other';
 
 export interface Series {
   readonly key: string;
   readonly label: string;
-  /** Undefined for the remainder, which is many groups. */
+  /** Undefined for the series of all other groups. */
   readonly values: GroupValues | undefined;
   readonly total: DecimalText;
-  /** One amount a bucket. */
+  /** One amount for each bucket. */
   readonly points: readonly DecimalText[];
 }
 
 export interface Breakdown {
-  /** The calendar starts of the buckets, those to come included. */
+  /** The calendar start of every bucket, including future ones. */
   readonly buckets: readonly EpochMs[];
-  /** The most expensive series first, the remainder last. */
+  /** Sorted by cost, most expensive first. All other groups come last. */
   readonly series: readonly Series[];
-  /** The totals of all groups, by bucket. */
+  /** The total of all groups in each bucket. */
   readonly totals: readonly DecimalText[];
   readonly total: DecimalText;
 }
 
 export interface BreakdownSource {
-  /** The first page, most expensive groups first. */
+  /** The first page of groups, most expensive first. */
   readonly first: MetricsResponse;
-  /** The response for the same window without a breakdown; needed when there are more pages. */
+  /** The response without a breakdown for the same window. Required if there are more pages. */
   readonly whole: MetricsResponse | undefined;
 }
 
@@ -62,18 +62,18 @@ export function buildBreakdown(
   const buckets = bucketAxis(window, first.resolution);
   const totals = sumSeries(whole?.data ?? first.data, measure, buckets.length);
   const total = sumDecimals(totals);
-  const shown = first.data.slice(0, SHOWN_GROUPS).map((entry) => seriesOf(entry, groupBy, measure, buckets.length));
-  if (first.data.length <= SHOWN_GROUPS && !first.meta.hasMore) return { buckets, series: shown, totals, total };
+  const listed = first.data.slice(0, LISTED_GROUPS).map((entry) => seriesOf(entry, groupBy, measure, buckets.length));
+  if (first.data.length <= LISTED_GROUPS && !first.meta.hasMore) return { buckets, series: listed, totals, total };
 
   const points = totals.map((amount, bucket) =>
-    shown.reduce((rest, series) => subtractDecimals(rest, series.points[bucket] ?? ZERO), amount),
+    listed.reduce((rest, series) => subtractDecimals(rest, series.points[bucket] ?? ZERO), amount),
   );
-  const label = first.meta.hasMore ? 'All other groups' : `${first.data.length - SHOWN_GROUPS} other groups`;
+  const label = first.meta.hasMore ? 'All other groups' : `${first.data.length - LISTED_GROUPS} other groups`;
   const other = { key: OTHER_KEY, label, values: undefined, total: sumDecimals(points), points };
-  return { buckets, series: [...shown, other], totals, total };
+  return { buckets, series: [...listed, other], totals, total };
 }
 
-/** The sum of all entries in each bucket. */
+/** Returns the sum of all entries in each bucket. */
 export function sumSeries(entries: readonly MetricsEntry[], measure: Measure, buckets: number): DecimalText[] {
   const totals = new Array<DecimalText>(buckets).fill(ZERO);
   for (const { timeseries } of entries) {
@@ -97,14 +97,14 @@ function seriesOf(
     label: groupLabels(entry, groupBy).join(' · '),
     values: entry,
     total: amountOf(entry.summary, measure),
-    // What is still to come has no figures.
+    // The API returns no points for future buckets.
     points: [...points, ...new Array<DecimalText>(Math.max(0, buckets - points.length)).fill(ZERO)],
   };
 }
 
-/** One label for each dimension of the breakdown, in its order; `Everything` without a breakdown. */
+/** Returns a label for each dimension of the breakdown. */
 export function groupLabels(values: GroupValues, groupBy: readonly MetricsDimension[]): string[] {
-  if (groupBy.length === 0) return ['Everything'];
+  if (groupBy.length === 0) return ['All usage'];
   return groupBy.map((dimension) => {
     const field = ENTRY_FIELD[dimension];
     return valueLabel(field, values[field] ?? '');
@@ -115,13 +115,13 @@ export function amountOf(amounts: Pick<MetricsPoint, 'cost' | 'usage'>, measure:
   return (measure === 'cost' ? amounts.cost : amounts.usage) ?? ZERO;
 }
 
-/** The bucket with the most; undefined when there is nothing at all. */
+/** Returns the position of the highest bucket; undefined if all are zero. */
 export function peakBucket(totals: readonly DecimalText[]): number | undefined {
   const most = totals.reduce((peak, amount) => (compareDecimals(amount, peak) > 0 ? amount : peak), ZERO);
   return most === ZERO ? undefined : totals.indexOf(most);
 }
 
-/** Every bucket with what came before it: what the bars show when they are cumulative. */
+/** Returns the running totals, for cumulative bars. */
 export function accumulated(points: readonly DecimalText[]): DecimalText[] {
   let sum = ZERO;
   return points.map((point) => {
@@ -135,7 +135,6 @@ export function accumulatedBreakdown(breakdown: Breakdown): Breakdown {
   return { ...breakdown, series, totals: accumulated(breakdown.totals) };
 }
 
-/** For texts about one bucket. */
 export const BUCKET_NOUN = {
   hourly: 'hour',
   daily: 'day',
@@ -143,7 +142,7 @@ export const BUCKET_NOUN = {
   monthly: 'month',
 } as const satisfies Record<Resolution, string>;
 
-/** A CSS colour by rank: the most expensive group has the accent, and all others are grey. */
+/** Returns the CSS color of a series. All other groups together are gray. */
 export function seriesColor({ key }: Pick<Series, 'key'>, rank: number): string {
   return key === OTHER_KEY ? 'var(--series-other)' : `var(--series-${rank + 1})`;
 }

@@ -26,15 +26,15 @@ const source: ChartSource = {
   unit: undefined,
   asOf: at('02T12:00:00Z'),
   isCumulative: false,
-  toCome: undefined,
+  expected: undefined,
   previous: undefined,
   budget: undefined,
 };
-/** Room for the amounts' labels, two bands of 100 pixels, and 100 pixels above the axis. */
+/** The labels, two bands of 100 pixels, and 100 pixels above the axis. */
 const SIZE = { width: 44 + 200 + 8, height: 22 + 100 + 28 };
 const draw = (change: Partial<ChartSource> = {}, hidden: readonly string[] = []) =>
   drawChart(chartFigures({ ...source, ...change }), new Set(hidden), SIZE);
-const toCome = new Map([
+const expected = new Map([
   [at('02T00:00:00Z'), decimalText('0.5')],
   [at('03T00:00:00Z'), decimalText('4')],
 ]);
@@ -44,22 +44,22 @@ const previous = {
   points: [decimalText('9'), decimalText('8'), decimalText('7')],
 };
 
-it('the chart stacks one bar for each series, and tells the one that is not over from the others', () => {
-  // Up to $4, so that a pixel is 4 cents; the bars are as wide as bars become.
+it('the chart stacks a bar for each series, and separates the bar of the bucket in progress', () => {
+  // The scale ends at $4, so that a pixel is 4 cents. The bars have their maximum width.
   expect(draw().bars).toEqual([
-    { closed: 'M66 122V90.75h56V122z', open: 'M166 122V122h56V122z' },
-    { closed: '', open: 'M166 122V47h56V122z' },
+    { finished: 'M66 122V90.75h56V122z', unfinished: 'M166 122V122h56V122z' },
+    { finished: '', unfinished: 'M166 122V47h56V122z' },
   ]);
-  expect(draw({ asOf: at('03T00:00:00Z') }).bars[1]).toEqual({ closed: 'M166 122V47h56V122z', open: '' });
+  expect(draw({ asOf: at('03T00:00:00Z') }).bars[1]).toEqual({ finished: 'M166 122V47h56V122z', unfinished: '' });
 });
 
-it('the chart names the buckets, and the steps of the amounts', () => {
+it('the axes label the buckets and the amounts', () => {
   expect(draw().times.map(({ text, x }) => `${text} at ${x}`)).toEqual(['1 Nov at 94', '2 Nov at 194']);
   const amounts = ['$0 at 122', '$1 at 97', '$2 at 72', '$3 at 47', '$4 at 22'];
   expect(draw().amounts.map(({ text, y }) => `${text} at ${y}`)).toEqual(amounts);
 });
 
-it('the chart leaves out labels that would touch', () => {
+it('the chart omits labels that would overlap', () => {
   const buckets = Array.from({ length: 30 }, (_, day) => at('01T00:00:00Z') + day * 86_400_000);
   const month = { ...breakdown, buckets, series: [], totals: buckets.map(() => ZERO) };
   const { times } = draw({ breakdown: month });
@@ -70,7 +70,7 @@ it('the chart leaves out labels that would touch', () => {
   }
 });
 
-it('the chart finds the bar under a point, and nothing beside or above it', () => {
+it('the chart finds the bar under a point, and none next to or above the bars', () => {
   const { barAt } = draw();
   expect(barAt(94, 100)).toEqual({ series: 0, bucket: 0 });
   expect(barAt(194, 50)).toEqual({ series: 1, bucket: 1 });
@@ -78,59 +78,62 @@ it('the chart finds the bar under a point, and nothing beside or above it', () =
   expect(draw({}, ['agent']).barAt(94, 100)).toBeUndefined();
 });
 
-it('the chart draws the period before as a line, no further than the window', () => {
-  // Up to $10.
+it('the line of the previous period ends with the window', () => {
+  // The scale ends at $10.
   expect(draw({ previous }).previous).toBe('M98.5 32L195.5 42');
 });
 
-it('the chart takes away the bars of a series, and with it what is about all', () => {
+it('a hidden series has no bars, and hides the lines that refer to all groups', () => {
   const shown = draw({ previous, budget: decimalText('300') }, ['agent']);
-  expect(shown.bars[0]).toEqual({ closed: '', open: '' });
+  expect(shown.bars[0]).toEqual({ finished: '', unfinished: '' });
   expect([shown.previous, shown.budget]).toEqual(['', '']);
   expect(shown.amounts.at(-1)?.text).toBe('$3');
 });
 
-it('the chart has room for the highest of everything', () => {
+it('the scale includes the highest bar, the previous period and the budget', () => {
   expect(draw({ previous }).amounts.at(-1)?.text).toBe('$10');
   expect(draw({ budget: decimalText('300') }).budget).toBe('M50 22H244');
 });
 
-it('the forecast in the chart goes on to the end of the month, above what there is of today', () => {
-  const figures = chartFigures({ ...source, toCome });
+it('the forecast continues to the end of the month, and adds to the bar of today', () => {
+  const figures = chartFigures({ ...source, expected });
   expect(figures.buckets).toHaveLength(30);
-  expect(figures.toCome?.slice(0, 4)).toEqual(['0', '0.5', '4', '0']);
+  expect(figures.expected?.slice(0, 4)).toEqual(['0', '0.5', '4', '0']);
   expect(figures.unfinished).toBe(1);
 });
 
-it('the forecast in the chart is the sum of what is left on the bar of the month', () => {
+it('in a monthly chart, the forecast of the remaining days adds to the bar of the month', () => {
   const months = { ...breakdown, buckets: [Date.parse('2026-10-01T00:00:00Z'), at('01T00:00:00Z')] };
-  expect(chartFigures({ ...source, breakdown: months, resolution: 'monthly', toCome }).toCome).toEqual(['0', '4.5']);
+  expect(chartFigures({ ...source, breakdown: months, resolution: 'monthly', expected }).expected).toEqual([
+    '0',
+    '4.5',
+  ]);
 });
 
-it('the forecast in the chart is not drawn for a window that is over, whose last month goes on', () => {
+it('a window that has ended has no forecast, even if its last month is in progress', () => {
   const window = { ...source.window, endTime: at('02T00:00:00Z') };
-  const figures = chartFigures({ ...source, window, resolution: 'monthly', toCome });
-  expect([figures.unfinished, figures.toCome]).toEqual([undefined, undefined]);
+  const figures = chartFigures({ ...source, window, resolution: 'monthly', expected });
+  expect([figures.unfinished, figures.expected]).toEqual([undefined, undefined]);
 });
 
-it('the forecast in the chart is not drawn for other windows, nor for usage', () => {
+it('there is no forecast for windows that begin before the month, and for hourly bars', () => {
   const window = { startTime: Date.parse('2026-10-25T00:00:00Z'), endTime: at('03T00:00:00Z') };
-  expect(chartFigures({ ...source, window, toCome }).toCome).toBeUndefined();
-  expect(chartFigures({ ...source, resolution: 'hourly', toCome }).toCome).toBeUndefined();
+  expect(chartFigures({ ...source, window, expected }).expected).toBeUndefined();
+  expect(chartFigures({ ...source, resolution: 'hourly', expected }).expected).toBeUndefined();
 });
 
-it('the forecast continues a cumulative chart from the total so far', () => {
-  const figures = chartFigures({ ...source, isCumulative: true, toCome });
+it('in a cumulative chart, the forecast continues from the total so far', () => {
+  const figures = chartFigures({ ...source, isCumulative: true, expected });
   expect(figures.breakdown.totals).toEqual(['1.25', '4.250001']);
-  expect(figures.toCome?.slice(0, 4)).toEqual(['0', '0.5', '8.750001', '8.750001']);
+  expect(figures.expected?.slice(0, 4)).toEqual(['0', '0.5', '8.750001', '8.750001']);
 });
 
 it.each([
-  ['by days is an even pace', {}, { amount: '10', per: 'a day' }],
-  ['by months is itself', { resolution: 'monthly' }, { amount: '300', per: 'a month' }],
-  ['of the sum of a month is itself', { isCumulative: true }, { amount: '300', per: 'a month' }],
-  ['by hours is no line', { resolution: 'hourly' }, undefined],
-] as const)('the budget in the chart %s', (_what, change, line) => {
+  ['with daily bars is divided evenly', {}, { amount: '10', per: 'day' }],
+  ['with monthly bars is the monthly amount', { resolution: 'monthly' }, { amount: '300', per: 'month' }],
+  ['in a cumulative month is the monthly amount', { isCumulative: true }, { amount: '300', per: 'month' }],
+  ['with hourly bars has no line', { resolution: 'hourly' }, undefined],
+] as const)('the budget %s', (_what, change, line) => {
   expect(chartFigures({ ...source, ...change, budget: decimalText('300') }).budget).toEqual(line);
 });
 
@@ -140,11 +143,11 @@ it.each([
   [2_500, ['$0', '$1K', '$2K', '$3K']],
   [0.0000000023, ['$0', '$0.000000001', '$0.000000002', '$0.000000003']],
   [1_034_999_999.99, ['$0', '$500M', '$1B', '$1.5B']],
-])('the axis of amounts up to %d has round steps', (largest, labels) => {
+])('the amount axis up to %d has round steps', (largest, labels) => {
   expect(scaleOf(largest, undefined).labels).toEqual(labels);
 });
 
-it('the axis of amounts holds the largest amount, in two to five steps, whatever it is', () => {
+it('the amount axis reaches any largest amount in two to five steps', () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-12, max: 1e15, noNaN: true }), (largest) => {
       const { top, step, labels } = scaleOf(largest, undefined);
@@ -157,7 +160,7 @@ it('the axis of amounts holds the largest amount, in two to five steps, whatever
   );
 });
 
-it('the axis of amounts has room for its longest label', () => {
+it('the left margin fits the longest amount label', () => {
   expect(plotOf(scaleOf(80, undefined)).left).toBe(44);
   // 14 characters of at most 7 pixels.
   expect(plotOf(scaleOf(0.0000000000023, undefined)).left).toBeGreaterThan(15 * 7);

@@ -1,10 +1,10 @@
 /**
- * The geometry of the chart, in pixels: stacked bars, the forecast above them, and lines for the period before and the budget. One path
- * for all bars of a series, so that a year of hours is as few nodes as a week.
+ * Computes the geometry of the chart in pixels: stacked bars, the forecast above them, and lines for the previous period and the budget.
+ * All bars of a series form a single path, so that the number of SVG nodes does not depend on the number of buckets.
  */
 import { type DecimalText, ZERO } from '@meterline/catalog/plain';
-import type { Quantity } from '../breakdown/texts.js';
-import { axisText } from '../breakdown/texts.js';
+import type { Quantity } from '../format/texts.js';
+import { axisText } from '../format/texts.js';
 import { tickText } from '../period/period.js';
 import type { ChartFigures } from './chart-figures.js';
 
@@ -19,40 +19,39 @@ export interface Label {
   readonly y: number;
 }
 
-/** Values of the attribute `d` of SVG; empty where nothing is drawn. */
+/** The strings are values of the SVG attribute `d`; empty if there is nothing to draw. */
 export interface ChartDrawing {
   readonly plot: Plot;
-  /** The width of a bucket, of which the bar takes most. */
+  /** The width of a bucket, including the gap between bars. */
   readonly band: number;
-  /** By series; `open` is the bar of the bucket that is not over. */
-  readonly bars: readonly { readonly closed: string; readonly open: string }[];
+  /** One entry for each series. `unfinished` is the bar of the bucket in progress. */
+  readonly bars: readonly { readonly finished: string; readonly unfinished: string }[];
   readonly forecast: string;
   readonly previous: string;
   readonly budget: string;
-  /** Lines across the chart at each step of the axis of amounts, and the axis itself. */
   readonly grid: string;
   readonly axis: string;
   readonly amounts: readonly Label[];
   readonly times: readonly Label[];
-  /** The bar at a point. */
+  /** Returns the bar at a point. */
   barAt(x: number, y: number): { readonly series: number; readonly bucket: number } | undefined;
 }
 
 const BAR_SHARE = 0.78;
-const LARGEST_BAR_PX = 56;
+const MAX_BAR_PX = 56;
 
-/** @param hidden the keys of series that the person has switched off */
+/** @param hidden keys of the series that the user has switched off */
 export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, size: Size): ChartDrawing {
   const { breakdown, buckets, resolution, unit, unfinished } = figures;
   const unitSize = unit ? Number(unit.size) : 1;
   const numberOf = (amount: DecimalText | undefined) => Number(amount ?? ZERO) / unitSize;
-  // All of these are about all groups together.
-  const isWhole = hidden.size === 0;
-  const forecast = (isWhole && figures.toCome?.map(numberOf)) || [];
-  const previous = (isWhole && figures.previous?.points.slice(0, buckets.length).map(numberOf)) || [];
-  const budget = isWhole && figures.budget ? numberOf(figures.budget.amount) : undefined;
+  // Forecast, comparison and budget refer to all groups together, so they are not drawn while some are hidden.
+  const isComplete = hidden.size === 0;
+  const forecast = (isComplete && figures.expected?.map(numberOf)) || [];
+  const previous = (isComplete && figures.previous?.points.slice(0, buckets.length).map(numberOf)) || [];
+  const budget = isComplete && figures.budget ? numberOf(figures.budget.amount) : undefined;
 
-  /** Where the bars upon each other end so far: the first series is at the bottom. */
+  /** The height of the stack in each bucket. The first series is at the bottom. */
   const heights = buckets.map(() => 0);
   const edges = breakdown.series.map(({ key, points }) =>
     (hidden.has(key) ? [] : points).map((point, bucket) => {
@@ -68,7 +67,7 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
   const right = size.width - plot.right;
   const base = size.height - plot.bottom;
   const band = Math.max(0, right - plot.left) / buckets.length;
-  const barWidth = Math.min(LARGEST_BAR_PX, band * BAR_SHARE);
+  const barWidth = Math.min(MAX_BAR_PX, band * BAR_SHARE);
 
   const middle = (bucket: number) => plot.left + (bucket + 0.5) * band;
   const level = (amount: number) => base - (amount / scale.top) * Math.max(0, base - plot.top);
@@ -87,8 +86,8 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
     bars: edges.map((bars) => {
       const paths = bars.map(({ from, to }, bucket) => bar(bucket, from, to));
       return {
-        closed: paths.filter((_, bucket) => bucket !== unfinished).join(''),
-        open: paths[unfinished ?? -1] ?? '',
+        finished: paths.filter((_, bucket) => bucket !== unfinished).join(''),
+        unfinished: paths[unfinished ?? -1] ?? '',
       };
     }),
     forecast: forecast.map((_, bucket) => bar(bucket, heights[bucket] ?? 0, tops[bucket] ?? 0)).join(''),
@@ -113,25 +112,24 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
   };
 }
 
-/** A hundredth of a pixel is less than anybody sees. */
 function px(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
-/** Every second, third … label, so that none touches the next. */
+/** Keeps every n-th label, so that labels do not overlap. */
 function thinned(labels: readonly Label[], band: number): Label[] {
   const widest = Math.max(...labels.map(({ text }) => text.length)) * CHARACTER_PX + LABEL_GAP_PX;
   const every = Math.max(1, Math.ceil(widest / band));
   return labels.filter((_, index) => index % every === 0);
 }
 
-/** The steps of the scale of amounts, times a power of ten; it has `PARTS` of them at most. */
+/** Possible steps of the scale, times a power of ten. */
 const STEPS = [1, 2, 2.5, 5, 10] as const;
-const PARTS = 4;
-/** The widest digit at the chart's size of type, and what is kept free on both sides. */
+const MAX_STEPS = 4;
+/** The width of the widest digit in the chart's font size. */
 const CHARACTER_PX = 7;
 const MARGIN_PX = 22;
-const LEAST_PX = 44;
+const MIN_LEFT_PX = 44;
 const LABEL_GAP_PX = 12;
 const TIME_GAP_PX = 19;
 
@@ -141,22 +139,22 @@ export interface Scale {
   readonly labels: readonly string[];
 }
 
-/** Round steps up to at least the largest amount; up to 1 when there is none. */
+/** Returns round steps up to at least the largest amount, or up to 1 if there is none. */
 export function scaleOf(largest: number, unit: Quantity | undefined): Scale {
-  const most = largest > 0 ? largest : 1;
-  const magnitude = 10 ** Math.floor(Math.log10(most / PARTS));
-  const step = rounded((STEPS.find((each) => each * magnitude * PARTS >= most * (1 - 1e-9)) ?? 10) * magnitude);
-  const count = Math.max(1, Math.ceil((most / step) * (1 - 1e-9)));
+  const needed = largest > 0 ? largest : 1;
+  const magnitude = 10 ** Math.floor(Math.log10(needed / MAX_STEPS));
+  const step = rounded((STEPS.find((each) => each * magnitude * MAX_STEPS >= needed * (1 - 1e-9)) ?? 10) * magnitude);
+  const count = Math.max(1, Math.ceil((needed / step) * (1 - 1e-9)));
   const labels = Array.from({ length: count + 1 }, (_, index) => axisText(rounded(index * step), unit));
   return { top: rounded(count * step), step, labels };
 }
 
-/** Without the noise of doubles. */
+/** Removes floating-point noise. */
 function rounded(value: number): number {
   return Number(value.toPrecision(12));
 }
 
-/** Where the bars are, in pixels from the edges of the chart. */
+/** The area of the bars, in pixels from the edges of the chart. */
 export interface Plot {
   readonly left: number;
   readonly right: number;
@@ -164,8 +162,8 @@ export interface Plot {
   readonly bottom: number;
 }
 
-/** The bars begin as far right as the longest label needs. */
+/** Reserves space at the left for the longest label. */
 export function plotOf({ labels }: Scale): Plot {
   const longest = Math.max(...labels.map((label) => label.length));
-  return { left: Math.max(LEAST_PX, longest * CHARACTER_PX + MARGIN_PX), right: 8, top: 22, bottom: 28 };
+  return { left: Math.max(MIN_LEFT_PX, longest * CHARACTER_PX + MARGIN_PX), right: 8, top: 22, bottom: 28 };
 }

@@ -1,4 +1,4 @@
-/** What the chart draws besides the bars of the groups: what is still to come, the period before, and the budget. */
+/** Prepares the data of the chart: the bars, the forecast, the previous period and the budget. */
 import {
   addDecimals,
   bucketAxis,
@@ -15,20 +15,21 @@ import {
   ZERO,
 } from '@meterline/catalog/plain';
 import { accumulated, accumulatedBreakdown, type Breakdown } from '../breakdown/breakdown.js';
-import type { Quantity } from '../breakdown/texts.js';
+import type { Quantity } from '../format/texts.js';
 import { unfinishedBucket } from '../period/period.js';
 import type { View } from '../view/view.js';
 
-/** What choosing a bar opens, and that in words; undefined: nothing. @param series undefined: the whole bucket */
+/** Returns what a bar opens, or undefined for nothing. @param series undefined for the whole bucket */
 export type TargetOf = (series: number | undefined, bucket: number) => Target | undefined;
 
 export interface Target {
   readonly view: View;
+  /** Continues the name of the gesture: `Click` + `to zoom in`. */
   readonly hint: string;
 }
 
 export interface ComparedSeries {
-  /** `4 weeks earlier`. */
+  /** Such as `4 weeks earlier`. */
   readonly distance: string;
   readonly buckets: readonly EpochMs[];
   readonly points: readonly DecimalText[];
@@ -36,65 +37,68 @@ export interface ComparedSeries {
 
 interface BudgetLine {
   readonly amount: DecimalText;
-  /** `a day`, `a month`. */
-  readonly per: string;
+  readonly per: 'day' | 'month';
 }
 
 export interface ChartSource {
   readonly breakdown: Breakdown;
   readonly window: Window;
   readonly resolution: Resolution;
-  /** Undefined: money. */
+  /** Undefined for money. */
   readonly unit: Quantity | undefined;
   readonly asOf: EpochMs;
   readonly isCumulative: boolean;
-  /** By day; undefined: none, or not of what is shown. */
-  readonly toCome: ReadonlyMap<EpochMs, DecimalText> | undefined;
+  /** The forecast of each remaining day; undefined without a forecast. */
+  readonly expected: ReadonlyMap<EpochMs, DecimalText> | undefined;
   readonly previous: ComparedSeries | undefined;
-  /** USD a month. */
+  /** USD per month. */
   readonly budget: DecimalText | undefined;
 }
 
-export interface ChartFigures extends Omit<ChartSource, 'window' | 'toCome' | 'budget'> {
-  /** The buckets of the window; in a month, with the forecast's days after it. */
+export interface ChartFigures extends Omit<ChartSource, 'window' | 'expected' | 'budget'> {
+  /** The buckets of the window and, in a view of the current month, the remaining days of the forecast. */
   readonly buckets: readonly EpochMs[];
-  /** The bucket that has begun and is not over. */
+  /** The position of the bucket in progress. */
   readonly unfinished: number | undefined;
-  /** What the forecast adds to each bucket; undefined: no forecast is drawn. */
-  readonly toCome: readonly DecimalText[] | undefined;
+  /** The amount that the forecast adds to each bucket; undefined without a forecast. */
+  readonly expected: readonly DecimalText[] | undefined;
   readonly budget: BudgetLine | undefined;
 }
 
 export function chartFigures(source: ChartSource): ChartFigures {
   const { breakdown, resolution, unit, window, asOf, isCumulative, previous } = source;
-  // In a window that is over nothing is still to come, though the last week or month that it cuts goes on.
+  // A window that has ended may cut a week or month that is still in progress. That bucket gets no more data.
   const unfinished = asOf <= window.endTime ? unfinishedBucket(breakdown.buckets, resolution, asOf) : undefined;
-  const expected = unit === undefined ? expectedPoints(source, unfinished) : undefined;
+  const forecast = unit === undefined ? forecastPoints(source, unfinished) : undefined;
   return {
     ...source,
-    buckets: expected?.buckets ?? breakdown.buckets,
+    buckets: forecast?.buckets ?? breakdown.buckets,
     breakdown: isCumulative ? upToNow(accumulatedBreakdown(breakdown), unfinished) : breakdown,
     unfinished,
-    toCome: expected && (isCumulative ? accumulatedForecast(expected.points, breakdown, unfinished) : expected.points),
+    expected:
+      forecast && (isCumulative ? accumulatedForecast(forecast.points, breakdown, unfinished) : forecast.points),
     previous: previous && isCumulative ? { ...previous, points: accumulated(previous.points) } : previous,
     budget: unit === undefined ? budgetLine(source) : undefined,
   };
 }
 
-/** The forecast is of days of one month: it fits bars of that month's days, and the bar of the month itself. */
-function expectedPoints({ breakdown, window, resolution, toCome, asOf }: ChartSource, unfinished: number | undefined) {
-  if (!toCome || toCome.size === 0 || unfinished === undefined) return undefined;
+/** Returns the forecast for daily bars of the current month, or for the bar of the month itself; undefined for other bars. */
+function forecastPoints(
+  { breakdown, window, resolution, expected, asOf }: ChartSource,
+  unfinished: number | undefined,
+) {
+  if (!expected || expected.size === 0 || unfinished === undefined) return undefined;
   const month = bucketStart(asOf, 'monthly');
   if (resolution === 'monthly') {
-    const sum = sumDecimals(toCome.values());
+    const sum = sumDecimals(expected.values());
     return { buckets: breakdown.buckets, points: breakdown.buckets.map((bucket) => (bucket === month ? sum : ZERO)) };
   }
   if (resolution !== 'daily' || window.startTime !== month || window.endTime > plusMonths(month, 1)) return undefined;
   const buckets = bucketAxis({ startTime: month, endTime: plusMonths(month, 1) }, 'daily');
-  return { buckets, points: buckets.map((bucket) => toCome.get(bucket) ?? ZERO) };
+  return { buckets, points: buckets.map((bucket) => expected.get(bucket) ?? ZERO) };
 }
 
-/** Sums of days that have not come are no figures. */
+/** Removes the running totals of future days. */
 function upToNow(breakdown: Breakdown, unfinished: number | undefined): Breakdown {
   if (unfinished === undefined) return breakdown;
   const cut = (points: readonly DecimalText[]) => points.map((point, index) => (index > unfinished ? ZERO : point));
@@ -102,21 +106,21 @@ function upToNow(breakdown: Breakdown, unfinished: number | undefined): Breakdow
   return { ...breakdown, series, totals: cut(breakdown.totals) };
 }
 
-/** Up to today the bars stand below it; the days after have nothing else. */
+/** Future days have no bars, so their forecast includes the total so far. Earlier buckets add to their own bars. */
 function accumulatedForecast(points: readonly DecimalText[], { total }: Breakdown, unfinished = -1): DecimalText[] {
   return accumulated(points).map((point, index) => (index > unfinished ? addDecimals(total, point) : point));
 }
 
-/** A line needs bars that a budget can be compared with: months, days at an even pace, or the sum of a month so far. */
+/** Returns the budget in the unit of the bars: per month for months and cumulative months, divided by days for daily bars. */
 function budgetLine({ window, resolution, asOf, isCumulative, budget }: ChartSource): BudgetLine | undefined {
   if (budget === undefined) return undefined;
   const month = bucketStart(asOf, 'monthly');
   const end = plusMonths(month, 1);
   if (isCumulative) {
-    return window.startTime === month && window.endTime <= end ? { amount: budget, per: 'a month' } : undefined;
+    return window.startTime === month && window.endTime <= end ? { amount: budget, per: 'month' } : undefined;
   }
-  if (resolution === 'monthly') return { amount: budget, per: 'a month' };
+  if (resolution === 'monthly') return { amount: budget, per: 'month' };
   if (resolution !== 'daily') return undefined;
   const days = decimalText(String(Math.round((end - month) / MS_PER_DAY)));
-  return { amount: divideDecimals(budget, days, 2) ?? ZERO, per: 'a day' };
+  return { amount: divideDecimals(budget, days, 2) ?? ZERO, per: 'day' };
 }

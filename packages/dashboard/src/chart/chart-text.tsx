@@ -1,8 +1,8 @@
-/** What the chart says: about one bucket, in a box beside the bar and as a sentence for screen readers; and the names of its colours. */
+/** Renders the texts of the chart: the tooltip of a bucket, the same as a sentence for screen readers, and the legend. */
 import { changeFrom, compareDecimals, ZERO } from '@meterline/catalog/plain';
 import { seriesColor } from '../breakdown/breakdown.js';
-import { amountText, changePercentText, differenceText } from '../breakdown/texts.js';
 import { FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
+import { amountText, changePercentText, differenceText } from '../format/texts.js';
 import { bucketText, clockText } from '../period/period.js';
 import type { ChartFigures } from './chart-figures.js';
 
@@ -10,17 +10,17 @@ export interface BucketTooltipProps {
   readonly figures: ChartFigures;
   readonly bucket: number;
   /** The series under the pointer. */
-  readonly current: number | undefined;
+  readonly series: number | undefined;
   readonly hidden: ReadonlySet<string>;
-  /** What a click does. */
+  /** What a click opens. */
   readonly hint: string | undefined;
 }
 
-export function BucketTooltip({ figures, bucket, current, hidden, hint }: BucketTooltipProps) {
+export function BucketTooltip({ figures, bucket, series: current, hidden, hint }: BucketTooltipProps) {
   const { breakdown, unit, unfinished, asOf } = figures;
   const total = breakdown.totals[bucket] ?? ZERO;
-  const isAhead = unfinished !== undefined && bucket > unfinished;
-  const toCome = figures.toCome?.[bucket] ?? ZERO;
+  const isFuture = unfinished !== undefined && bucket > unfinished;
+  const expected = figures.expected?.[bucket] ?? ZERO;
   const lines = breakdown.series
     .map((series, rank) => ({ series, rank, amount: series.points[bucket] ?? ZERO }))
     .filter(({ series, amount }) => amount !== ZERO && !hidden.has(series.key))
@@ -30,22 +30,22 @@ export function BucketTooltip({ figures, bucket, current, hidden, hint }: Bucket
       <p className="tooltip-title">
         {nameOf(figures, bucket)} UTC{bucket === unfinished && `, up to ${clockText(asOf)}`}
       </p>
-      {!isAhead && (
+      {!isFuture && (
         <p className="tooltip-total">
           <span>
-            {figures.isCumulative ? 'Total up to here' : 'Total'}
-            {hidden.size > 0 && ', hidden groups included'}
+            {figures.isCumulative ? 'Cumulative total' : 'Total'}
+            {hidden.size > 0 && ' (including hidden groups)'}
           </span>
           <strong>{amountText(total, unit)}</strong>
         </p>
       )}
-      {toCome !== ZERO && (
+      {expected !== ZERO && (
         <p className="tooltip-previous">
-          <span>{isAhead ? 'Forecast' : 'Still to come, by forecast'}</span>
-          <span>{amountText(toCome, unit)}</span>
+          <span>{isFuture ? 'Forecast' : 'Forecast for the rest'}</span>
+          <span>{amountText(expected, unit)}</span>
         </p>
       )}
-      {!isAhead && <PreviousLine {...{ figures, bucket }} />}
+      {!isFuture && <PreviousLine {...{ figures, bucket }} />}
       {breakdown.series.length > 1 && lines.length > 0 && (
         <ul>
           {lines.map(({ series, rank, amount }) => (
@@ -57,7 +57,7 @@ export function BucketTooltip({ figures, bucket, current, hidden, hint }: Bucket
           ))}
         </ul>
       )}
-      {hint && !isAhead && <p className="tooltip-hint">{hint}</p>}
+      {hint && !isFuture && <p className="tooltip-hint">{hint}</p>}
     </>
   );
 }
@@ -82,11 +82,11 @@ function nameOf({ buckets, resolution }: ChartFigures, bucket: number): string {
   return bucketText(buckets[bucket] ?? 0, resolution);
 }
 
-export function bucketSentence({ figures, bucket, current }: BucketTooltipProps): string {
-  const { breakdown, unit, unfinished, toCome } = figures;
+export function bucketSentence({ figures, bucket, series: current }: BucketTooltipProps): string {
+  const { breakdown, unit, unfinished, expected } = figures;
   const name = nameOf(figures, bucket);
   if (unfinished !== undefined && bucket > unfinished) {
-    return `${name}: forecast ${amountText(toCome?.[bucket] ?? ZERO, unit)}`;
+    return `${name}: forecast ${amountText(expected?.[bucket] ?? ZERO, unit)}`;
   }
   const total = `${amountText(breakdown.totals[bucket] ?? ZERO, unit)}${bucket === unfinished ? ' so far' : ''}`;
   const series = current === undefined ? undefined : breakdown.series[current];
@@ -99,15 +99,14 @@ interface LegendProps {
   readonly figures: ChartFigures;
   readonly hidden: ReadonlySet<string>;
   readonly onToggle: (key: string) => void;
-  /** The pointer is over a name, or has left it. */
-  readonly onPoint: (series: number | undefined) => void;
+  /** Called with undefined when the pointer leaves a name. */
+  readonly onHover: (series: number | undefined) => void;
 }
 
-/** A click on a name takes its bars away, and puts them back. */
-export function Legend({ figures, hidden, onToggle, onPoint }: LegendProps) {
-  const { breakdown, previous, budget, toCome } = figures;
-  // Forecast, comparison and budget are of all groups together, so they are not drawn beside some of them.
-  const isWhole = hidden.size === 0;
+/** A click on a name hides its bars, and another click shows them again. */
+export function Legend({ figures, hidden, onToggle, onHover }: LegendProps) {
+  const { breakdown, previous, budget, expected } = figures;
+  const isComplete = hidden.size === 0;
   return (
     <ul className="legend" aria-label="Legend">
       {breakdown.series.map((series, rank) => (
@@ -117,31 +116,31 @@ export function Legend({ figures, hidden, onToggle, onPoint }: LegendProps) {
             aria-pressed={!hidden.has(series.key)}
             title={`${series.label}: click to ${hidden.has(series.key) ? 'show' : 'hide'}`}
             onClick={() => onToggle(series.key)}
-            onPointerEnter={() => onPoint(rank)}
-            onPointerLeave={() => onPoint(undefined)}
+            onPointerEnter={() => onHover(rank)}
+            onPointerLeave={() => onHover(undefined)}
           >
             <span className="swatch" style={{ background: seriesColor(series, rank) }} />
             <span className="legend-name">{series.label}</span>
           </button>
         </li>
       ))}
-      {isWhole && toCome && (
+      {isComplete && expected && (
         <li title={FORECAST_RULE}>
           <span className="swatch swatch-forecast" />
           <span className="legend-name">Forecast ({FORECAST_SUMMARY})</span>
         </li>
       )}
-      {isWhole && previous && (
+      {isComplete && previous && (
         <li>
           <span className="swatch-line" />
           <span className="legend-name">{previous.distance}</span>
         </li>
       )}
-      {isWhole && budget && (
+      {isComplete && budget && (
         <li>
           <span className="swatch-line dashed" />
           <span className="legend-name">
-            Budget, {amountText(budget.amount, undefined)} {budget.per}
+            Budget: {amountText(budget.amount, undefined)} per {budget.per}
           </span>
         </li>
       )}

@@ -1,16 +1,16 @@
-/** The page's controls: those of Base UI, with the page's look. */
+/** Wraps the controls of Base UI in the page's style: popovers, buttons, fields, switches and sheets. */
 import { Dialog } from '@base-ui/react/dialog';
 import { Popover as BasePopover } from '@base-ui/react/popover';
 import { Switch as BaseSwitch } from '@base-ui/react/switch';
 import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react';
-import { ControlText, PLACE } from './lists.js';
+import { ControlText, POSITION } from './lists.js';
 
 interface PopoverProps {
   readonly label: string;
   readonly shown?: string;
-  /** Marks a choice that differs from the default. */
+  /** Highlights a value other than the default. */
   readonly active?: boolean;
-  /** Why nothing can be chosen: the panel shows this in place of its content. */
+  /** Why the control is unavailable. The panel shows this text instead of its content. */
   readonly disabledReason?: string | undefined;
   readonly children: (close: () => void) => ReactNode;
 }
@@ -27,7 +27,7 @@ export function Popover({ label, shown, active = false, disabledReason, children
         <ControlText {...{ label, shown }} />
       </BasePopover.Trigger>
       <BasePopover.Portal>
-        <BasePopover.Positioner className="positioner" {...PLACE}>
+        <BasePopover.Positioner className="positioner" {...POSITION}>
           <BasePopover.Popup className="panel" aria-label={label}>
             {disabledReason === undefined ? (
               children(() => setOpen(false))
@@ -43,25 +43,24 @@ export function Popover({ label, shown, active = false, disabledReason, children
   );
 }
 
-/** Buttons, by how much they stand out. */
-const buttonLike = (className: string) => (props: Omit<ComponentProps<'button'>, 'className'>) => (
+const styledButton = (className: string) => (props: Omit<ComponentProps<'button'>, 'className'>) => (
   <button type="button" className={className} {...props} />
 );
-export const Primary = buttonLike('primary');
-export const Quiet = buttonLike('quiet');
-export const Control = buttonLike('control');
+export const PrimaryButton = styledButton('primary');
+export const TextButton = styledButton('quiet');
+export const OutlineButton = styledButton('control');
 
-/** As the `ref` of what appears in place of the element that had the focus. */
+/** A `ref` for an element that replaces the focused element. */
 export const focusOn = (element: HTMLElement | null) => element?.focus();
 
 interface FieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly label: string;
-  /** What is wrong with the text. */
+  /** Describes an invalid value. */
   readonly problem?: string | undefined;
   readonly onChange?: (text: string) => void;
 }
 
-/** A line of text with its label. */
+/** A text field with a label. */
 export function Field({ label, problem, onChange, ...input }: FieldProps) {
   const id = useId();
   return (
@@ -82,7 +81,6 @@ export function Field({ label, problem, onChange, ...input }: FieldProps) {
   );
 }
 
-/** What is wrong, if something is, next to what it is about. */
 export function ErrorText({ id, children }: { readonly id?: string; readonly children: ReactNode }) {
   if (!children) return null;
   return (
@@ -99,7 +97,7 @@ interface SegmentsProps {
   readonly onChoose: (choice: string) => void;
 }
 
-/** A choice of one of two or three, all of which are seen. */
+/** A choice between two or three visible options. */
 export function Segments({ legend, chosen, choices, onChoose }: SegmentsProps) {
   return (
     <fieldset className="segments">
@@ -137,12 +135,13 @@ interface CopyButtonProps {
   readonly className: string;
 }
 
-/** Browsers have a clipboard only over https or on localhost, and may deny it; the text beside the button can be selected. */
+/** Copies a text. Browsers have a clipboard only over HTTPS or on localhost, and may deny access. The user can then select the text. */
 export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps) {
   const [result, setResult] = useState<string>();
-  const done = () => setResult('Copied');
-  const failed = () => setResult('Select the text to copy it');
-  const copy = () => (navigator.clipboard ? void navigator.clipboard.writeText(text).then(done, failed) : failed());
+  const onSuccess = () => setResult('Copied');
+  const onFailure = () => setResult('Select the text to copy it');
+  const copy = () =>
+    navigator.clipboard ? void navigator.clipboard.writeText(text).then(onSuccess, onFailure) : onFailure();
   return (
     <button type="button" className={className} onClick={copy}>
       {result ?? label}
@@ -154,20 +153,20 @@ interface SheetProps {
   readonly className: string;
   readonly title: string;
   readonly hint: string;
-  /** Something would be lost: the sheet stays open until its content lets it close, and the browser asks before the page is left. */
+  /** True while closing would lose data: the sheet stays open, and the browser warns before it leaves the page. */
   readonly isHeld?: boolean;
-  /** Called once it has gone. */
+  /** Called after the closing animation. */
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-/** A sheet at the right edge of the page, over what it is about. */
+/** A dialog at the right edge of the page. */
 export function Sheet({ className, title, hint, isHeld = false, onClose, children }: SheetProps) {
   useEffect(() => {
     if (!isHeld) return;
-    const ask = (event: Event) => event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
+    const warn = (event: Event) => event.preventDefault();
+    window.addEventListener('beforeunload', warn);
+    return () => window.removeEventListener('beforeunload', warn);
   }, [isHeld]);
   return (
     <Dialog.Root

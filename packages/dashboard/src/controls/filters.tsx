@@ -1,5 +1,4 @@
-/** The filters, each of which takes several values: the catalog's words, or every name that was used in the period. */
-
+/** Renders the filters. Each takes several values: codes of the catalog, or names that were used in the period. */
 import { Combobox } from '@base-ui/react/combobox';
 import {
   BILLING_DIMENSIONS,
@@ -11,20 +10,21 @@ import {
 } from '@meterline/catalog/plain';
 import type { FilterQuery } from '@meterline/client';
 import { useState } from 'react';
-import { amountText, FIELD_LABEL, filterText, localized, quantityOf, valueLabel } from '../breakdown/texts.js';
+import { localized } from '../format/locale.js';
+import { amountText, FIELD_LABEL, filterText, quantityOf, valueLabel } from '../format/texts.js';
 import { useUsedValues } from '../metrics/queries.js';
 import { filterQuery } from '../metrics/query.js';
 import { navigate } from '../view/address.js';
 import { type NameField, type View, withFilter } from '../view/view.js';
-import { Popover, Primary, Quiet, Segments } from './controls.js';
-import { type Choice, ControlText, choiceItem, MOST_SHOWN, SearchPopup } from './lists.js';
+import { Popover, PrimaryButton, Segments, TextButton } from './controls.js';
+import { type Choice, ControlText, choiceItem, MAX_LISTED, SearchPopup } from './lists.js';
 
 interface FilterBarProps {
   readonly account: string;
   readonly view: View;
-  /** Up to now. */
+  /** Ends at the current time. */
   readonly window: Window;
-  /** Why this caller may not choose workspaces; undefined if they may. */
+  /** Why the user cannot filter by workspace; undefined if they can. */
   readonly workspaceReason: string | undefined;
 }
 
@@ -57,52 +57,51 @@ interface NameFilterProps extends Omit<FilterBarProps, 'workspaceReason'> {
 }
 
 function NameFilter({ account, view, window, field, disabledReason }: NameFilterProps) {
-  // The window at the moment when the list was opened: a view that refreshes by itself would read all pages of values each time.
-  const [opened, setOpened] = useState<Window>();
-  const used = useUsedValues(account, field, opened ?? window, otherFilters(view, field), opened !== undefined);
+  // Keep the window of the moment when the list was opened. Otherwise each automatic refresh would read all pages of values again.
+  const [openWindow, setOpenWindow] = useState<Window>();
+  const used = useUsedValues(account, field, openWindow ?? window, otherFilters(view, field), openWindow !== undefined);
   const choices = used.entries.map(({ [field]: value = '', summary }) => {
     return { value, label: valueLabel(field, value), hint: amountText(summary.cost, undefined) };
   });
   const note = used.isError
-    ? 'The list cannot be read.'
+    ? 'The list could not be loaded.'
     : used.isCut
-      ? 'There are more; type the exact name.'
+      ? 'The list is incomplete. To use a missing name, type it exactly.'
       : undefined;
   return (
     <ValuePicker
       {...{ view, field, choices, note, disabledReason }}
-      takesText
-      isLoading={used.isLoading && opened !== undefined}
-      onOpenChange={(isOpen) => setOpened(isOpen ? window : undefined)}
+      acceptsText
+      isLoading={used.isLoading && openWindow !== undefined}
+      onOpenChange={(isOpen) => setOpenWindow(isOpen ? window : undefined)}
     />
   );
 }
 
-/** What the other filters leave. */
 function otherFilters({ filters }: View, field: NameField): FilterQuery {
-  const { [field]: _own, ...others } = filters;
+  const { [field]: _removed, ...others } = filters;
   return filterQuery(others);
 }
 
-const ONLY = 'Only';
-const ALL_BUT = 'All but';
+const INCLUDE = 'Include';
+const EXCLUDE = 'Exclude';
 
 interface ValuePickerProps {
   readonly view: View;
   readonly field: EntryField;
   readonly choices: readonly Choice[];
-  /** Any text may be a value, not only those in the list. */
-  readonly takesText?: boolean;
+  /** Accepts any text as a value, in addition to the list. */
+  readonly acceptsText?: boolean;
   readonly isLoading?: boolean;
-  /** Said under the list. */
+  /** Shown below the list. */
   readonly note?: string | undefined;
   readonly disabledReason?: string | undefined;
   readonly onOpenChange?: (isOpen: boolean) => void;
 }
 
-/** What is ticked is applied when the list closes, unless Escape closes it. */
+/** Applies the selected values when the list closes, unless the user closes it with Escape. */
 function ValuePicker(props: ValuePickerProps) {
-  const { view, field, choices, takesText = false, isLoading = false, note, disabledReason } = props;
+  const { view, field, choices, acceptsText = false, isLoading = false, note, disabledReason } = props;
   const filter = view.filters[field];
   const label = FIELD_LABEL[field];
   const shown = filter === undefined ? 'All' : filterText(field, filter);
@@ -115,11 +114,11 @@ function ValuePicker(props: ValuePickerProps) {
   const tooMany =
     values.length > 0 &&
     values.length + others.length > MAX_FILTER_VALUES &&
-    `All filters together may have ${MAX_FILTER_VALUES} values; these would be ${values.length + others.length}.`;
+    `All filters together can have at most ${MAX_FILTER_VALUES} values. This selection would make it ${values.length + others.length}.`;
   const chosen = values.length === 0 ? undefined : { values, isExcluded };
   const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
-  const turn = (isOpen: boolean, isApplied: boolean) => {
-    // The list stays open and says why; Escape closes it.
+  const toggle = (isOpen: boolean, isApplied: boolean) => {
+    // Too many values: the list stays open and shows the reason until the user removes some or presses Escape.
     if (!isOpen && isApplied && isChanged && tooMany) return;
     if (isOpen) {
       setValues(filter?.values ?? []);
@@ -134,54 +133,54 @@ function ValuePicker(props: ValuePickerProps) {
   const known = new Map(choices.map((choice) => [choice.value, choice]));
   const choiceOf = (value: string) => known.get(value) ?? { value, label: value };
   const missing = (filter?.values ?? []).filter((value) => !known.has(value)).map(choiceOf);
-  const wanted = text.trim();
-  const listed = [...missing, ...choices].filter((choice) => choice.label.toLowerCase().includes(wanted.toLowerCase()));
-  const isNew = takesText && wanted !== '' && listed.every(({ value }) => value !== wanted);
-  const found = isNew ? [...listed, { value: wanted, label: wanted, hint: 'exactly this' }] : listed;
+  const search = text.trim();
+  const listed = [...missing, ...choices].filter((choice) => choice.label.toLowerCase().includes(search.toLowerCase()));
+  const isNew = acceptsText && search !== '' && listed.every(({ value }) => value !== search);
+  const found = isNew ? [...listed, { value: search, label: search, hint: 'exact match' }] : listed;
   const cut =
-    found.length > MOST_SHOWN &&
-    `The first ${MOST_SHOWN} of ${localized(grouped(String(found.length)))}; search for the others.`;
+    found.length > MAX_LISTED &&
+    `Showing the first ${MAX_LISTED} of ${localized(grouped(String(found.length)))}. Search to narrow the list.`;
   return (
     <Combobox.Root
       multiple
       items={found}
       filter={null}
-      limit={MOST_SHOWN}
+      limit={MAX_LISTED}
       value={values.map(choiceOf)}
       isItemEqualToValue={(a, b) => a.value === b.value}
       onValueChange={(next) => setValues(next.map(({ value }) => value))}
       inputValue={text}
       onInputValueChange={(next, { isItemPress }) => !isItemPress && setText(next)}
       open={open}
-      onOpenChange={(isOpen, { reason }) => turn(isOpen, reason !== 'escape-key')}
+      onOpenChange={(isOpen, { reason }) => toggle(isOpen, reason !== 'escape-key')}
     >
       <Combobox.Trigger className={filter ? 'control active' : 'control'} aria-label={label}>
         <ControlText {...{ label, shown }} />
       </Combobox.Trigger>
-      <SearchPopup {...{ label, isLoading }} onEnter={() => turn(false, true)}>
+      <SearchPopup {...{ label, isLoading }} onEnter={() => toggle(false, true)}>
         <Combobox.List className="choices">{choiceItem}</Combobox.List>
         <p className="choices-note" role="status">
-          {isLoading && listed.length > 0 ? `${localized(grouped(String(choices.length)))} so far…` : cut} {note}{' '}
+          {isLoading && listed.length > 0 ? `${localized(grouped(String(choices.length)))} loaded so far…` : cut} {note}{' '}
           {tooMany}
         </p>
         <div className="choices-end">
           <Segments
-            legend="What the chosen values mean"
-            choices={[ONLY, ALL_BUT]}
-            chosen={isExcluded ? ALL_BUT : ONLY}
-            onChoose={(chosen) => setExcluded(chosen === ALL_BUT)}
+            legend="Include or exclude the selected values"
+            choices={[INCLUDE, EXCLUDE]}
+            chosen={isExcluded ? EXCLUDE : INCLUDE}
+            onChoose={(chosen) => setExcluded(chosen === EXCLUDE)}
           />
-          {wanted !== '' && listed.length > 1 && (
-            <Quiet onClick={() => setValues([...new Set([...values, ...listed.map(({ value }) => value)])])}>
-              Choose these {localized(grouped(String(listed.length)))}
-            </Quiet>
+          {search !== '' && listed.length > 1 && (
+            <TextButton onClick={() => setValues([...new Set([...values, ...listed.map(({ value }) => value)])])}>
+              Select all {localized(grouped(String(listed.length)))}
+            </TextButton>
           )}
-          <Quiet disabled={values.length === 0} onClick={() => setValues([])}>
-            None
-          </Quiet>
-          <Primary disabled={isChanged && tooMany !== false} onClick={() => turn(false, true)}>
+          <TextButton disabled={values.length === 0} onClick={() => setValues([])}>
+            Clear
+          </TextButton>
+          <PrimaryButton disabled={isChanged && tooMany !== false} onClick={() => toggle(false, true)}>
             Apply{values.length > 0 && ` (${values.length})`}
-          </Primary>
+          </PrimaryButton>
         </div>
       </SearchPopup>
     </Combobox.Root>

@@ -1,21 +1,21 @@
-/** What is chosen from a list: those of Base UI, with the page's look. */
+/** Wraps the lists of Base UI in the page's style: menus, selects and searchable selects. */
 import { Combobox } from '@base-ui/react/combobox';
 import { Select as BaseSelect } from '@base-ui/react/select';
 import { type ReactNode, useId } from 'react';
 
-/** Where something opens: below its button, inside the window. */
-export const PLACE = { align: 'start', sideOffset: 4, collisionPadding: 8 } as const;
+/** Opens a panel below its button, inside the window. */
+export const POSITION = { align: 'start', sideOffset: 4, collisionPadding: 8 } as const;
 
 export interface Choice<Value extends string = string> {
   readonly value: Value;
   readonly label: string;
-  /** Next to the label, in grey. */
+  /** Shown in gray next to the label. */
   readonly hint?: string | undefined;
-  /** Why it cannot be chosen; shown under its label. */
+  /** Why the choice is unavailable; shown below the label. */
   readonly disabledReason?: string | undefined;
 }
 
-/** What a button that opens something says: what it is for, and its present choice. */
+/** The text of a button that opens a panel: its label and the current value. */
 export function ControlText({ label, shown }: { readonly label: string; readonly shown: string | undefined }) {
   return (
     <>
@@ -44,7 +44,7 @@ interface MenuProps<Value extends string> {
   readonly onChoose: (value: Value) => void;
 }
 
-/** What a click does at once, one below the other. */
+/** A list of actions. */
 export function Menu<Value extends string>({ choices, chosen, onChoose }: MenuProps<Value>) {
   return (
     <ul className="menu">
@@ -69,29 +69,29 @@ interface SelectProps<Value extends string> {
   readonly choices: readonly Choice<Value>[];
   readonly onChange: (value: Value) => void;
   readonly hint?: string;
-  /** Where the label is: above, in the button, or for screen readers alone. */
-  readonly labelled?: 'above' | 'inside' | 'hidden';
-  /** Marks a choice that differs from the default. */
+  /** Position of the label; `hidden` labels are for screen readers only. */
+  readonly labelPosition?: 'above' | 'inside' | 'hidden';
+  /** Highlights a value other than the default. */
   readonly active?: boolean;
 }
 
-/** A choice of one of a few. */
+/** A choice from a short list. */
 export function Select<Value extends string>(props: SelectProps<Value>) {
-  const { label, value, choices, onChange, hint = '', labelled = 'above', active = false } = props;
+  const { label, value, choices, onChange, hint = '', labelPosition = 'above', active = false } = props;
   const hintId = useId();
-  const shown = choices.find((choice) => choice.value === value)?.label ?? (value || 'Choose…');
+  const shown = choices.find((choice) => choice.value === value)?.label ?? (value || 'Select…');
   const select = (
     <BaseSelect.Root value={value} onValueChange={(next) => next !== null && onChange(next)} modal={false}>
-      {labelled === 'above' && <BaseSelect.Label className="option-label">{label}</BaseSelect.Label>}
+      {labelPosition === 'above' && <BaseSelect.Label className="option-label">{label}</BaseSelect.Label>}
       <BaseSelect.Trigger
         className={active ? 'control active' : 'control'}
-        aria-label={labelled === 'above' ? undefined : label}
+        aria-label={labelPosition === 'above' ? undefined : label}
         aria-describedby={hint === '' ? undefined : hintId}
       >
-        <ControlText {...(labelled === 'inside' ? { label, shown } : { label: shown, shown: undefined })} />
+        <ControlText {...(labelPosition === 'inside' ? { label, shown } : { label: shown, shown: undefined })} />
       </BaseSelect.Trigger>
       <BaseSelect.Portal>
-        <BaseSelect.Positioner className="positioner" alignItemWithTrigger={false} {...PLACE}>
+        <BaseSelect.Positioner className="positioner" alignItemWithTrigger={false} {...POSITION}>
           <BaseSelect.Popup className="panel">
             <BaseSelect.List className="choices">
               {choices.map((choice) => (
@@ -111,7 +111,7 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
       </BaseSelect.Portal>
     </BaseSelect.Root>
   );
-  if (labelled !== 'above') return select;
+  if (labelPosition !== 'above') return select;
   return (
     <div className="option">
       {select}
@@ -124,18 +124,18 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
   );
 }
 
-/** More would make the list slow, and nobody reads so far: they search. */
-export const MOST_SHOWN = 200;
+/** Longer lists would be slow, and users search them anyway. */
+export const MAX_LISTED = 200;
 
 type SearchSelectProps = Pick<SelectProps<string>, 'label' | 'value' | 'choices' | 'onChange'>;
 
-/** A choice of one of many, which are searched. */
+/** A choice from a long list with a search field. */
 export function SearchSelect({ label, value, choices, onChange }: SearchSelectProps) {
   const chosen = choices.find((choice) => choice.value === value) ?? null;
   return (
     <Combobox.Root
       items={choices}
-      limit={MOST_SHOWN}
+      limit={MAX_LISTED}
       autoHighlight
       value={chosen}
       onValueChange={(next) => next && onChange(next.value)}
@@ -162,26 +162,27 @@ export function choiceItem(choice: Choice) {
 interface SearchPopupProps {
   readonly label: string;
   readonly isLoading?: boolean;
-  /** Enter was pressed, and no choice is highlighted. */
+  /** Called when the user presses Enter while no choice is highlighted. */
   readonly onEnter?: () => void;
   readonly children: ReactNode;
 }
 
-/** What a list that can be searched opens in. */
+/** The panel of a searchable list. */
 export function SearchPopup({ label, isLoading = false, onEnter, children }: SearchPopupProps) {
+  const prompt = `Search ${label.toLowerCase()}s`;
   return (
     <Combobox.Portal>
-      <Combobox.Positioner className="positioner" {...PLACE}>
+      <Combobox.Positioner className="positioner" {...POSITION}>
         <Combobox.Popup className="panel" aria-label={label}>
           <Combobox.Input
             className="field"
-            aria-label={`Find: ${label.toLowerCase()}`}
-            placeholder={`Find: ${label.toLowerCase()}`}
+            aria-label={prompt}
+            placeholder={prompt}
             onKeyDown={({ key, currentTarget }) => {
               if (key === 'Enter' && !currentTarget.hasAttribute('aria-activedescendant')) onEnter?.();
             }}
           />
-          <Combobox.Empty className="choices-empty">{isLoading ? 'Loading…' : 'Nothing matches.'}</Combobox.Empty>
+          <Combobox.Empty className="choices-empty">{isLoading ? 'Loading…' : 'No matches.'}</Combobox.Empty>
           {children}
         </Combobox.Popup>
       </Combobox.Positioner>

@@ -1,4 +1,4 @@
-/** The row above the figures: what people change most; and the options, which they change seldom, behind one button. */
+/** Renders the controls above the figures: period, grouping, filters and options. */
 import {
   ENTRY_FIELD,
   type EpochMs,
@@ -12,21 +12,20 @@ import {
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { type FormEvent, useState } from 'react';
-import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';
+import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../format/texts.js';
 import { measureOf, resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
 import {
-  dayText,
+  dateText,
   monthChoices,
   monthOf,
   type PeriodChoice,
   PRESETS,
-  parseDay,
   periodText,
   windowText,
 } from '../period/period.js';
 import { navigate } from '../view/address.js';
 import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
-import { ErrorText, Field, Popover, Primary, Quiet, Switch } from './controls.js';
+import { Field, Popover, PrimaryButton, Switch, TextButton } from './controls.js';
 import { type Choice, ControlText, Menu, Select } from './lists.js';
 
 const RESOLUTION_LABEL = {
@@ -40,9 +39,8 @@ interface ToolbarProps {
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
-  /** Why this caller may not choose workspaces; undefined if they may. */
+  /** Why the user cannot choose workspaces; undefined if they can. */
   readonly workspaceReason: string | undefined;
-  /** Whether the row of filters is shown. */
   readonly isFiltering: boolean;
   readonly onFilter: (isFiltering: boolean) => void;
 }
@@ -52,7 +50,7 @@ export function Toolbar(props: ToolbarProps) {
   const count = Object.keys(view.filters).length;
   return (
     <fieldset className="toolbar">
-      <legend className="sr-only">What is shown</legend>
+      <legend className="sr-only">View</legend>
       <PeriodPicker {...{ view, window, now }} />
       <GroupPickers {...{ view, workspaceReason }} />
       <button
@@ -61,7 +59,7 @@ export function Toolbar(props: ToolbarProps) {
         aria-expanded={isFiltering}
         onClick={() => onFilter(!isFiltering)}
       >
-        <ControlText label="Filters" shown={count === 0 ? 'None' : `${count} set`} />
+        <ControlText label="Filters" shown={count === 0 ? 'None' : `${count} active`} />
       </button>
       <Options {...{ view, window }} />
     </fieldset>
@@ -89,7 +87,7 @@ function PeriodPicker({ view, window, now }: Pick<ToolbarProps, 'view' | 'window
             />
             <div className="period-own">
               <Select
-                label="A month"
+                label="Month"
                 value={month === undefined ? '' : String(month)}
                 choices={monthChoices(now, month)}
                 onChange={(from) => choose({ from: Number(from), to: plusMonths(Number(from), 1) })}
@@ -109,26 +107,19 @@ interface CustomRangeProps {
 }
 
 function CustomRange({ window, onChoose }: CustomRangeProps) {
-  const [from, setFrom] = useState(dayText(window.startTime));
-  const [to, setTo] = useState(dayText(window.endTime - 1));
-  const [problem, setProblem] = useState<string>();
-
+  const [from, setFrom] = useState(dateText(window.startTime));
+  const [to, setTo] = useState(dateText(window.endTime - 1));
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const [start, last] = [parseDay(from), parseDay(to)];
-    if (start === undefined || last === undefined) return setProblem('Write days as 1 Nov 2026 or 2026-11-01.');
-    if (last < start) return setProblem('The last day is before the first.');
-    if (start < 0 || last >= Date.UTC(2100, 0)) return setProblem('Choose days between 1970 and 2099.');
-    onChoose({ from: start, to: last + MS_PER_DAY });
+    onChoose({ from: Date.parse(from), to: Date.parse(to) + MS_PER_DAY });
   };
   return (
-    <form className="form" onSubmit={submit} noValidate>
+    <form className="form" onSubmit={submit}>
       <p className="form-title">Custom range</p>
-      <Field label="First day" value={from} onChange={setFrom} />
-      <Field label="Last day, inclusive" value={to} onChange={setTo} />
-      <ErrorText>{problem}</ErrorText>
-      <Primary type="submit">Apply</Primary>
-      <p className="hint">Days begin and end at midnight UTC.</p>
+      <Field label="Start date" type="date" required min="1970-01-01" max={to} value={from} onChange={setFrom} />
+      <Field label="End date" type="date" required min={from} max="2099-12-31" value={to} onChange={setTo} />
+      <PrimaryButton type="submit">Apply</PrimaryButton>
+      <p className="hint">Both dates are included. Days begin at midnight UTC.</p>
     </form>
   );
 }
@@ -139,8 +130,8 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
   const [first = 'none', second = 'none'] = view.groupBy;
   const group = (...chosen: Grouping[]) =>
     navigate(withGroups(view, { groupBy: [...new Set(chosen)].filter((each) => each !== 'none') }));
-  const offered = view.account === ALL_ACCOUNTS ? METRICS_DIMENSIONS : GROUP_BY_DIMENSIONS;
-  const dimensions = offered.map((value): Choice<Grouping> => {
+  const dimensionsOffered = view.account === ALL_ACCOUNTS ? METRICS_DIMENSIONS : GROUP_BY_DIMENSIONS;
+  const dimensions = dimensionsOffered.map((value): Choice<Grouping> => {
     return {
       value,
       label: DIMENSION_LABEL[value],
@@ -151,18 +142,18 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
     <>
       <Select
         label="Group by"
-        labelled="inside"
+        labelPosition="inside"
         value={first}
-        choices={[...dimensions, { value: 'none', label: 'Nothing', hint: 'only the total' }]}
+        choices={[...dimensions, { value: 'none', label: 'None', hint: 'total only' }]}
         onChange={(chosen) => (chosen === 'none' ? group() : group(chosen, second))}
       />
       {first !== 'none' && (
         <Select
-          label="and by"
-          labelled="inside"
+          label="Then by"
+          labelPosition="inside"
           active={second !== 'none'}
           value={second}
-          choices={[{ value: 'none', label: 'nothing else' }, ...dimensions.filter(({ value }) => value !== first)]}
+          choices={[{ value: 'none', label: 'None' }, ...dimensions.filter(({ value }) => value !== first)]}
           onChange={(chosen) => group(first, chosen)}
         />
       )}
@@ -184,13 +175,13 @@ function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
             onChange={(chosen) => navigate({ ...view, compare: chosen === 'nothing' ? undefined : chosen })}
             choices={[
               { value: 'nothing', label: 'Nothing' },
-              { value: 'period', label: 'The period before' },
-              { value: 'months', label: 'Months before, by date' },
+              { value: 'period', label: 'Previous period' },
+              { value: 'months', label: 'Same dates of previous months' },
             ]}
             hint={
               view.compare === 'months'
-                ? 'Day by date: weekdays may differ.'
-                : 'Whole weeks earlier, so that weekends face weekends; months where the bars are months.'
+                ? 'Compares equal dates. Weekdays may differ.'
+                : 'Moves back by whole weeks, so that weekends line up. Monthly bars move back by months.'
             }
           />
           <ResolutionOption {...{ view, window }} />
@@ -209,9 +200,9 @@ function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
             isOn={view.isCumulative}
             onChange={(isCumulative) => navigate({ ...view, isCumulative })}
           />
-          <Switch label="Every digit" isOn={view.isExact} onChange={(isExact) => navigate({ ...view, isExact })} />
+          <Switch label="Full precision" isOn={view.isExact} onChange={(isExact) => navigate({ ...view, isExact })} />
           <Switch
-            label="Refresh every minute"
+            label="Auto-refresh every minute"
             isOn={view.isLive}
             onChange={(isLive) => navigate({ ...view, isLive })}
           />
@@ -229,7 +220,7 @@ function ResolutionOption({ view, window }: Pick<ToolbarProps, 'view' | 'window'
   const reasons = choices.map(({ label, disabledReason }) => disabledReason && `${label}: ${disabledReason}`);
   return (
     <Select<Resolution | 'automatic'>
-      label="Bars"
+      label="Resolution"
       value={view.resolution === undefined ? 'automatic' : resolutionOf(view, window)}
       choices={[{ value: 'automatic', label: `Automatic (${automatic})` }, ...choices]}
       onChange={(chosen) => navigate({ ...view, resolution: chosen === 'automatic' ? undefined : chosen })}
@@ -238,11 +229,11 @@ function ResolutionOption({ view, window }: Pick<ToolbarProps, 'view' | 'window'
   );
 }
 
-/** Each filter that is set, with a way to take it away. */
+/** Lists the active filters, each with a button that removes it. */
 export function FilterChips({ view }: { readonly view: View }) {
   if (!hasFilters(view.filters)) return null;
   return (
-    <ul className="chips" aria-label="Filters that are set">
+    <ul className="chips" aria-label="Active filters">
       {GROUP_BY_DIMENSIONS.map((dimension) => {
         const field = ENTRY_FIELD[dimension];
         const filter = view.filters[field];
@@ -262,7 +253,7 @@ export function FilterChips({ view }: { readonly view: View }) {
         );
       })}
       <li>
-        <Quiet onClick={() => navigate(withGroups(view, { filters: {} }))}>Clear filters</Quiet>
+        <TextButton onClick={() => navigate(withGroups(view, { filters: {} }))}>Clear filters</TextButton>
       </li>
     </ul>
   );

@@ -1,4 +1,4 @@
-/** What the table offers to take along: files, and its query for use elsewhere. */
+/** Renders the menus that export the table as a file and copy its query as a command. */
 import {
   bucketStart,
   counted,
@@ -21,55 +21,50 @@ import {
 } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { localized } from '../breakdown/texts.js';
-import { CopyButton, ErrorText, Field, Popover, Primary, Segments } from '../controls/controls.js';
+import { CopyButton, ErrorText, Field, Popover, PrimaryButton, Segments } from '../controls/controls.js';
 import { type Choice, Menu, Select } from '../controls/lists.js';
+import { localized } from '../format/locale.js';
 import { monthChoices } from '../period/period.js';
-import { serviceAddress } from '../shell/service-address.js';
+import { serviceAddress } from '../shell/service.js';
 import { useSession } from '../shell/session.js';
 import { browserStorage } from '../shell/storage.js';
 import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
-import { cliCommand, curlCommand, type SharedQuery, typeScriptCode } from './snippets.js';
+import { cliCommand, curlCommand, type SharedQuery } from './snippets.js';
 
 interface ExportMenuProps extends TableSource {
   readonly now: EpochMs;
 }
 
 const KINDS: readonly Choice<TableKind>[] = [
-  { value: 'groups', label: 'The table', hint: 'a line for each group' },
-  { value: 'series', label: 'The series', hint: 'a line for each group and bar' },
+  { value: 'groups', label: 'Groups', hint: 'one row per group' },
+  { value: 'series', label: 'Time series', hint: 'one row per group and bar' },
 ];
 
 export function ExportMenu({ now, ...source }: ExportMenuProps) {
-  const { client, over } = useSession();
-  const { signal } = over;
+  const { client, lifetime } = useSession();
+  const { signal } = lifetime;
   const { account, query } = source;
-  const [read, setRead] = useState('');
+  const [progress, setProgress] = useState('');
   const { mutate, isPending, isError, error } = useMutation({
-    mutationFn: async (wanted: TableKind | FocusQuery) => {
-      setRead('');
+    mutationFn: async (requested: TableKind | FocusQuery) => {
+      setProgress('');
+      const reportAs = (unit: string) => (count: number) => setProgress(` ${localized(counted(count, unit))}`);
       const file =
-        typeof wanted === 'string'
-          ? await tableFile(
-              client,
-              source,
-              wanted,
-              (groups) => setRead(`, ${localized(counted(groups, 'group'))}`),
-              signal,
-            )
-          : await focusFile(client, wanted, (rows) => setRead(`, ${localized(counted(rows, 'row'))}`), signal);
+        typeof requested === 'string'
+          ? await tableFile(client, source, requested, reportAs('group'), signal)
+          : await focusFile(client, requested, reportAs('row'), signal);
       download(file);
     },
   });
-  if (isPending) return <span className="control">Exporting{read}…</span>;
+  if (isPending) return <span className="control">Exporting…{progress}</span>;
   return (
     <>
       <ErrorText>{isError && `Export failed: ${error.message}`}</ErrorText>
       <Popover label="Export CSV">
         {(close) => {
-          const start = (wanted: TableKind | FocusQuery) => {
-            mutate(wanted);
+          const start = (requested: TableKind | FocusQuery) => {
+            mutate(requested);
             close();
           };
           const during = (parseTimestamp(String(query.endTime)) ?? now) - 1;
@@ -94,34 +89,36 @@ function download({ name, content }: ExportedFile): void {
   URL.revokeObjectURL(url);
 }
 
-/** The browser keeps the provider's name. */
-const PROVIDER = 'meterline.provider';
+/** Stores the provider name in the browser. */
+const PROVIDER_KEY = 'meterline.provider';
 
 interface FocusFormProps {
   readonly account: string;
-  /** An instant of the month that is suggested. */
+  /** A time in the month to suggest. */
   readonly during: EpochMs;
   readonly now: EpochMs;
-  readonly onSubmit: (metricsQuery: FocusQuery) => void;
+  readonly onSubmit: (query: FocusQuery) => void;
 }
 
-/** What there is to choose for a FOCUS file. */
 function FocusForm({ account, during, now, onSubmit }: FocusFormProps) {
   const suggested = bucketStart(during, 'monthly');
   const [month, setMonth] = useState(suggested);
   const [resolution, setResolution] = useState<'daily' | 'hourly'>('daily');
-  const [provider, setProvider] = useState(browserStorage.getItem(PROVIDER) ?? '');
+  const [provider, setProvider] = useState(browserStorage.getItem(PROVIDER_KEY) ?? '');
   const name = provider.trim();
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (name === '') browserStorage.removeItem(PROVIDER);
-    else browserStorage.setItem(PROVIDER, name);
+    if (name === '') browserStorage.removeItem(PROVIDER_KEY);
+    else browserStorage.setItem(PROVIDER_KEY, name);
     onSubmit({ account, month, resolution, provider: isName(name) ? name : undefined });
   };
   return (
     <form className="form focus-form" onSubmit={submit}>
-      <p className="form-title">A month as FOCUS 1.2</p>
-      <p className="hint">The common format of cost data: all usage of the account, whatever is filtered here.</p>
+      <p className="form-title">FOCUS 1.2</p>
+      <p className="hint">
+        The FinOps standard for cost data. The file has all usage of the account in a month, without the filters of this
+        view.
+      </p>
       <Select
         label="Month"
         value={String(month)}
@@ -129,78 +126,76 @@ function FocusForm({ account, during, now, onSubmit }: FocusFormProps) {
         onChange={(chosen) => setMonth(Number(chosen))}
       />
       <Select
-        label="A row for each resource and"
+        label="Rows"
         value={resolution}
         choices={[
-          { value: 'daily', label: 'day' },
-          { value: 'hourly', label: 'hour' },
+          { value: 'daily', label: 'One per resource and day' },
+          { value: 'hourly', label: 'One per resource and hour' },
         ]}
         onChange={setResolution}
       />
       <Field
-        label="Name of the provider"
+        label="Provider name"
         value={provider}
         maxLength={256}
         placeholder={DEFAULT_PROVIDER}
         onChange={setProvider}
       />
-      <Primary type="submit">Export FOCUS</Primary>
+      <PrimaryButton type="submit">Export FOCUS</PrimaryButton>
     </form>
   );
 }
 
-const FORMS: Readonly<Record<string, (shared: SharedQuery) => string>> = {
+const FORMATS: Readonly<Record<string, (shared: SharedQuery) => string>> = {
   curl: curlCommand,
   'Command line': cliCommand,
-  TypeScript: typeScriptCode,
 };
 
-/** The query of the table for use elsewhere. The text is shown too: without https a page has no clipboard. */
+/** Copies the table's query as a command. The text is also visible, because a page without HTTPS has no clipboard. */
 export function CopyMenu(shared: Omit<SharedQuery, 'baseUrl'>) {
   return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, baseUrl: serviceAddress() }} />}</Popover>;
 }
 
 function CopyPanel({ shared }: { readonly shared: SharedQuery }) {
   const [chosen, setChosen] = useState('curl');
-  const text = FORMS[chosen]?.(shared) ?? '';
+  const text = FORMATS[chosen]?.(shared) ?? '';
   return (
     <div className="copy">
-      <Segments legend="Form" choices={Object.keys(FORMS)} chosen={chosen} onChoose={setChosen} />
+      <Segments legend="Format" choices={Object.keys(FORMATS)} chosen={chosen} onChoose={setChosen} />
       <pre>
         <code>{text}</code>
       </pre>
       <div className="choices-end">
-        <span className="hint">Set METERLINE_API_KEY to a key. The key is not part of the text.</span>
+        <span className="hint">Set METERLINE_API_KEY to your API key before you run this.</span>
         <CopyButton key={text} text={text} className="primary" />
       </div>
     </div>
   );
 }
 
-/** A file that the page can write. */
 interface ExportedFile {
   readonly name: string;
   readonly content: Blob;
 }
 
-/** A line for each group, or for each group and bar. */
+/** The rows of a file: one for each group, or one for each group and bucket. */
 type TableKind = 'groups' | 'series';
 
 interface TableSource {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  /** The query for the period before; undefined: the view is not compared. */
+  /** The query for the previous period; undefined without a comparison. */
   readonly previousQuery: MetricsQuery | undefined;
 }
 
-const TYPE = 'text/csv;charset=utf-8';
+const CSV_TYPE = 'text/csv;charset=utf-8';
 
 /**
- * Reads every page again, so that the file shows one moment, and writes the rows that the table shows; with a comparison also the groups
- * that only the period before had.
- * @param onRead called with the number of groups so far
- * @param signal ends the reading
+ * Writes the rows of the table. Reads every page again, so that all rows are from one point in time. A comparison adds the groups that only
+ * the previous period has.
+ * @param onRead called with the number of groups read so far
+ * @param signal cancels the export
  */
 async function tableFile(
   client: MeterlineClient,
@@ -212,16 +207,16 @@ async function tableFile(
   const response = await client.allMetrics(account, query, { onRead, signal });
   const read = response.data.length;
   const further = { onRead: (groups: number) => onRead(read + groups), signal };
-  const before = previousQuery && (await client.allMetrics(account, previousQuery, further));
+  const previous = previousQuery && (await client.allMetrics(account, previousQuery, further));
   const keyOf = (entry: MetricsEntry) => groupKey(entry, view.groupBy);
-  const previousCost = previousCostIn(before && { entries: before.data, isWhole: true }, view.groupBy);
+  const previousCost = previousCostIn(previous && { entries: previous.data, isComplete: true }, view.groupBy);
   const present = new Set(response.data.map(keyOf));
-  const gone = (before?.data ?? []).filter((entry) => !present.has(keyOf(entry))).map(groupWithoutUsage);
+  const gone = (previous?.data ?? []).filter((entry) => !present.has(keyOf(entry))).map(groupWithoutUsage);
   const all = [...response.data, ...gone]
     .map((entry) => rowOf(entry, view.groupBy))
     .map((row) => ({ ...row, previousCost: previousCost(row.key) }));
   const groups = searchRows(sortRows(all, view.sort), view.search).map(({ entry }) => entry);
-  const costBefore = before && ((entry: MetricsEntry) => previousCost(keyOf(entry)));
+  const costBefore = previous && ((entry: MetricsEntry) => previousCost(keyOf(entry)));
   const lines =
     kind === 'groups'
       ? groupsCsvLines(response, groups, query.groupBy ?? [], costBefore)
@@ -235,22 +230,22 @@ async function tableFile(
     ...view.groupBy,
     ...(kind === 'series' ? ['series'] : []),
   ];
-  return { name: fileName(parts), content: new Blob([...lines], { type: TYPE }) };
+  return { name: fileName(parts), content: new Blob([...lines], { type: CSV_TYPE }) };
 }
 
 /**
- * A month as FOCUS 1.2, with the bytes that `meterline export focus` writes.
- * @param onRead called with the number of rows so far
- * @param signal ends the reading
+ * Writes a month in the FOCUS 1.2 format, byte for byte as `meterline export focus` does.
+ * @param onRead called with the number of rows read so far
+ * @param signal cancels the export
  */
 async function focusFile(
   client: MeterlineClient,
-  metricsQuery: FocusQuery,
+  query: FocusQuery,
   onRead: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<ExportedFile> {
   const open = () => {
-    // A browser may keep the parts of a blob on disk.
+    // Browsers may store the parts of a blob on disk, so a large file does not fill the memory.
     const parts = [new Blob([focusCsvHeading()])];
     let rows = 0;
     const write = (charges: Parameters<typeof focusCsvLines>[0]) => {
@@ -260,12 +255,12 @@ async function focusFile(
     };
     return { parts, write };
   };
-  const { sink } = await exportFocus(client, metricsQuery, open, { signal });
-  const month = formatTimestamp(metricsQuery.month).slice(0, 7);
-  return { name: fileName([metricsQuery.account, month, 'focus']), content: new Blob(sink.parts, { type: TYPE }) };
+  const { sink } = await exportFocus(client, query, open, { signal });
+  const month = formatTimestamp(query.month).slice(0, 7);
+  return { name: fileName([query.account, month, 'focus']), content: new Blob(sink.parts, { type: CSV_TYPE }) };
 }
 
-/** File systems allow fewer characters than names do. */
+/** Replaces characters that file systems may not allow. */
 function fileName(parts: readonly (string | undefined)[]): string {
   return `${['meterline', ...parts].join('-').replace(/[^\w.-]+/g, '_')}.csv`;
 }

@@ -1,24 +1,21 @@
-/**
- * What the page shows for use elsewhere: the query of a view with curl, the command line, or a program, each of which reads the key from
- * METERLINE_API_KEY; and what sends an account its first event.
- */
+/** Builds shell commands for the user to copy: the query of a view, and the first event of an account. */
 import { formatTimestamp, type UsageEventInput } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {
-  /** The address of the API: `https://billing.example.com`. */
+  /** Address of the API, such as `https://billing.example.com`. */
   readonly baseUrl: string;
   readonly account: string;
   readonly query: MetricsQuery;
-  /** What the view is compared with, as a query of its own; undefined: with nothing. */
+  /** The query for the previous period; undefined without a comparison. */
   readonly previousQuery: MetricsQuery | undefined;
 }
 
-/** The query, and what it is compared with. */
 function queriesOf({ query, previousQuery }: SharedQuery): MetricsQuery[] {
   return previousQuery ? [query, previousQuery] : [query];
 }
 
+/** Returns a command that reads the key from METERLINE_API_KEY. */
 export function curlCommand(shared: SharedQuery): string {
   const { baseUrl, account } = shared;
   const commands = queriesOf(shared).map((query) => {
@@ -28,7 +25,7 @@ export function curlCommand(shared: SharedQuery): string {
   return commands.join('\n');
 }
 
-/** All other parameters are filters. */
+/** The flags of parameters that are not filters. */
 const FLAGS: Readonly<Record<string, string>> = {
   startTime: '--from',
   endTime: '--to',
@@ -36,12 +33,17 @@ const FLAGS: Readonly<Record<string, string>> = {
   groupBy: '--group-by',
 };
 
-/** What it is compared with is a command of its own: `--compare` is given two times, and not the months that a period is meant as. */
+/**
+ * Returns a command that reads the key from METERLINE_API_KEY. The comparison is a second command, because `--compare` might choose another
+ * previous period: the command line does not know whether the page's period is meant in months.
+ */
 export function cliCommand(shared: SharedQuery): string {
   const { baseUrl, account } = shared;
-  const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
+  const accountFlag = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
   const commands = queriesOf(shared).map((query) =>
-    ['npx --no meterline metrics', `--api-url ${quoted(baseUrl)}`, whose, ...flagsOf(query), '--all'].join(' \\\n  '),
+    ['npx --no meterline metrics', `--api-url ${quoted(baseUrl)}`, accountFlag, ...flagsOf(query), '--all'].join(
+      ' \\\n  ',
+    ),
   );
   return commands.join('\n');
 }
@@ -54,25 +56,7 @@ function flagsOf(query: MetricsQuery): string[] {
   });
 }
 
-export function typeScriptCode(shared: SharedQuery): string {
-  const { baseUrl, account } = shared;
-  const isAll = account === ALL_ACCOUNTS;
-  return `import { ${isAll ? 'ALL_ACCOUNTS, ' : ''}MeterlineClient } from '@meterline/client';
-
-const client = new MeterlineClient({
-  baseUrl: ${JSON.stringify(baseUrl)},
-  credential: process.env.METERLINE_API_KEY ?? '',
-});
-const queries = ${JSON.stringify(queriesOf(shared), null, 2)} as const;
-for (const query of queries) {
-  for await (const page of client.metricsPages(${isAll ? 'ALL_ACCOUNTS' : JSON.stringify(account)}, query)) {
-    console.log(page.startTime, page.summary.totalCost, page.data);
-  }
-}
-`;
-}
-
-/** Two minutes of a sandbox with one gigabyte. */
+/** Returns an event for two minutes of a sandbox with one gigabyte. */
 export function firstEvent(accountId: string, now: Date): UsageEventInput {
   return {
     eventId: `first-event-${now.getTime()}`,
@@ -86,14 +70,14 @@ export function firstEvent(accountId: string, now: Date): UsageEventInput {
   };
 }
 
-/** Makes the key that the others need in KEY. */
+/** Returns the command that creates a key for {@link sendCommand}. */
 export function keyCommand(account: string): string {
   return `npx --no meterline keys create --account ${quoted(account)} --role emitter`;
 }
 
 /**
- * A here-document with a quoted end, so that the shell changes nothing in it.
- * @param collectorUrl undefined: it is not known, and is to be in COLLECTOR
+ * Returns a command that sends the event with the key in KEY. The quoted delimiter of the here-document keeps the shell from expanding it.
+ * @param collectorUrl defaults to the variable COLLECTOR
  */
 export function sendCommand(event: UsageEventInput, collectorUrl = '$COLLECTOR'): string {
   return `curl -sS "${collectorUrl}/v0/events" \\
@@ -102,17 +86,7 @@ ${JSON.stringify(event)}
 EVENT`;
 }
 
-/** What `sendCommand` sends, as a program; the emitter gives each event its id and its time. */
-export function producerCode({ eventId: _, timestamp: __, ...event }: UsageEventInput, collectorUrl?: string): string {
-  const url = collectorUrl === undefined ? 'process.env.COLLECTOR' : `'${collectorUrl}'`;
-  return `import { openEmitter } from '@meterline/emitter';
-
-const meter = await openEmitter({ url: ${url}, apiKey: process.env.KEY });
-meter.record(${JSON.stringify(event, null, 2)});
-await meter.close();`;
-}
-
-/** The text as one word of a shell, whatever is in it. */
+/** Quotes a text as a single word of a shell. */
 function quoted(text: string): string {
   return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-/** The page's requests to the API. Every response is kept until the person refreshes. */
+/** Sends the page's requests to the API. Responses stay in the cache until the next refresh. */
 import {
   ENTRY_FIELD,
   type EpochMs,
@@ -31,14 +31,14 @@ import { useEffect } from 'react';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
-import { readPageSettings } from '../shell/embedding.js';
+import { readPageSettings } from '../shell/service.js';
 import { type Session, useSession } from '../shell/session.js';
 import type { NameField, View } from '../view/view.js';
 import { metricsQuery, resolutionOf, wholeQuery } from './query.js';
 
 const BREAKDOWN_ATTEMPTS = 3;
 
-function fresh({ maxAgeSeconds }: Session, signal: AbortSignal) {
+function cacheOptions({ maxAgeSeconds }: Session, signal: AbortSignal) {
   return { signal, maxAgeSeconds };
 }
 
@@ -47,7 +47,7 @@ export function useAccounts() {
   return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
 }
 
-/** The billing dimensions with the prices in force now for the account. */
+/** Reads the billing dimensions with the account's current prices. */
 export function useBillingDimensions(account: string, enabled: boolean) {
   const { client } = useSession();
   return useQuery({
@@ -57,7 +57,7 @@ export function useBillingDimensions(account: string, enabled: boolean) {
   });
 }
 
-/** Null: the service does not say. */
+/** Reads the address of the collector; null if the service does not know it. */
 export function useCollectorUrl() {
   return useQuery({
     queryKey: ['page settings'],
@@ -66,10 +66,10 @@ export function useCollectorUrl() {
   });
 }
 
-/** A view at the instant that its screen is as of. */
+/** A view at a point in time. */
 export interface Snapshot {
   readonly view: View;
-  /** The whole period; what has not passed yet has no figures. */
+  /** The whole period, including the part after `asOf`, which has no data yet. */
   readonly window: Window;
   readonly resolution: Resolution;
   readonly asOf: EpochMs;
@@ -81,8 +81,8 @@ export function snapshotOf(view: View, asOf: EpochMs): Snapshot {
 }
 
 /**
- * The first page of groups and, if there are more pages, the totals of all groups, which Other is computed from. Both are
- * requested again when events arrived between the two responses.
+ * Reads the first page of groups and, if there are more pages, the totals of all groups. The chart subtracts the groups from the totals to
+ * draw the other groups, so both responses must agree. If events arrived between the two, reads both again.
  */
 async function fetchBreakdown(
   session: Session,
@@ -92,8 +92,8 @@ async function fetchBreakdown(
   signal: AbortSignal,
 ): Promise<BreakdownSource> {
   for (let attempt = 1; ; attempt += 1) {
-    // What differs is not read from a cache again.
-    const options = attempt === 1 ? fresh(session, signal) : { signal, maxAgeSeconds: 0 };
+    // A cached response would differ again.
+    const options = attempt === 1 ? cacheOptions(session, signal) : { signal, maxAgeSeconds: 0 };
     const first = await session.client.metrics(account, query, options);
     if (!first.meta.hasMore) return { first, whole: undefined };
     const everything = await session.client.metrics(account, whole, options);
@@ -102,7 +102,7 @@ async function fetchBreakdown(
   }
 }
 
-/** Without a breakdown there is always one entry; it costs nothing where nothing was used, or where that is free. */
+/** Returns whether there was any usage. A total of zero does not tell, because usage may be free, so this sends another query. */
 async function hasUsage(
   session: Session,
   account: string,
@@ -110,15 +110,15 @@ async function hasUsage(
   first: MetricsResponse,
   signal: AbortSignal,
 ) {
-  const isRequested = query.groupBy?.length === 0 && first.summary.totalCost === ZERO;
+  const isUnknown = query.groupBy?.length === 0 && first.summary.totalCost === ZERO;
   const groupBy = ['billing_dimension'] as const;
-  const { data } = isRequested
-    ? await session.client.metrics(account, { ...query, groupBy }, fresh(session, signal))
+  const { data } = isUnknown
+    ? await session.client.metrics(account, { ...query, groupBy }, cacheOptions(session, signal))
     : first;
   return data.length > 0;
 }
 
-/** The first page of groups and the whole. The last response stays on the page until the next one comes. */
+/** Reads the first page of groups and the totals. Until a response arrives, returns the response to the previous query. */
 export function useBreakdown(account: string, requested: Snapshot, filters: FilterQuery, enabled: boolean) {
   const session = useSession();
   const { view, resolution, asOf } = requested;
@@ -128,9 +128,9 @@ export function useBreakdown(account: string, requested: Snapshot, filters: Filt
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => {
       const source = await fetchBreakdown(session, account, query, whole, signal);
-      // What is known is shown also when this fails.
+      // If this fails, the page still shows the breakdown.
       const isUsed = await hasUsage(session, account, query, source.first, signal).catch(() => true);
-      // The page may still show the response to the query before.
+      // The page may show this response while it waits for the response to the next query.
       return { ...source, isUsed, requested: { ...requested, query } };
     },
     placeholderData: keepPreviousData,
@@ -138,7 +138,7 @@ export function useBreakdown(account: string, requested: Snapshot, filters: Filt
   });
 }
 
-/** The response to one query: its first page. @param query undefined: none is sent */
+/** Reads the first page of a query. @param query undefined sends nothing */
 export function useMetrics<Shown = MetricsResponse>(
   account: string,
   query: MetricsQuery | undefined,
@@ -148,38 +148,42 @@ export function useMetrics<Shown = MetricsResponse>(
   const session = useSession();
   return useQuery({
     queryKey: ['metrics', account, query],
-    queryFn: query ? ({ signal }) => session.client.metrics(account, query, fresh(session, signal)) : skipToken,
+    queryFn: query ? ({ signal }) => session.client.metrics(account, query, cacheOptions(session, signal)) : skipToken,
     enabled,
     ...options,
   });
 }
 
-/** Reads one page after the other, until there are so many, or all. @param from where the first begins; empty: at the beginning */
+/**
+ * Reads pages one after another.
+ * @param from the cursor of the first page to read; empty for the beginning
+ * @param maxPages stops after this many pages
+ */
 function usePages(
   kind: 'metrics' | 'values',
   account: string,
   query: MetricsQuery,
   from: string,
-  most: number,
+  maxPages: number,
   enabled: boolean,
 ) {
   const session = useSession();
   const result = useInfiniteQuery({
     queryKey: [kind, account, 'pages', query, from],
     queryFn: ({ pageParam, signal }) =>
-      session.client.metrics(account, { ...query, cursor: pageParam || undefined }, fresh(session, signal)),
+      session.client.metrics(account, { ...query, cursor: pageParam || undefined }, cacheOptions(session, signal)),
     initialPageParam: from,
     getNextPageParam: (last: MetricsResponse) => last.meta.nextCursor || undefined,
     select: entriesOf,
-    enabled: enabled && most > 0,
+    enabled: enabled && maxPages > 0,
   });
   const { data = NOTHING_READ, fetchNextPage, hasNextPage, isFetching, isError } = result;
-  const goesOn = enabled && data.pages > 0 && data.pages < most && hasNextPage && !isFetching && !isError;
+  const hasNext = enabled && data.pages > 0 && data.pages < maxPages && hasNextPage && !isFetching && !isError;
   useEffect(() => {
-    if (goesOn) void fetchNextPage();
-  }, [goesOn, fetchNextPage]);
-  const { error, failureReason, failureCount, refetch } = result;
-  return { ...data, hasNextPage, isFetching, error, failureReason, failureCount, refetch };
+    if (hasNext) void fetchNextPage();
+  }, [hasNext, fetchNextPage]);
+  const { error, failureReason, refetch } = result;
+  return { ...data, hasNextPage, isFetching, error, failureReason, refetch };
 }
 
 const NOTHING_READ: ReturnType<typeof entriesOf> = { entries: [], pages: 0 };
@@ -188,7 +192,7 @@ function entriesOf({ pages }: InfiniteData<MetricsResponse>) {
   return { entries: pages.flatMap(({ data }) => data), pages: pages.length };
 }
 
-/** The pages after the first, as many as are needed. */
+/** Reads the pages after the first one. */
 export function useFurtherPages(
   account: string,
   query: MetricsQuery,
@@ -200,69 +204,68 @@ export function useFurtherPages(
   return { ...further, hasMore: cursor !== '' && (further.pages === 0 || further.hasNextPage) };
 }
 
-/** Groups of the period before; those that `isWhole` leaves out cost nothing then. */
 export interface PreviousGroups {
   readonly entries: readonly MetricsEntry[];
-  /** Whether each group of the queries is there. */
-  readonly isWhole: boolean;
+  /** Whether all groups were read. A missing group then had no cost. */
+  readonly isComplete: boolean;
 }
 
-/**
- * The groups of the period before that the queries ask for.
- * @param mostPages the most pages of each query; a first page alone makes the service store nothing
- */
+/** Reads the groups of the previous period. @param maxPages limits the pages of each query; the service stores nothing for one page */
 export function usePreviousGroups(
   account: string,
   queries: readonly MetricsQuery[] | undefined,
-  mostPages: number,
+  maxPages: number,
   enabled: boolean,
 ) {
   const session = useSession();
   return useQuery({
-    queryKey: ['metrics', account, 'previous groups', queries, mostPages],
+    queryKey: ['metrics', account, 'previous groups', queries, maxPages],
     queryFn: async ({ signal }): Promise<PreviousGroups> => {
       const read = (query: MetricsQuery) =>
-        firstPages(session.client.metricsPages(account, query, fresh(session, signal)), mostPages);
+        firstPages(session.client.metricsPages(account, query, cacheOptions(session, signal)), maxPages);
       const parts = await Promise.all((queries ?? []).map(read));
-      return { entries: parts.flatMap(({ entries }) => entries), isWhole: parts.every(({ isWhole }) => isWhole) };
+      return {
+        entries: parts.flatMap(({ entries }) => entries),
+        isComplete: parts.every(({ isComplete }) => isComplete),
+      };
     },
     enabled: enabled && queries !== undefined,
   });
 }
 
-async function firstPages(pages: AsyncGenerator<MetricsResponse>, most: number): Promise<PreviousGroups> {
+async function firstPages(pages: AsyncGenerator<MetricsResponse>, maxPages: number): Promise<PreviousGroups> {
   const entries: MetricsEntry[] = [];
   let read = 0;
   for await (const { data, meta } of pages) {
     entries.push(...data);
     read += 1;
-    if (!meta.hasMore) return { entries, isWhole: true };
-    if (read === most) break;
+    if (!meta.hasMore) return { entries, isComplete: true };
+    if (read === maxPages) break;
   }
-  return { entries, isWhole: false };
+  return { entries, isComplete: false };
 }
 
-/** What each day of the month, and of the four weeks before, cost under the filters. */
+/** Reads the daily costs of the current month and the four weeks before today. */
 export function useDailyCosts(account: string, filters: FilterQuery, asOf: EpochMs, enabled: boolean) {
-  const of = hashKey([account, filters]);
+  const scope = hashKey([account, filters]);
   return useMetrics(account, { ...filters, ...timesOf(monthWindow(asOf)), resolution: 'daily' }, enabled, {
     select: dailyCosts,
-    meta: { of },
-    // After a refresh the figure stays until the next one comes; that of other filters would be a wrong one.
-    placeholderData: (last, lastQuery) => (lastQuery?.meta?.['of'] === of ? last : undefined),
+    meta: { scope },
+    // A refresh keeps the previous figure until the response arrives. A change of the filters does not, because the figure would be wrong.
+    placeholderData: (last, lastQuery) => (lastQuery?.meta?.['scope'] === scope ? last : undefined),
   });
 }
 
-/** Without a breakdown there is one entry. */
+/** Converts a response without a breakdown, which has a single entry. */
 function dailyCosts({ data: [whole] }: MetricsResponse): DailyCosts {
   const days = whole?.timeseries ?? [];
   return { days: days.map(({ timestamp }) => parseTimestamp(timestamp) ?? 0), costs: days.map(({ cost }) => cost) };
 }
 
-/** The start of the last month with any usage; null when there never was any. */
+/** Reads the start of the last month with usage; null if there never was any. */
 export function useLastUse(account: string, asOf: EpochMs, enabled: boolean) {
-  const ever = timesOf({ startTime: 0, endTime: asOf + MS_PER_DAY });
-  return useMetrics(account, { ...ever, resolution: 'monthly', groupBy: ['billing_dimension'] }, enabled, {
+  const allTime = timesOf({ startTime: 0, endTime: asOf + MS_PER_DAY });
+  return useMetrics(account, { ...allTime, resolution: 'monthly', groupBy: ['billing_dimension'] }, enabled, {
     select: lastMonth,
     placeholderData: keepPreviousData,
   });
@@ -274,10 +277,10 @@ function lastMonth({ data }: MetricsResponse): string | null {
   return months.at(-1) ?? null;
 }
 
-/** Ten thousand values; a list that has more says so. */
-const MOST_VALUE_PAGES = 100;
+/** Ten thousand values. */
+const MAX_VALUE_PAGES = 100;
 
-/** The groups of each value of a field in the window, most expensive first. They appear page by page, until all are there. */
+/** Reads the values of a field that were used in the window, most expensive first. The list grows page by page. */
 export function useUsedValues(
   account: string,
   field: NameField,
@@ -287,8 +290,8 @@ export function useUsedValues(
 ) {
   const groupBy = GROUP_BY_DIMENSIONS.filter((dimension) => ENTRY_FIELD[dimension] === field);
   const query: MetricsQuery = { ...others, ...timesOf(window), resolution: 'monthly', groupBy };
-  const read = usePages('values', account, query, '', MOST_VALUE_PAGES, enabled);
-  const isCut = read.pages === MOST_VALUE_PAGES && read.hasNextPage;
+  const read = usePages('values', account, query, '', MAX_VALUE_PAGES, enabled);
+  const isCut = read.pages === MAX_VALUE_PAGES && read.hasNextPage;
   const isError = read.failureReason !== null;
   const isLoading = read.isFetching || (read.hasNextPage && !isCut && !isError);
   return { entries: read.entries, isLoading, isCut, isError };

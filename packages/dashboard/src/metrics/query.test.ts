@@ -23,7 +23,7 @@ const queryOf = (shown: View) => {
   return metricsQuery(shown, requested);
 };
 
-it('the query of a view is the window, the resolution, the breakdown and the filters', () => {
+it('the query has the window, resolution, breakdown and filters of the view', () => {
   const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: only('agent') } });
   expect(queryOf(shown)).toEqual({
     startTime: '2026-10-23T00:00:00Z',
@@ -34,25 +34,25 @@ it('the query of a view is the window, the resolution, the breakdown and the fil
   });
 });
 
-it('the query of a view has usage where a single billing dimension is left', () => {
+it('the query includes usage if the view has a single billing dimension', () => {
   const shown = view({ groupBy: ['resource_name'], filters: { resourceType: only('volume') } });
   expect(queryOf(shown).groupBy).toEqual(['resource_name', 'billing_dimension']);
 });
 
-it('the query for the whole has no breakdown but the one that shows usage', () => {
+it('the query for totals has no breakdown, except by billing dimension for usage', () => {
   const filters = { billingDimension: only('volume_storage_gbs') };
-  const ask = (shown: View) => wholeQuery(shown, queryOf(shown)).groupBy;
-  expect(ask(view({ filters }))).toEqual([]);
-  expect(ask(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
+  const groupByOf = (shown: View) => wholeQuery(shown, queryOf(shown)).groupBy;
+  expect(groupByOf(view({ filters }))).toEqual([]);
+  expect(groupByOf(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
 });
 
-it('a view by workspace is only for admins', () => {
+it('a view that groups or filters by workspace needs an admin', () => {
   expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
   expect(needsAdmin(view({ filters: { workspace: only('main') } }))).toBe(true);
   expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
 });
 
-it('the resolution is the default one when the window is too long for the choice', () => {
+it('a window that is too long for the chosen resolution uses the default resolution', () => {
   const day = { from: Date.parse('2026-11-01T00:00:00Z'), to: Date.parse('2026-11-08T00:00:00Z') };
   const hourly = view({ resolution: 'hourly', period: day });
   expect(resolutionOf(hourly, windowOf(hourly))).toBe('hourly');
@@ -60,11 +60,11 @@ it('the resolution is the default one when the window is too long for the choice
   expect(resolutionOf(longer, windowOf(longer))).toBe('daily');
 });
 
-it('a resolution says why it cannot be chosen', () => {
+it('an unavailable resolution has a reason', () => {
   const shown = view({ period: { preset: '12m' } });
   expect(resolutionChoices(windowOf(shown))).toEqual([
-    { resolution: 'hourly', disabledReason: 'For up to 7 days; choose a shorter period.' },
-    { resolution: 'daily', disabledReason: 'For up to 90 days; choose a shorter period.' },
+    { resolution: 'hourly', disabledReason: 'Only available for periods of up to 7 days.' },
+    { resolution: 'daily', disabledReason: 'Only available for periods of up to 90 days.' },
     { resolution: 'weekly', disabledReason: undefined },
     { resolution: 'monthly', disabledReason: undefined },
   ]);
@@ -74,7 +74,7 @@ it.each<[string, Partial<View>, string]>([
   ['one dimension', { filters: { billingDimension: only('agent_async_requests_count') } }, 'events'],
   ['a type with one dimension', { filters: { resourceType: only('custom_domain') } }, 'h'],
   ['dimensions of one unit', { filters: { resourceType: only('sandbox') }, groupBy: ['billing_dimension'] }, 'GB-h'],
-])('usage is in the unit of %s', (_what, change, unit) => {
+])('usage has the unit of %s', (_what, change, unit) => {
   expect(usageScope(view(change))).toMatchObject({ unit: { name: unit } });
   expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('usage');
 });
@@ -86,8 +86,8 @@ it.each<[string, Partial<View>, RegExp]>([
     /mixes GB-seconds and events/,
   ],
   ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
-  ['dimensions are not separated', { filters: { resourceType: only('job') } }, /Group by billing dimension/],
-])('usage is not shown, with the reason, when %s', (_what, change, reason) => {
+  ['dimensions are not separated', { filters: { resourceType: only('job') } }, /group by billing dimension/],
+])('usage is unavailable with a reason if %s', (_what, change, reason) => {
   expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });
   expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');
 });
@@ -115,7 +115,7 @@ it.each<[string, Filters, FilterQuery]>([
     { resourceUuid: allBut('u', '') },
     { excludeWithoutResourceUuid: true, excludeResourceUuid: 'u' },
   ],
-])('a filter for %s is one as the API takes it', (_what, filters, query) => {
+])('a filter for %s becomes API parameters', (_what, filters, query) => {
   expect(filterQuery(filters)).toEqual(query);
 });
 
@@ -127,35 +127,35 @@ describe('the query for the events behind a row', () => {
 
   it.each<[string, Filters, View['groupBy'], GroupValues, Partial<EventsQuery>]>([
     [
-      'has the values that the row is grouped by',
+      'filters by the values of the row',
       { workspace: only('prod', 'dev') },
       byName,
       group,
       { workspace: ['dev'], resourceName: ['x'] },
     ],
     [
-      'has the filters of a table without groups',
+      'has the filters of a view without a breakdown',
       { resourceName: only('x'), resourceType: only('job') },
       [],
       {},
       { resourceName: 'x', resourceType: 'job' },
     ],
     [
-      'is for an instance alone',
+      'filters by the instance of the row',
       { resourceUuid: only('u-1', 'u-2', '') },
       byInstance,
       group,
       { resourceUuid: ['u-1'] },
     ],
     [
-      'is for what has no instance',
+      'filters by usage without an instance',
       { resourceUuid: only('u-1', '') },
       byInstance,
       { resourceUuid: '' },
       { withoutResourceUuid: true },
     ],
     [
-      'leaves nothing out of what the row has a value of',
+      'replaces an exclusion by the value of the row',
       { resourceUuid: allBut('u-2', ''), resourceType: allBut('job') },
       byInstance,
       group,

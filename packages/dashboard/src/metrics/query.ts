@@ -1,4 +1,4 @@
-/** What a view asks of the API: its window, resolution, groups and filters, and whether usage can be shown. */
+/** Builds the API queries of a view, and decides whether the view can show usage. */
 import {
   BILLING_DIMENSIONS,
   canonicalGroupBy,
@@ -21,24 +21,24 @@ import {
   type GroupValues,
   type MetricsQuery,
 } from '@meterline/client';
-import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
+import { commonQuantity, type Quantity, UNIT_LABEL } from '../format/texts.js';
 import type { View } from '../view/view.js';
 import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
 
-/** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
+/** Returns the chosen resolution, or the default for the window if none was chosen or the window is too long for it. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
   return resolution && exceededCap(resolution, window) === undefined ? resolution : defaultResolution(window);
 }
 
-/** All resolutions, each with the reason why it cannot be chosen for this window, if there is one. */
+/** Returns all resolutions. Those that the window is too long for have a `disabledReason`. */
 export function resolutionChoices(window: Window) {
   return RESOLUTIONS.map((resolution) => {
     const cap = exceededCap(resolution, window);
-    return { resolution, disabledReason: cap && `For up to ${cap}; choose a shorter period.` };
+    return { resolution, disabledReason: cap && `Only available for periods of up to ${cap}.` };
   });
 }
 
-/** A view of a single billing dimension can show usage: the API returns it when the query groups by that. */
+/** The API returns usage only if the query groups by billing dimension, so views that can show usage always do. */
 function requestedGroupBy(view: View): MetricsDimension[] {
   return canonicalGroupBy<MetricsDimension>(hasUsage(view) ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
 }
@@ -53,17 +53,17 @@ export function metricsQuery(view: View, { window, resolution, filters }: Reques
   return { ...filters, ...timesOf(window), resolution, groupBy: requestedGroupBy(view) };
 }
 
-/** The query without the breakdown. The API returns usage only by billing dimension. */
+/** Returns the query without its breakdown. A query for usage stays grouped by billing dimension, because the API requires it. */
 export function wholeQuery(view: View, query: MetricsQuery): MetricsQuery {
   return { ...query, groupBy: measureOf(view) === 'usage' ? ['billing_dimension'] : [] };
 }
 
-/** The measure that can be shown: usage only where it has one unit. */
+/** Returns the measure to show: cost unless the view's usage has a single unit. */
 export function measureOf(view: View): View['measure'] {
   return view.measure === 'usage' && usageScope(view).unit !== undefined ? 'usage' : 'cost';
 }
 
-/** Only admins of an account see its workspaces one by one. Source: the API specification, section "Errors". */
+/** Returns whether the view breaks down or filters by workspace. The API allows this only for admins (specification, section "Errors"). */
 export function needsAdmin({ filters, groupBy }: View): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
 }
@@ -72,21 +72,21 @@ const LIST = new Intl.ListFormat('en-GB');
 
 export type UsageScope = { readonly unit: Quantity } | { readonly unit: undefined; readonly reason: string };
 
-/** Usage adds up only where there is one unit; elsewhere the reason says so. */
+/** Returns the unit of the view's usage, or the reason why its usage cannot be added up. */
 export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): UsageScope {
   const dimensions = dimensionsLeft(filters);
   const unit = commonQuantity(dimensions);
   if (unit && (dimensions.length === 1 || groupBy.includes('billing_dimension'))) return { unit };
-  if (unit) return { unit: undefined, reason: 'Group by billing dimension, or choose one, to see usage.' };
+  if (unit) return { unit: undefined, reason: 'To see usage, group by billing dimension or filter to a single one.' };
   const units = new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit));
   const mixed = LIST.format([...units].map((each) => UNIT_LABEL[each]));
   return {
     unit: undefined,
-    reason: `Usage adds up only in one unit, and this mixes ${mixed}. Choose a billing dimension to see it.`,
+    reason: `This view mixes ${mixed}, which cannot be added up. To see usage, filter to one billing dimension.`,
   };
 }
 
-/** A view's filters as the API takes them: for each field the values of which one is enough, or those that are left out. */
+/** Converts the filters of a view to API parameters: for each field, the values to include or the values to exclude. */
 export function filterQuery(filters: Filters): FilterQuery {
   const included = valuesOf(filters, false);
   const excluded = valuesOf(filters, true);
@@ -101,32 +101,31 @@ export function filterQuery(filters: Filters): FilterQuery {
   };
 }
 
-/** The values of the filters that include them, or of those that exclude them. */
 function valuesOf(filters: Filters, isExcluded: boolean) {
-  const named = (field: EntryField) => {
+  const valuesIn = (field: EntryField) => {
     const filter = filters[field];
     return filter?.isExcluded === isExcluded ? filter.values : [];
   };
-  const uuids = named('resourceUuid');
+  const uuids = valuesIn('resourceUuid');
   return {
-    workspace: oneOrMore(named('workspace')),
-    resourceType: oneOrMore(RESOURCE_TYPES.filter((type) => named('resourceType').includes(type))),
-    resourceName: oneOrMore(named('resourceName')),
+    workspace: oneOrMore(valuesIn('workspace')),
+    resourceType: oneOrMore(RESOURCE_TYPES.filter((type) => valuesIn('resourceType').includes(type))),
+    resourceName: oneOrMore(valuesIn('resourceName')),
     resourceUuid: oneOrMore(uuids.filter((value) => value !== '')),
-    // The API has a parameter of its own for what has no instance id.
+    // The API has a separate parameter for usage without an instance ID.
     withoutResourceUuid: uuids.includes('') || undefined,
     billingDimension: oneOrMore(
-      BILLING_DIMENSIONS.filter((dimension) => named('billingDimension').includes(dimension)),
+      BILLING_DIMENSIONS.filter((dimension) => valuesIn('billingDimension').includes(dimension)),
     ),
   };
 }
 
-/** A single value is sent and shown as people write it. */
+/** Returns a single value without its array, as people write it. */
 function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | undefined {
   return values.length > 1 ? values : values[0];
 }
 
-/** The query for the events behind a row. @param view the one that the row answers */
+/** Returns the query for the events behind a row of the table. @param view the view that the row belongs to */
 export function rowEventsQuery(
   { startTime, endTime }: Pick<MetricsQuery, 'startTime' | 'endTime'>,
   view: Pick<View, 'filters' | 'groupBy'>,

@@ -1,4 +1,4 @@
-/** The periods that a view can show (presets, calendar months and custom ranges), and how they are written. All UTC. */
+/** Defines the periods of a view (presets, calendar months, custom ranges), and formats dates. Everything is in UTC. */
 import {
   bucketAxis,
   bucketStart,
@@ -11,7 +11,7 @@ import {
   type Window,
   wholeMonths,
 } from '@meterline/catalog/plain';
-import { givenLocale } from '../shell/embed-address.js';
+import { dateFormat } from '../format/locale.js';
 
 const SECOND_MS = 1_000;
 const QUARTER_MONTHS = 3;
@@ -24,8 +24,8 @@ const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'month
 const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
 
 /**
- * All are whole UTC hours, days or months, and but for the last month all include the present one. `months`: those that are meant; a year
- * to date is compared with the year before, however few of its months have passed.
+ * Every window has whole UTC hours, days or months, and includes the current one, except for `last-month`. `months` is the length of the full
+ * period, for comparisons: a year to date is compared with the previous year, even if only a few of its months have passed.
  */
 export const PRESETS = [
   { id: '24h', label: 'Last 24 hours', window: last(24, 'hourly') },
@@ -35,16 +35,22 @@ export const PRESETS = [
   { id: 'week', label: 'Week to date', window: toDate((now) => bucketStart(now, 'weekly')) },
   { id: 'month', label: 'Month to date', months: 1, window: toDate(monthAt) },
   {
-    ...{ id: 'last-month', label: 'Last month', months: 1 },
+    id: 'last-month',
+    label: 'Last month',
+    months: 1,
     window: (now) => ({ startTime: monthAt(now, -1), endTime: monthAt(now) }),
   },
   {
-    ...{ id: 'quarter', label: 'Quarter to date', months: QUARTER_MONTHS },
+    id: 'quarter',
+    label: 'Quarter to date',
+    months: QUARTER_MONTHS,
     window: toDate((now) => monthAt(now, -(monthOfYear(now) % QUARTER_MONTHS))),
   },
   { id: 'year', label: 'Year to date', months: 12, window: toDate((now) => monthAt(now, -monthOfYear(now))) },
   {
-    ...{ id: '12m', label: 'Last 12 months', months: 12 },
+    id: '12m',
+    label: 'Last 12 months',
+    months: 12,
     window: (now) => ({ startTime: monthAt(now, -11), endTime: monthAt(now, 1) }),
   },
 ] as const satisfies readonly Preset[];
@@ -65,24 +71,24 @@ export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
   return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
 }
 
-/** The calendar months that the period is meant as; undefined for days, and for a range that begins or ends within a month. */
+/** Returns the number of calendar months of a period; undefined if the period is not defined in whole months. */
 export function periodMonths(period: PeriodChoice): number | undefined {
   if ('preset' in period) return presetOf(period.preset).months;
   return wholeMonths({ startTime: period.from, endTime: period.to });
 }
 
-/** The calendar month that the window is, by its start; undefined for any other window. */
+/** Returns the start of the window if the window is one calendar month. */
 export function monthOf(window: Window): EpochMs | undefined {
   return wholeMonths(window) === 1 ? window.startTime : undefined;
 }
 
-/** The present, to the second: the instant that a screen is "as of". */
+/** Returns the current time in whole seconds, to which all data on the screen refers. */
 export function currentSecond(): EpochMs {
   const now = Date.now();
   return now - (now % SECOND_MS);
 }
 
-/** The part of a bucket that lies in the window. */
+/** Returns the part of a bucket inside the window. */
 export function bucketWindow(bucket: EpochMs, resolution: Resolution, window: Window): Window {
   return {
     startTime: Math.max(bucket, window.startTime),
@@ -90,13 +96,13 @@ export function bucketWindow(bucket: EpochMs, resolution: Resolution, window: Wi
   };
 }
 
-/** Where the next bucket begins. @param bucket the calendar start of one */
+/** Returns the start of the next bucket. @param bucket the calendar start of a bucket */
 function bucketEnd(bucket: EpochMs, resolution: Resolution): EpochMs {
   const [, next = bucket] = bucketAxis({ startTime: bucket, endTime: bucket + 32 * MS_PER_DAY }, resolution);
   return next;
 }
 
-/** The bucket that has begun and is not over, by its position; undefined when the window has none. */
+/** Returns the position of the bucket in progress; undefined if the window has none. */
 export function unfinishedBucket(
   buckets: readonly EpochMs[],
   resolution: Resolution,
@@ -107,58 +113,53 @@ export function unfinishedBucket(
   return bucket !== undefined && asOf < bucketEnd(bucket, resolution) ? position : undefined;
 }
 
-const formatter = (options: Intl.DateTimeFormatOptions) =>
-  new Intl.DateTimeFormat(givenLocale ?? 'en-GB', { ...options, timeZone: 'UTC' });
+const dayText = dateFormat({ day: 'numeric', month: 'short' });
+const fullDayText = dateFormat({ day: 'numeric', month: 'short', year: 'numeric' });
+const weekdayText = dateFormat({ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' });
+const shortMonthText = dateFormat({ month: 'short', year: 'numeric' });
+const timeText = dateFormat({ hour: '2-digit', minute: '2-digit' });
 
-const DAY = formatter({ day: 'numeric', month: 'short' });
-const DAY_OF_YEAR = formatter({ day: 'numeric', month: 'short', year: 'numeric' });
-const WEEKDAY = formatter({ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' });
-const MONTH = formatter({ month: 'short', year: 'numeric' });
-const LONG_MONTH = formatter({ month: 'long', year: 'numeric' });
-const TIME = formatter({ hour: '2-digit', minute: '2-digit' });
-const INPUT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-const CLOCK = formatter({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
+/** Returns `November 2026`. */
+export const monthText = dateFormat({ month: 'long', year: 'numeric' });
+/** Returns `16:49:03`. */
+export const clockText = dateFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
-export const monthText = (instant: EpochMs) => LONG_MONTH.format(instant);
-/** `16:49:03`, for the instant that a screen is as of. */
-export const clockText = (instant: EpochMs) => CLOCK.format(instant);
-
-/** Short, for the axis of a chart. */
+/** Returns a short name for the axis of a chart. */
 export function tickText(bucket: EpochMs, resolution: Resolution): string {
-  if (resolution === 'monthly') return MONTH.format(bucket);
-  if (resolution === 'hourly') return bucket % MS_PER_DAY === 0 ? DAY.format(bucket) : TIME.format(bucket);
-  return DAY.format(bucket);
+  if (resolution === 'monthly') return shortMonthText(bucket);
+  if (resolution === 'hourly') return bucket % MS_PER_DAY === 0 ? dayText(bucket) : timeText(bucket);
+  return dayText(bucket);
 }
 
-/** In full, for a tooltip or a table. */
+/** Returns the full name for a tooltip or a table. */
 export function bucketText(bucket: EpochMs, resolution: Resolution): string {
   switch (resolution) {
     case 'hourly':
-      return `${WEEKDAY.format(bucket)}, ${TIME.format(bucket)}–${TIME.format(bucket + MS_PER_HOUR)}`;
+      return `${weekdayText(bucket)}, ${timeText(bucket)}–${timeText(bucket + MS_PER_HOUR)}`;
     case 'daily':
-      return WEEKDAY.format(bucket);
+      return weekdayText(bucket);
     case 'weekly':
-      return `Week of ${DAY_OF_YEAR.format(bucket)}`;
+      return `Week of ${fullDayText(bucket)}`;
     case 'monthly':
-      return LONG_MONTH.format(bucket);
+      return monthText(bucket);
   }
 }
 
 /**
- * `1 Nov – 21 Nov 2026`, both days included; times only where they are not midnight.
- * @param known an instant in the year that is left out
+ * Returns `1 Nov – 21 Nov 2026`, with both days included. Adds the time of day unless it is midnight.
+ * @param omitYearOf an instant in a year that the reader knows; that year is omitted
  */
-export function windowText({ startTime, endTime }: Window, known?: EpochMs): string {
-  // An end at midnight is written as the day before.
+export function windowText({ startTime, endTime }: Window, omitYearOf?: EpochMs): string {
+  // Midnight ends the previous day.
   const last = endTime % MS_PER_DAY === 0 ? endTime - MS_PER_DAY : endTime;
   const times = {
-    from: startTime % MS_PER_DAY === 0 ? '' : ` ${TIME.format(startTime)}`,
-    to: endTime % MS_PER_DAY === 0 ? '' : ` ${TIME.format(endTime)}`,
+    from: startTime % MS_PER_DAY === 0 ? '' : ` ${timeText(startTime)}`,
+    to: endTime % MS_PER_DAY === 0 ? '' : ` ${timeText(endTime)}`,
   };
-  if (last === startTime) return DAY_OF_YEAR.format(startTime);
-  const from = yearNumber(startTime) === yearNumber(last) ? DAY : DAY_OF_YEAR;
-  const to = known !== undefined && yearNumber(last) === yearNumber(known) ? DAY : DAY_OF_YEAR;
-  return `${from.format(startTime)}${times.from} – ${to.format(last)}${times.to}`;
+  if (last === startTime) return fullDayText(startTime);
+  const fromText = yearNumber(startTime) === yearNumber(last) ? dayText : fullDayText;
+  const toText = omitYearOf !== undefined && yearNumber(last) === yearNumber(omitYearOf) ? dayText : fullDayText;
+  return `${fromText(startTime)}${times.from} – ${toText(last)}${times.to}`;
 }
 
 function yearNumber(instant: EpochMs): number {
@@ -176,26 +177,15 @@ export function periodText(period: PeriodChoice): string {
 
 const MONTHS_OFFERED = 24;
 
-/** The last two years, and the month that is shown. */
+/** Returns the months of the last two years, and the month on the screen. */
 export function monthChoices(now: EpochMs, shown: EpochMs | undefined) {
   const recent = Array.from({ length: MONTHS_OFFERED }, (_, back) => plusMonths(bucketStart(now, 'monthly'), -back));
   const months = shown === undefined || recent.includes(shown) ? recent : [...recent, shown];
   return months.map((month) => ({ value: String(month), label: monthText(month) }));
 }
 
-/** `21 Nov 2026`, which {@link parseDay} reads. */
-export const dayText = (instant: EpochMs) => INPUT.format(instant);
+/** Returns `2026-11-21`, the value of a date input. */
+export const dateText = (instant: EpochMs) => new Date(instant).toISOString().slice(0, 10);
 
-/** `21 Nov 2026, 09:14`. */
-export const instantText = (time: string) => `${DAY_OF_YEAR.format(new Date(time))}, ${TIME.format(new Date(time))}`;
-
-/** The start of a day that is written as `21 Nov 2026`, `21 November 2026` or `2026-11-21`; undefined for anything else. */
-export function parseDay(text: string): EpochMs | undefined {
-  const written = text.trim().replace(/\bsept\b/i, 'Sep');
-  const [, year, , day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(written) ?? [];
-  if (!year && !/^\d{1,2} [a-z]{3,9} \d{4}$/i.test(written)) return undefined;
-  const instant = Date.parse(year ? written : `${written} UTC`);
-  // 31 June is no day, although Date.parse reads it as 1 July.
-  const isDay = new Date(instant).getUTCDate() === Number(year ? day : written.split(' ')[0]);
-  return isDay ? instant : undefined;
-}
+/** Returns `21 Nov 2026, 09:14`. */
+export const instantText = (instant: string) => `${fullDayText(new Date(instant))}, ${timeText(new Date(instant))}`;

@@ -1,36 +1,41 @@
 /**
- * Reads the address of an embedded page. Its settings are in the fragment, which no browser sends to a server:
- * `/embed#key=mlk_…&view=period%3Dmonth&theme=dark&locale=de`. The key is removed from the address at once and kept in memory only.
+ * Reads the address of an embedded page. Its settings are in the fragment, which browsers do not send to servers:
+ * `/embed#key=mlk_…&view=period%3Dmonth&theme=dark&locale=de`.
  */
 
 const FILE = 'embed';
 const THEMES = ['light', 'dark'] as const;
 
-// Unit tests have no address.
-export const isEmbedded = globalThis.location?.pathname.endsWith(`/${FILE}`);
-const fragment = new URLSearchParams(isEmbedded ? location.hash.slice(1) : '');
+export const isEmbedded = () => location.pathname.endsWith(`/${FILE}`);
+const fragment = () => new URLSearchParams(isEmbedded() ? location.hash.slice(1) : '');
 
-/** Undefined: the embedding page has to post one. */
-export const givenKey = fragment.get('key') ?? undefined;
-/** Undefined: the theme of the system. */
-export const givenTheme = THEMES.find((theme) => theme === fragment.get('theme'));
-/** How dates and numbers are written; undefined: as in English. */
-export const givenLocale = localeOf(fragment.get('locale') ?? '');
-
-if (isEmbedded) {
-  // A reload keeps the view, the theme and the locale.
-  const query = fragment.get('view') ?? location.search.slice(1);
-  for (const name of ['key', 'view']) fragment.delete(name);
-  history.replaceState(null, '', `${FILE}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
-  // A changed fragment is a new key or view; the browser itself would load nothing.
-  window.addEventListener('hashchange', () => location.reload());
+/** Returns the theme that the embedding page chose; undefined means the theme of the system. */
+export function embedTheme(): (typeof THEMES)[number] | undefined {
+  return THEMES.find((theme) => theme === fragment().get('theme'));
 }
 
-function localeOf(text: string): string | undefined {
+/** Returns the locale that the embedding page chose; undefined means English. */
+export function embedLocale(): string | undefined {
   try {
-    return Intl.getCanonicalLocales(text || [])[0];
+    return Intl.getCanonicalLocales(fragment().get('locale') ?? [])[0];
   } catch {
-    // No language tag.
+    // Not a valid language tag.
     return undefined;
   }
+}
+
+/**
+ * Removes the key from the address, so that the key stays in memory only, and moves the view from the fragment to the query string.
+ * The theme and the locale stay in the fragment for a reload.
+ * @returns undefined if the address has no key; the parent page must then post one
+ */
+export function takeEmbedKey(): string | undefined {
+  const settings = fragment();
+  const key = settings.get('key') ?? undefined;
+  const query = settings.get('view') ?? location.search.slice(1);
+  for (const name of ['key', 'view']) settings.delete(name);
+  history.replaceState(null, '', `${FILE}${query && `?${query}`}${settings.size > 0 ? `#${settings}` : ''}`);
+  // The browser does not load the page again when only the fragment changes, but the fragment may hold a new key or view.
+  window.addEventListener('hashchange', () => location.reload());
+  return key;
 }

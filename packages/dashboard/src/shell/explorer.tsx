@@ -1,34 +1,34 @@
-/** The page after signing in: its header, and the view of one account. */
+/** Renders the page after sign-in: the header and the view of one account. */
 import type { EpochMs } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
-import { Quiet } from '../controls/controls.js';
+import { TextButton } from '../controls/controls.js';
 import { SearchSelect, Select } from '../controls/lists.js';
 import { useAccounts } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
-import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/panels.js';
+import { MessagePanel, OfflineBanner, ProblemPanel, RetryBanner } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
 import { navigate, readViewOf, replaceView, useView } from '../view/address.js';
 import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
 import { isEmbedded } from './embed-address.js';
 import { Brand, ThemeSwitch } from './header.js';
-import { SHARED_SECONDS, useSession } from './session.js';
+import { CACHE_SECONDS, useSession } from './session.js';
 
-/** A page that was hidden for so long reads everything again when it becomes visible. */
+/** A page that becomes visible refreshes if its data is older than this. */
 const STALE_MS = 5 * 60_000;
-/** Between two readings of a view that refreshes by itself. */
+/** Interval of the automatic refresh. */
 const LIVE_MS = 60_000;
 
-/** The most accounts that are seen at once; in a longer list they are searched. */
-const MOST_UNSEARCHED = 8;
+/** Longer lists of accounts have a search field. */
+const MAX_UNSEARCHED_ACCOUNTS = 8;
 
 export function Explorer() {
   const { signOut } = useSession();
   const view = useView();
   const { now, refresh } = useNow(view);
-  /** The time of the figures on the screen: older than `now` while the service is away. */
+  /** The time of the data on the screen. It stays behind `now` while the service is unavailable. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
   const [first] = accounts.data ?? [];
@@ -49,32 +49,32 @@ export function Explorer() {
   };
   return (
     <>
-      {!isEmbedded && (
+      {!isEmbedded() && (
         <header className="top">
           <Brand />
-          {choices.length > MOST_UNSEARCHED ? (
+          {choices.length > MAX_UNSEARCHED_ACCOUNTS ? (
             <SearchSelect {...{ choices, onChange }} label="Account" value={account ?? '…'} />
           ) : (
-            <Select {...{ choices, onChange }} label="Account" labelled="inside" value={account ?? '…'} />
+            <Select {...{ choices, onChange }} label="Account" labelPosition="inside" value={account ?? '…'} />
           )}
           <div className="top-end">
-            <Quiet onClick={() => refresh(0)}>
+            <TextButton onClick={() => refresh(0)}>
               Refresh
               <span className="refreshed">
-                , as of {clockText(shownAsOf)} UTC{view.isLive && !isOnFirstPage(view) && ', paused'}
+                , as of {clockText(shownAsOf)} UTC{view.isLive && !isOnFirstPage(view) && ' (auto-refresh paused)'}
               </span>
-            </Quiet>
+            </TextButton>
             <ThemeSwitch />
-            <Quiet onClick={signOut}>Sign out</Quiet>
+            <TextButton onClick={signOut}>Sign out</TextButton>
           </div>
         </header>
       )}
       <main className="page">
         <OfflineBanner />
-        <h1 className="sr-only">Cost and usage of {account === undefined ? 'your accounts' : accountName(account)}</h1>
+        <h1 className="sr-only">Cost and usage: {account === undefined ? 'your accounts' : accountName(account)}</h1>
         {account !== undefined && (
           <AccountView
-            // A change of the account discards all state of the one before.
+            // The key discards the state of the previous account.
             key={account}
             account={account}
             role={roleIn(accounts.data ?? [], account)}
@@ -82,13 +82,13 @@ export function Explorer() {
             onShown={setShownAsOf}
           />
         )}
-        {account === undefined && <Waiting of={[accounts]} />}
+        {account === undefined && <RetryBanner />}
         {account === undefined && accounts.error && (
           <ProblemPanel error={accounts.error} account="your accounts" onRetry={() => void accounts.refetch()} />
         )}
         {accounts.data?.length === 0 && (
-          <MessagePanel title="You belong to no account">
-            <p>Your token is valid, but names no account. Ask the person who manages the accounts to add you to one.</p>
+          <MessagePanel title="You don’t have access to any account">
+            <p>Your token is valid but names no account. Ask your administrator to add you to one.</p>
           </MessagePanel>
         )}
       </main>
@@ -101,10 +101,13 @@ function accountChoices(accounts: readonly AccountResponse[], shown: string | un
     return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
   });
   if (accounts.length < 2 && shown !== ALL_ACCOUNTS) return choices;
-  return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'together' }, ...choices];
+  return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'combined' }, ...choices];
 }
 
-/** The caller's role: an operator's is the same everywhere; a member of one account sees all together as a member. Undefined: none or not known. */
+/**
+ * Returns the user's role in an account; undefined if unknown. Operators have one role for all accounts. For all accounts together, a user
+ * who is a member of any account counts as a member.
+ */
 function roleIn(accounts: readonly AccountResponse[], account: string): AccountResponse['role'] | undefined {
   const [first] = accounts;
   if (account !== ALL_ACCOUNTS && first?.role !== 'operator') return accounts.find(({ id }) => id === account)?.role;
@@ -112,8 +115,9 @@ function roleIn(accounts: readonly AccountResponse[], account: string): AccountR
 }
 
 /**
- * The instant that the screen is as of. Every query of the screen ends there, and it stays the same until a refresh, so
- * that all figures are of one moment and answers can be cached. The page refreshes by itself only what is on the API's first page.
+ * Returns the time to which all data on the screen refers, and a function to refresh it. Every query ends at this time, which changes only
+ * with a refresh, so that all figures agree and the service can cache its responses. The automatic refresh skips views that need more than
+ * the first page of the API, because the service would store the whole result each time.
  */
 function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) => void } {
   const session = useSession();
@@ -122,27 +126,26 @@ function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) =
   const isRefreshing = isOnFirstPage(view);
   const staleMs = view.isLive ? LIVE_MS : STALE_MS;
   const refresh = useCallback(
-    (maxAgeSeconds = SHARED_SECONDS) => {
+    (maxAgeSeconds = CACHE_SECONDS) => {
       session.maxAgeSeconds = maxAgeSeconds;
       setShown((shown) => ({ now: currentSecond(), refreshes: shown.refreshes + 1 }));
     },
     [session],
   );
-  // Once the screen asks as of the new instant: what it asks already is not asked twice. The values of an open list stay as they are until it
-  // is opened again.
+  // Runs after the screen has started the queries for the new time, which `cancelRefetch: false` does not send twice. An open list of values
+  // keeps its content until the user opens it again.
   useEffect(() => {
     const predicate = (query: Query) => query.queryKey[0] !== 'values' || !query.isActive();
     if (refreshes > 0) void queries.invalidateQueries({ predicate }, { cancelRefetch: false });
   }, [queries, refreshes]);
   useEffect(() => {
-    const seen = () => {
+    const refreshIfStale = () => {
       if (isRefreshing && document.visibilityState === 'visible' && Date.now() - now > staleMs) refresh();
     };
-    document.addEventListener('visibilitychange', seen);
-    // A page that nobody sees asks nothing.
-    const timer = view.isLive ? setInterval(seen, LIVE_MS / 12) : undefined;
+    document.addEventListener('visibilitychange', refreshIfStale);
+    const timer = view.isLive ? setInterval(refreshIfStale, LIVE_MS / 12) : undefined;
     return () => {
-      document.removeEventListener('visibilitychange', seen);
+      document.removeEventListener('visibilitychange', refreshIfStale);
       clearInterval(timer);
     };
   }, [now, view.isLive, staleMs, isRefreshing, refresh]);

@@ -1,6 +1,6 @@
-/** For the top of every page: the name, and the switch of the theme. */
+/** Renders the product name and the theme switch. */
 import { useEffect, useState } from 'react';
-import { givenTheme } from './embed-address.js';
+import { embedTheme } from './embed-address.js';
 import { browserStorage } from './storage.js';
 
 export function Brand() {
@@ -15,16 +15,15 @@ export function Brand() {
   );
 }
 
-/** Where the browser keeps the theme that the person chose. */
-const CHOSEN = 'meterline.theme';
+const THEME_KEY = 'meterline.theme';
 const DARK = window.matchMedia('(prefers-color-scheme: dark)');
 
 function currentTheme(): 'light' | 'dark' {
-  const chosen = givenTheme ?? browserStorage.getItem(CHOSEN);
+  const chosen = embedTheme() ?? browserStorage.getItem(THEME_KEY);
   return (chosen === null ? DARK.matches : chosen === 'dark') ? 'dark' : 'light';
 }
 
-/** Shows the system's theme, unless the person or the embedding page chose one. */
+/** Applies the theme of the embedding page, the user's choice, or the system's theme, in this order. */
 export function applyTheme(): void {
   document.documentElement.style.colorScheme = currentTheme();
 }
@@ -32,20 +31,20 @@ export function applyTheme(): void {
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(currentTheme);
   const other = theme === 'dark' ? 'light' : 'dark';
-  const show = () => {
+  const update = () => {
     applyTheme();
     setTheme(currentTheme());
   };
-  const choose = () => {
-    browserStorage.setItem(CHOSEN, other);
-    show();
+  const toggle = () => {
+    browserStorage.setItem(THEME_KEY, other);
+    update();
   };
   useEffect(() => {
-    DARK.addEventListener('change', show);
-    return () => DARK.removeEventListener('change', show);
+    DARK.addEventListener('change', update);
+    return () => DARK.removeEventListener('change', update);
   });
   return (
-    <button type="button" className="icon-button" aria-label={`Use the ${other} theme`} onClick={choose}>
+    <button type="button" className="icon-button" aria-label={`Use the ${other} theme`} onClick={toggle}>
       <svg viewBox="0 0 20 20" aria-hidden="true">
         {theme === 'dark' ? (
           <path d="M10 3.200v-1.700M10 18.500v-1.700M3.200 10h-1.700M18.500 10h-1.700M5.200 5.200 4 4M16 16l-1.200-1.200M14.800 5.200 16 4M4 16l1.200-1.200M13.500 10a3.500 3.500 0 1 1-7 0 3.500 3.500 0 0 1 7 0Z" />

@@ -1,4 +1,4 @@
-/** Who is signed in: the tab's key or token, the client that uses it, and the cache of its responses. */
+/** Manages the session of this tab: its API key or token, the client that uses it, and the cached responses. */
 import type { EpochMs } from '@meterline/catalog/plain';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
@@ -6,49 +6,49 @@ import { createContext, useContext } from 'react';
 import * as z from 'zod/mini';
 import { currentSecond } from '../period/period.js';
 import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
-import { serviceAddress } from './service-address.js';
+import { serviceAddress } from './service.js';
 import { tabStorage } from './storage.js';
 
 export interface Session {
   readonly client: MeterlineClient;
-  /** A cache of this session alone: nobody sees the responses of the session before. */
+  /** Each session has its own cache, so that no one sees responses of a previous session. */
   readonly queries: QueryClient;
-  /** What the first screen is as of. */
+  /** The time to which the data of the first screen refers. */
   readonly openedAt: EpochMs;
   readonly signOut: () => void;
-  /** Aborted when the session is not shown any more. */
-  readonly over: AbortController;
-  /** Seconds that a response may be old: 0 once the person has asked for a refresh, until the page refreshes by itself. */
+  /** Aborted when the session ends. */
+  readonly lifetime: AbortController;
+  /** Maximum age of a cached response. A click on Refresh sets 0, and an automatic refresh sets {@link CACHE_SECONDS}. */
   maxAgeSeconds: number;
 }
 
-/** Seconds that a response may be old when nobody asked for a refresh: tabs that refresh by themselves share responses. */
-export const SHARED_SECONDS = 15;
+/** Maximum age of a cached response in an automatic refresh. Several tabs then share the responses of the service's cache. */
+export const CACHE_SECONDS = 15;
 
 export const SessionContext = createContext<Session | undefined>(undefined);
 
 export function useSession(): Session {
   const session = useContext(SessionContext);
-  if (!session) throw new Error('there is no session outside SessionContext');
+  if (!session) throw new Error('useSession was called outside SessionContext (bug)');
   return session;
 }
 
-/** Without retries: the page retries by itself, and shows that it does. */
+/** Creates a client without retries: the page itself retries, and shows a countdown. */
 export function createClient(credential: string): MeterlineClient {
   return new MeterlineClient({ baseUrl: serviceAddress(), credential, retries: 0 });
 }
 
-interface Ends {
-  /** The API does not accept the key or token any more. */
+interface SessionCallbacks {
+  /** Called when the API rejects the key or token. */
   readonly end: (reason?: string) => void;
   readonly signOut?: () => void;
 }
 
-export function createSession(client: MeterlineClient, { end, signOut = end }: Ends): Session {
-  const over = new AbortController();
+export function createSession(client: MeterlineClient, { end, signOut = end }: SessionCallbacks): Session {
+  const lifetime = new AbortController();
   const onError = (error: Error) => {
-    // What it had asked for may fail after its end, when another one has begun.
-    if (!over.signal.aborted && error instanceof MeterlineError && error.status === 401) end(error.message);
+    // A pending request may fail after the session has ended, and must not end the next session.
+    if (!lifetime.signal.aborted && error instanceof MeterlineError && error.status === 401) end(error.message);
   };
   const queries = new QueryClient({
     queryCache: new QueryCache({ onError }),
@@ -63,37 +63,29 @@ export function createSession(client: MeterlineClient, { end, signOut = end }: E
       mutations: { retry: shouldRetryExport, retryDelay },
     },
   });
-  return {
-    client,
-    queries,
-    openedAt: currentSecond(),
-    signOut,
-    over,
-    maxAgeSeconds: SHARED_SECONDS,
-  };
+  return { client, queries, openedAt: currentSecond(), signOut, lifetime, maxAgeSeconds: CACHE_SECONDS };
 }
 
 const STORAGE_KEY = 'meterline.credential';
 
-export function keptCredential(): string | undefined {
+export function storedCredential(): string | undefined {
   return tabStorage.getItem(STORAGE_KEY) || undefined;
 }
 
-export function keepCredential(credential: string): void {
+export function storeCredential(credential: string): void {
   tabStorage.setItem(STORAGE_KEY, credential);
 }
 
-export function forgetCredential(): void {
+export function removeCredential(): void {
   tabStorage.removeItem(STORAGE_KEY);
 }
 
 /*
- * A tab that was opened from a link asks the tabs that are signed in for their key or token, so that nobody signs in twice.
- * The browser delivers these messages to tabs of the same origin only, and stores none. Why not a storage that all tabs
- * share: docs/decisions/0008.
+ * A new tab requests the key or token from the other tabs, so that a link opens without another sign-in. The browser delivers these messages
+ * only to tabs of the same origin, and does not store them. docs/decisions/0008 explains why the tabs do not use shared storage.
  */
 
-/** Undefined where the browser has no channel, or blocks it together with site data. */
+/** Returns undefined if the browser has no BroadcastChannel, or blocks it together with site data. */
 function openChannel(): BroadcastChannel | undefined {
   try {
     return new BroadcastChannel('meterline.session');
@@ -102,64 +94,65 @@ function openChannel(): BroadcastChannel | undefined {
   }
 }
 
-/** A tab in the background may take a moment to answer; a person who must sign in should not wait for it. */
+/** Long enough for a background tab to respond, and short enough that nobody notices the delay before the sign-in form. */
 const TIMEOUT_MS = 250;
 
 const messageSchema = z.object({
-  /** A tab has no credential; another one gives its own; one has signed out, which ends the session in all that share it. */
-  type: z.enum(['wanted', 'given', 'ended']),
-  /** The account in the link, which the answering tab must show, and says again; undefined: any. */
+  /** `request` comes from a new tab, `response` carries a credential, `sign-out` ends the session in every tab that shares the credential. */
+  type: z.enum(['request', 'response', 'sign-out']),
+  /** Only a tab that shows this account may respond; undefined means any account. The response repeats the account. */
   account: z.optional(z.string()),
-  /** Given or ended. */
+  /** Set in `response` and `sign-out`. */
   credential: z.optional(z.string()),
 });
 type Message = z.output<typeof messageSchema>;
 
-/** The credential of a tab that shows the account; undefined when there is none. */
-export function askOtherTabs(account: string | undefined): Promise<string | undefined> {
+/** Requests the credential of another tab that shows the account. Resolves to undefined if no tab responds. */
+export function requestCredential(account: string | undefined): Promise<string | undefined> {
   const channel = openChannel();
   if (!channel) return Promise.resolve(undefined);
   return new Promise((resolve) => {
-    const end = (credential: string | undefined) => {
+    const finish = (credential: string | undefined) => {
       clearTimeout(timer);
       channel.close();
       resolve(credential);
     };
-    const timer = setTimeout(() => end(undefined), TIMEOUT_MS);
+    const timer = setTimeout(() => finish(undefined), TIMEOUT_MS);
     channel.addEventListener('message', ({ data }) => {
       const message = messageSchema.safeParse(data);
-      const isForThis = message.success && message.data.type === 'given' && message.data.account === account;
-      if (isForThis) end(message.data.credential);
+      const isForThisTab = message.success && message.data.type === 'response' && message.data.account === account;
+      if (isForThisTab) finish(message.data.credential);
     });
-    channel.postMessage({ type: 'wanted', account } satisfies Message);
+    channel.postMessage({ type: 'request', account } satisfies Message);
   });
 }
 
-interface Holder {
+interface SharedCredential {
   readonly credential: string;
-  /** The account that the tab shows. */
+  /** Returns the account that this tab shows. */
   readonly account: () => string | undefined;
-  /** Called when another tab with the same credential has signed out. */
-  readonly onEnded: () => void;
+  /** Called when another tab with the same credential signs out. */
+  readonly onSignOut: () => void;
 }
 
-/** Answers other tabs until the returned function is called. */
-export function replyToOtherTabs({ credential, account, onEnded }: Holder): () => void {
+/** Responds to requests of other tabs until the returned function is called. */
+export function shareCredential({ credential, account, onSignOut }: SharedCredential): () => void {
   const channel = openChannel();
   channel?.addEventListener('message', ({ data }) => {
     const message = messageSchema.safeParse(data);
     if (!message.success) return;
     const { type } = message.data;
-    if (type === 'wanted' && (message.data.account === undefined || message.data.account === account())) {
-      channel.postMessage({ type: 'given', account: message.data.account, credential } satisfies Message);
+    if (type === 'request' && (message.data.account === undefined || message.data.account === account())) {
+      channel.postMessage({ type: 'response', account: message.data.account, credential } satisfies Message);
     }
-    if (type === 'ended' && message.data.credential === credential) onEnded();
+    if (type === 'sign-out' && message.data.credential === credential) onSignOut();
   });
   return () => channel?.close();
 }
 
-export function tellEnded(credential: string): void {
+/** Ends the session in the other tabs. */
+export function announceSignOut(credential: string): void {
   const channel = openChannel();
-  channel?.postMessage({ type: 'ended', credential } satisfies Message);
+  channel?.postMessage({ type: 'sign-out', credential } satisfies Message);
   channel?.close();
 }

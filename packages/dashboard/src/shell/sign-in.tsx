@@ -1,21 +1,22 @@
+/** Renders the sign-in form, and checks the key or token before it is stored. */
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import { ErrorText, Field, Primary } from '../controls/controls.js';
+import { ErrorText, Field, PrimaryButton } from '../controls/controls.js';
 import { signInProblem } from '../states/problem.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { createClient } from './session.js';
 
 interface SignInProps {
-  /** Why the API did not accept the key or token of the last session any more; undefined: there was none, or it was signed out. */
-  readonly endedBecause: string | undefined;
+  /** Why the API rejected the credential of the last session; undefined on a first visit and after a sign-out. */
+  readonly endReason: string | undefined;
   readonly onSignedIn: (credential: string) => void;
 }
 
-const READS_NO_USAGE =
-  'This key has the role provisioner: it manages accounts and their keys, and reads no usage. Use one with the role admin, member or operator.';
+const CANNOT_READ_USAGE =
+  'This key has the provisioner role, which manages accounts and keys but cannot read usage. Sign in with an admin, member or operator key.';
 
-export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
+export function SignIn({ endReason, onSignedIn }: SignInProps) {
   const [problem, setProblem] = useState<string>();
-  const [checking, setChecking] = useState(false);
+  const [isChecking, setChecking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   const [hintId, problemId] = [useId(), useId()];
@@ -24,7 +25,7 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
     event.preventDefault();
     const credential = input.current?.value.trim().replace(/^Bearer +/i, '') ?? '';
     if (credential === '') {
-      setProblem('Paste an API key or a token.');
+      setProblem('Enter an API key or access token.');
       return;
     }
     setChecking(true);
@@ -32,7 +33,7 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
     try {
       const accounts = await createClient(credential).accounts();
       if (accounts.length === 0 || accounts.some(({ role }) => role !== 'provisioner')) return onSignedIn(credential);
-      setProblem(READS_NO_USAGE);
+      setProblem(CANNOT_READ_USAGE);
     } catch (error) {
       setProblem(signInProblem(error));
     }
@@ -47,10 +48,10 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
       </header>
       <main className="sign-in-card">
         <Brand />
-        <h1>See what your account used, and what it cost</h1>
-        {endedBecause !== undefined && (
+        <h1>See your usage and costs</h1>
+        {endReason !== undefined && (
           <p className="notice" role="status">
-            {endedBecause} Sign in again; the view that you had open is kept.
+            {endReason} Sign in again to return to your view.
           </p>
         )}
         <form onSubmit={submit} noValidate>
@@ -65,17 +66,16 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
             aria-invalid={problem !== undefined}
           />
           <ErrorText id={problemId}>{problem}</ErrorText>
-          <Primary type="submit" disabled={checking}>
-            {checking ? 'Checking…' : 'Sign in'}
-          </Primary>
+          <PrimaryButton type="submit" disabled={isChecking}>
+            {isChecking ? 'Checking…' : 'Sign in'}
+          </PrimaryButton>
           <p className="hint" id={hintId}>
-            It is sent to this service only, shared with tabs of this page that you open, and forgotten when the last
-            one is closed.
+            Your key is sent only to this service. Other tabs of this page share it until you close the last one.
           </p>
         </form>
         <p className="hint sign-in-help">
-          No key yet? An operator creates one with <code>meterline keys create --account … --role member</code>. The
-          same figures come from <a href="docs">the API</a>.
+          Don’t have a key? An operator can create one with <code>meterline keys create --account … --role member</code>
+          . The same data is available from <a href="docs">the API</a>.
         </p>
       </main>
     </div>

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { storageWithFallback } from './storage.js';
 
-/** A browser's storage over a Map; `setItem` throws when `isFull`. */
+/** A storage of a browser in a Map. @param isFull makes `setItem` throw */
 function browserStorage(isFull = false): { kept: Map<string, string>; storage: Storage } {
   const kept = new Map<string, string>();
   const storage: Storage = {
@@ -35,11 +35,11 @@ it.each([
   ['full', () => browserStorage(true).storage],
   ['missing', () => undefined],
   ['usable', () => browserStorage().storage],
-])('a storage that is %s remembers values for the life of the page', (_state, open) => {
+])('with a storage that is %s, values stay until the page is closed', (_state, open) => {
   remembers(storageWithFallback(open));
 });
 
-it('a usable storage keeps values for the next page, and forgets those that are removed', () => {
+it('a usable storage keeps values for the next page until they are removed', () => {
   const { kept, storage } = browserStorage();
   const wrapped = storageWithFallback(() => storage);
   wrapped.setItem('theme', 'dark');

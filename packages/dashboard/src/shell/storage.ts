@@ -1,7 +1,7 @@
-/** The browser's storages, and memory where the browser blocks site data or has no room: the page then works until it is closed. */
+/** Wraps the storages of the browser. Values stay in memory if the browser blocks site data or the storage is full. */
 import { isEmbedded } from './embed-address.js';
 
-/** @param open throws, as reading `window.localStorage` does, or returns undefined where there is no storage */
+/** @param open returns the storage, or undefined to use memory only. It may throw, because reading `window.localStorage` may throw. */
 export function storageWithFallback(
   open: () => Storage | undefined,
 ): Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> {
@@ -27,7 +27,7 @@ export function storageWithFallback(
   };
 }
 
-/** Shared by all tabs. A page inside another page stores nothing. */
-export const browserStorage = storageWithFallback(() => (isEmbedded ? undefined : localStorage));
-/** A reload keeps it, and closing the tab removes it. */
+/** Shared by all tabs. An embedded page stores nothing. */
+export const browserStorage = storageWithFallback(() => (isEmbedded() ? undefined : localStorage));
+/** Survives a reload, and ends when the tab is closed. */
 export const tabStorage = storageWithFallback(() => sessionStorage);

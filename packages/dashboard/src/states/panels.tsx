@@ -1,10 +1,10 @@
-/** What the page shows in place of figures: messages, problems, the wait for another attempt, skeletons, and how to send a first event. */
+/** Renders messages, errors, retry countdowns, skeletons and empty states. */
 import { type EpochMs, parseTimestamp, plusMonths } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
-import { CopyButton, Primary, Quiet } from '../controls/controls.js';
-import { firstEvent, keyCommand, producerCode, sendCommand } from '../export/snippets.js';
+import { type ReactNode, useCallback, useEffect, useState, useSyncExternalStore } from 'react';
+import { CopyButton, PrimaryButton, TextButton } from '../controls/controls.js';
+import { firstEvent, keyCommand, sendCommand } from '../export/snippets.js';
 import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
 import { clockText, monthText } from '../period/period.js';
 import { isEmbedded } from '../shell/embed-address.js';
@@ -40,10 +40,10 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
     <div role="alert">
       <MessagePanel title={title}>
         <p>{text}</p>
-        {canRetry && <Primary onClick={onRetry}>Try again</Primary>}
+        {canRetry && <PrimaryButton onClick={onRetry}>Try again</PrimaryButton>}
         {requestId && (
           <p className="hint">
-            Request <code>{requestId}</code>: quote it when you ask for help.
+            Request ID: <code>{requestId}</code>. Include it when you report this problem.
           </p>
         )}
       </MessagePanel>
@@ -51,69 +51,77 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
   );
 }
 
-/** In place of a page whose rendering failed. */
+/** Shown if the previous period could not be read. */
+export function ComparisonProblem({ error, account }: Pick<ProblemPanelProps, 'error' | 'account'>) {
+  const queries = useQueryClient();
+  const retry = () =>
+    void queries.refetchQueries({ queryKey: ['metrics', account], predicate: ({ state }) => state.status === 'error' });
+  return (
+    <div className="banner" role="alert">
+      <span>The previous period could not be loaded: {problemOf(error, account).text}</span>
+      <TextButton onClick={retry}>Try again</TextButton>
+    </div>
+  );
+}
+
+/** Replaces the page after an exception during rendering. */
 export function PageFailure({ error }: { readonly error: unknown }) {
   return (
     <main className="page" role="alert">
-      <MessagePanel title="This page has failed">
+      <MessagePanel title="Something went wrong on this page">
         <p>
-          Your data is not affected. Reload the page. If it fails again, the{' '}
-          <a href={location.pathname}>default view</a> may work. Please report this error, the address of the page, and
-          your browser’s name and version:
+          Your data is not affected. Reload the page. If the error returns, open the{' '}
+          <a href={location.pathname}>default view</a>. To report the problem, include this error, the address of the
+          page, and the name and version of your browser:
         </p>
         <p>
           <code>{String(error)}</code>
         </p>
-        <Primary onClick={() => location.reload()}>Reload</Primary>
+        <PrimaryButton onClick={() => location.reload()}>Reload</PrimaryButton>
       </MessagePanel>
     </main>
   );
 }
 
-/** What of a query the page waits for, while the service is away or busy. */
-export interface Awaited {
-  readonly failureReason: Error | null;
-  /** Failed attempts so far. */
-  readonly failureCount: number;
-  readonly error: Error | null;
-}
+/** Selects the queries that have failed and are retried. */
+const RETRIED = { predicate: ({ state }: Query) => state.fetchFailureReason !== null && state.fetchStatus !== 'idle' };
 
-/** The page tries again by itself, and says when. @param asOf the time of the figures on the screen; undefined: there are none */
-export function Waiting({ of, asOf }: { readonly of: readonly Awaited[]; readonly asOf?: EpochMs | undefined }) {
-  const failing = of.find(({ failureReason, error }) => failureReason && !error);
-  const { failureReason: reason = null, failureCount = 0 } = failing ?? {};
-  const [left, setLeft] = useState(0);
+/** Counts down to the next attempt of a failing query. @param asOf the time of the data on the screen; undefined if there is none */
+export function RetryBanner({ asOf }: { readonly asOf?: EpochMs | undefined }) {
   const queries = useQueryClient();
-  /** A query that waits without data ignores a refetch, so it is ended first. */
-  const tryNow = async () => {
-    const waiting = queries.getQueryCache().findAll({
-      predicate: ({ state }) => state.fetchFailureReason !== null && state.fetchStatus !== 'idle',
-    });
-    const those = { predicate: (query: Query) => waiting.includes(query) };
-    await queries.cancelQueries(those);
-    await queries.refetchQueries(those);
+  const cache = queries.getQueryCache();
+  const subscribe = useCallback((listener: () => void) => cache.subscribe(listener), [cache]);
+  const failing = useSyncExternalStore(subscribe, () => cache.findAll(RETRIED)[0]?.state);
+  const { fetchFailureReason: reason = null, fetchFailureCount: failures = 0 } = failing ?? {};
+  const [secondsLeft, setSecondsLeft] = useState(0);
+  const retryNow = async () => {
+    const waiting = cache.findAll(RETRIED);
+    const filter = { predicate: (query: Query) => waiting.includes(query) };
+    // A waiting query without data ignores refetchQueries, so cancel it first.
+    await queries.cancelQueries(filter);
+    await queries.refetchQueries(filter);
   };
   useEffect(() => {
     if (!reason) return;
-    const until = performance.now() + retryDelay(failureCount - 1, reason);
-    const tick = () => setLeft(Math.max(0, Math.ceil((until - performance.now()) / SECOND_MS)));
+    const until = performance.now() + retryDelay(failures - 1, reason);
+    const tick = () => setSecondsLeft(Math.max(0, Math.ceil((until - performance.now()) / SECOND_MS)));
     tick();
     const timer = setInterval(tick, SECOND_MS / 4);
     return () => clearInterval(timer);
-  }, [reason, failureCount]);
-  if (!failing || !reason) return null;
+  }, [reason, failures]);
+  if (!reason) return null;
   return (
     <div className="banner" role="status">
       <span>
-        {waitingText(reason)} {asOf !== undefined && `The figures are of ${clockText(asOf)} UTC. `}
-        {left > 0 ? `Trying again ${waitText(left)}.` : 'Trying again…'}
+        {waitingText(reason)} {asOf !== undefined && `Showing data as of ${clockText(asOf)} UTC. `}
+        {secondsLeft > 0 ? `Retrying ${waitText(secondsLeft)}.` : 'Retrying…'}
       </span>
-      <Quiet onClick={() => void tryNow()}>Try now</Quiet>
+      <TextButton onClick={() => void retryNow()}>Retry now</TextButton>
     </div>
   );
 }
 
-/** Shown while the browser has no network. Afterwards waiting requests continue by themselves. */
+/** Shown while the browser is offline. Pending requests continue when the connection returns. */
 export function OfflineBanner() {
   const online = useSyncExternalStore(
     (listener) => onlineManager.subscribe(listener),
@@ -122,17 +130,17 @@ export function OfflineBanner() {
   if (online) return null;
   return (
     <div className="banner" role="status">
-      You are offline. The figures stay; the page continues by itself when the connection is back.
+      You are offline. The page keeps its last data and updates when the connection returns.
     </div>
   );
 }
 
-/** Bars or lines in place of what is on its way: as large as the chart, so that nothing moves when it comes. */
+/** Placeholder with the size of the chart or the table, so that nothing moves when the data arrives. */
 export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
   return <div className={`${of}-skeleton`} aria-hidden="true" />;
 }
 
-interface EmptyProps {
+interface EmptyStateProps {
   readonly account: string;
   readonly role: AccountResponse['role'] | undefined;
   readonly view: View;
@@ -140,89 +148,87 @@ interface EmptyProps {
   readonly onRefresh: () => void;
 }
 
-/** Nothing was used: under these filters, in this period, or ever. */
-export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
+/** Shown when there is no usage that matches the filters, in the period, or ever. */
+export function EmptyState({ account, role, view, now, onRefresh }: EmptyStateProps) {
   const filtered = hasFilters(view.filters);
   const { data: lastUse } = useLastUse(account, now, !filtered);
   if (filtered) {
     return (
-      <MessagePanel title="Nothing matches these filters">
-        <p>In this period nothing was used that matches all of them.</p>
-        <Primary onClick={() => navigate(withGroups(view, { filters: {} }))}>Clear filters</Primary>
+      <MessagePanel title="No usage matches these filters">
+        <p>Clear the filters, or choose another period.</p>
+        <PrimaryButton onClick={() => navigate(withGroups(view, { filters: {} }))}>Clear filters</PrimaryButton>
       </MessagePanel>
     );
   }
   if (lastUse === undefined) return <MessagePanel title="No usage in this period">{null}</MessagePanel>;
-  if (lastUse === null && (isEmbedded || account === ALL_ACCOUNTS))
+  if (lastUse === null && (isEmbedded() || account === ALL_ACCOUNTS))
     return <MessagePanel title="No usage yet">{null}</MessagePanel>;
   if (lastUse === null) return <FirstEvent {...{ account, role, onRefresh }} />;
   const month = parseTimestamp(lastUse) ?? 0;
   const to = { from: month, to: plusMonths(month, 1) };
   return (
     <MessagePanel title="No usage in this period">
-      <p>The last usage was in {monthText(month)}.</p>
-      <Primary onClick={() => navigate(withGroups(view, { period: to }))}>Show {monthText(month)}</Primary>
+      <p>The most recent usage was in {monthText(month)}.</p>
+      <PrimaryButton onClick={() => navigate(withGroups(view, { period: to }))}>Show {monthText(month)}</PrimaryButton>
     </MessagePanel>
   );
 }
 
-/** How often the page of an account that was never used looks for the first event. */
-const LOOK_MS = 3_000;
+/** Interval at which the page of an unused account checks for the first event. */
+const CHECK_MS = 3_000;
 
-function FirstEvent({ account, role, onRefresh }: Pick<EmptyProps, 'account' | 'role' | 'onRefresh'>) {
+function FirstEvent({ account, role, onRefresh }: Pick<EmptyStateProps, 'account' | 'role' | 'onRefresh'>) {
   const [event] = useState(() => firstEvent(account, new Date()));
   const collector = useCollectorUrl();
   const url = collector.data ?? undefined;
   const queries = useQueryClient();
   useEffect(() => {
-    // A query that is under way, or waits as long as the service asks, is not ended.
-    const isAsking = () => queries.isFetching({ queryKey: ['metrics'] }) > 0;
-    const look = () => document.visibilityState === 'visible' && !isAsking() && onRefresh();
-    const timer = setInterval(look, LOOK_MS);
+    // Never interrupt a pending query: it may be waiting for the `Retry-After` of the service.
+    const isFetching = () => queries.isFetching({ queryKey: ['metrics'] }) > 0;
+    const check = () => document.visibilityState === 'visible' && !isFetching() && onRefresh();
+    const timer = setInterval(check, CHECK_MS);
     return () => clearInterval(timer);
   }, [onRefresh, queries]);
   return (
-    <MessagePanel title="Send the first event">
+    <MessagePanel title="Send your first event">
       <p>
-        <strong>{account}</strong> has no usage yet. Events are sent with a key of the role emitter, which can do
-        nothing else; yours cannot send.{' '}
+        <strong>{account}</strong> has no usage yet. Sending events requires a key with the emitter role.{' '}
         {role === 'member'
-          ? 'The people who run the platform have such keys; show them this page.'
-          : 'This makes one, in the folder where Meterline runs:'}
+          ? 'Ask the people who run the platform to send an event, and show them this page.'
+          : 'Create one in the folder where Meterline runs:'}
       </p>
-      {role !== 'member' && <Command text={keyCommand(account)} label="command" />}
+      {role !== 'member' && <Command text={keyCommand(account)} />}
       {collector.isFetched && (
         <>
           <p>
-            This sends an event, with such a key in <code>KEY</code>
+            Set <code>KEY</code> to the key
             {url === undefined && (
               <>
                 {' '}
-                and the address of Meterline’s collector in <code>COLLECTOR</code>
+                and <code>COLLECTOR</code> to the address of Meterline’s collector
               </>
             )}
-            :
+            , then send an event:
           </p>
-          <Command text={sendCommand(event, url)} label="command" />
+          <Command text={sendCommand(event, url)} />
           <p>
-            A runtime in Node records its usage with the emitter, which gives every event a new id and sends it until it
-            is accepted:
+            In a Node program, use the package <code>@meterline/emitter</code>. It gives every event a new ID and
+            retries until the event is accepted.
           </p>
-          <Command text={producerCode(event, url)} label="code" />
         </>
       )}
-      <p role="status">This page looks for the first event every {LOOK_MS / 1_000} seconds.</p>
+      <p role="status">This page checks for the first event every {CHECK_MS / 1_000} seconds.</p>
     </MessagePanel>
   );
 }
 
-function Command({ text, label }: { readonly text: string; readonly label: string }) {
+function Command({ text }: { readonly text: string }) {
   return (
     <div className="command">
       <pre>
         <code>{text}</code>
       </pre>
-      <CopyButton text={text} label={`Copy ${label}`} className="control" />
+      <CopyButton text={text} label="Copy command" className="control" />
     </div>
   );
 }

@@ -11,39 +11,39 @@ import {
 } from './problem.js';
 
 const failure = (status: number, code = 'some_code', retryAfter?: number) =>
-  new MeterlineError({ status, code, message: 'What the API says.', requestId: 'r-1', retryAfter });
+  new MeterlineError({ status, code, message: 'The message of the API.', requestId: 'r-1', retryAfter });
 
 it.each([
-  [failure(403, 'forbidden'), 'You have no access to acme', false],
-  [failure(403, 'insufficient_scope'), 'This token may not read billing data', false],
-  [failure(400, 'cursor_expired'), 'This list is too old to continue', true],
-  [failure(400, 'invalid_parameter'), 'The service refused the request', false],
-  [failure(429, 'too_many_stored_groups', 86_400), 'The service refused the request', true],
-  [new TypeError('x'), 'Something went wrong in this page', true],
-])('the problem shown for %s has a title, and a way on where there is one', (error, title, canRetry) => {
+  [failure(403, 'forbidden'), 'You don’t have access to acme', false],
+  [failure(403, 'insufficient_scope'), 'This token cannot read billing data', false],
+  [failure(400, 'cursor_expired'), 'This list has expired', true],
+  [failure(400, 'invalid_parameter'), 'The service rejected the request', false],
+  [failure(429, 'too_many_stored_groups', 86_400), 'The service rejected the request', true],
+  [new TypeError('x'), 'Something went wrong on this page', true],
+])('the problem of %s has the title %s and a retry button: %s', (error, title, canRetry) => {
   expect(problemOf(error, 'acme')).toMatchObject({ title, canRetry });
 });
 
-it('the problem shown for a forbidden account says why, and what to do', () => {
+it('the problem of a forbidden account has the reason and the next step', () => {
   const details = [{ message: 'The key belongs to another account.' }];
-  const refused = new MeterlineError({ status: 403, code: 'forbidden', message: 'Access denied', details });
-  expect(problemOf(refused, 'acme').text).toMatch(/^The key belongs to another account\. Choose one of your accounts/);
-  expect(problemOf(failure(403, 'forbidden'), 'acme').text).toMatch(/^There is no such account, or your key/);
+  const error = new MeterlineError({ status: 403, code: 'forbidden', message: 'Access denied', details });
+  expect(problemOf(error, 'acme').text).toMatch(/^The key belongs to another account\. Choose another account/);
+  expect(problemOf(failure(403, 'forbidden'), 'acme').text).toMatch(/^The account does not exist, or your key/);
 });
 
-it('a sign-in shows what the API says of a key that it does not accept', () => {
+it('a failed sign-in shows the message of the API', () => {
   const expired = 'The API key expired at 2026-11-23T15:26:00.000Z; ask an admin of the account for another one.';
   expect(signInProblem(new MeterlineError({ status: 401, code: 'unauthorized', message: expired }))).toBe(expired);
 });
 
 describe('the page', () => {
   it.each([
-    [failure(429), 'Too many requests: the service asks to wait.'],
-    [failure(500), 'The service has a problem (500, request r-1).'],
-    [failure(502), 'The service has a problem (502, request r-1).'],
-    [failure(408), 'The service has a problem (408, request r-1).'],
-    [new MeterlineConnectionError('x'), 'The service cannot be reached.'],
-  ])('the page tries again for ever after %s, and says so, and an export a few times', (error, text) => {
+    [failure(429), 'Too many requests.'],
+    [failure(500), 'The service returned an error (500, request ID r-1).'],
+    [failure(502), 'The service returned an error (502, request ID r-1).'],
+    [failure(408), 'The service returned an error (408, request ID r-1).'],
+    [new MeterlineConnectionError('x'), 'The service is unreachable.'],
+  ])('after %s, the page shows the reason and retries forever, and an export retries a few times', (error, text) => {
     expect(shouldRetry(error)).toBe(true);
     expect(waitingText(error)).toBe(text);
     expect([0, 4].map((failures) => shouldRetryExport(failures, error))).toEqual([true, false]);
@@ -51,13 +51,13 @@ describe('the page', () => {
 
   const full = failure(429, 'too_many_stored_groups', 86_400);
   it.each([failure(400), failure(401), failure(403), failure(501), full, new TypeError('x')])(
-    'the page does not try again after %s',
+    'the page does not retry after %s',
     (error) => {
       expect(shouldRetry(error)).toBe(false);
     },
   );
 
-  it('the page waits as long as the service asks, or else longer each time, and no export longer than a minute', () => {
+  it('the delay is the Retry-After of the service or a growing back-off, and an export waits at most a minute', () => {
     expect(retryDelay(0, failure(429, 'some_code', 20))).toBe(20_000);
     expect([0, 1, 2, 9].map((failures) => retryDelay(failures, failure(503)))).toEqual([1_000, 2_000, 4_000, 15_000]);
     expect([60, 61].map((requested) => shouldRetryExport(0, failure(429, 'some_code', requested)))).toEqual([

@@ -1,19 +1,19 @@
-/** Failures: whether the page tries again by itself, and what it shows. */
+/** Decides which failed requests the page retries, and describes failures for the user. */
 import { backOffMs, isAwayStatus } from '@meterline/catalog/plain';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { accountName } from '../view/view.js';
 
 const BACK_OFF = { firstMs: 1_000, longestMs: 15_000 };
-/** A person waits for an export: they are told when it does not come, or not soon. */
+/** A user waits for an export, so an export gives up after a few retries, or at once if the wait would be long. */
 const EXPORT_RETRIES = 4;
 const LONGEST_EXPORT_WAIT_MS = 60_000;
 
-/** There may be no room for a day; the message says when there is, and what to ask instead. */
+/** This limit may last a day, so a retry does not help. The API's message has the end time and an alternative. */
 const TOO_MANY_GROUPS = 'too_many_stored_groups';
 
 /**
- * Whether the page tries again by itself: for as long as the service is away, fails or is busy. What was shown stays meanwhile. It does so
- * instead of the client, so that it can show what it waits for. All that it repeats are reads.
+ * Returns whether to retry. The page retries forever while the service is unavailable, fails or limits requests, and keeps the last data on
+ * the screen. The page retries instead of the client, so that it can show the reason. Only reads are retried.
  */
 export function shouldRetry(error: Error): boolean {
   if (error instanceof MeterlineError)
@@ -25,7 +25,11 @@ export function shouldRetryExport(failures: number, error: Error): boolean {
   return failures < EXPORT_RETRIES && shouldRetry(error) && retryDelay(failures, error) <= LONGEST_EXPORT_WAIT_MS;
 }
 
-/** Milliseconds: as long as the service asks for, or else without jitter, since the page counts them down. @param failures before this one */
+/**
+ * Returns the delay before the next attempt in milliseconds: the `Retry-After` of the service, or else a back-off without jitter, because
+ * the page shows a countdown.
+ * @param failures number of earlier failures
+ */
 export function retryDelay(failures: number, error: Error): number {
   const requested = error instanceof MeterlineError ? error.retryAfter : undefined;
   return requested === undefined ? backOffMs(failures, BACK_OFF, 1) : requested * 1_000;
@@ -34,61 +38,61 @@ export function retryDelay(failures: number, error: Error): number {
 export interface Problem {
   readonly title: string;
   readonly text: string;
-  /** Trying again may help. */
+  /** True if a retry may succeed. */
   readonly canRetry: boolean;
   readonly requestId?: string | undefined;
 }
 
-/** @param error an error that the page does not wait for */
+/** Describes an error that the page does not retry. */
 export function problemOf(error: Error, account: string): Problem {
   if (!(error instanceof MeterlineError))
-    return { title: 'Something went wrong in this page', text: error.message, canRetry: true };
+    return { title: 'Something went wrong on this page', text: error.message, canRetry: true };
   return { ...problemOfResponse(error, account), requestId: error.requestId };
 }
 
 function problemOfResponse(error: MeterlineError, account: string): Problem {
   const { code, message, details, status } = error;
   if (code === 'insufficient_scope')
-    return { title: 'This token may not read billing data', text: message, canRetry: false };
+    return { title: 'This token cannot read billing data', text: message, canRetry: false };
   if (status === 403) {
     const reasons = details.map((detail) => detail['message'] ?? '').join(' ');
-    const text = reasons || 'There is no such account, or your key does not belong to it.';
-    const wayOn =
-      'Choose one of your accounts above, ask an admin of this one to add you, or sign in with another key.';
-    return { title: `You have no access to ${accountName(account)}`, text: `${text} ${wayOn}`, canRetry: false };
+    const text = reasons || 'The account does not exist, or your key does not have access to it.';
+    const advice =
+      'Choose another account above, ask an admin of this account to add you, or sign in with another key.';
+    return { title: `You don’t have access to ${accountName(account)}`, text: `${text} ${advice}`, canRetry: false };
   }
-  if (isCursorGone(error)) {
-    return { title: 'This list is too old to continue', text: 'It has to be read again.', canRetry: true };
+  if (isCursorExpired(error)) {
+    return { title: 'This list has expired', text: 'Try again to load the current list.', canRetry: true };
   }
-  return { title: 'The service refused the request', text: message, canRetry: code === TOO_MANY_GROUPS };
+  return { title: 'The service rejected the request', text: message, canRetry: code === TOO_MANY_GROUPS };
 }
 
-/** Later pages do not go on: the first one has to be read again, which has another cursor. */
-export function isCursorGone(error: Error | null): boolean {
+/** Returns whether the cursor of a list is no longer valid. A new list starts with its first page, which has a new cursor. */
+export function isCursorExpired(error: Error | null): boolean {
   return error instanceof MeterlineError && (error.code === 'cursor_expired' || error.code === 'invalid_cursor');
 }
 
-/** For a failed check of a key or token. The API says whether it is unknown, revoked or expired, and when it expired. */
+/** Describes why a sign-in failed. The API's message for a rejected key or token has the reason, such as when it expired. */
 export function signInProblem(error: unknown): string {
   if (error instanceof MeterlineError && error.status === 401) return error.message;
   if (error instanceof MeterlineError)
-    return `${error.message} (${error.status}, request ${error.requestId ?? 'unknown'})`;
+    return `${error.message} (${error.status}, request ID ${error.requestId ?? 'unknown'})`;
   if (error instanceof MeterlineConnectionError)
-    return `${AWAY} No response came. Check the connection, or whether the service is running.`;
-  // fetch refuses a header with such characters, so that nothing was sent.
-  return 'This is not an API key or token: it contains characters that neither of them has.';
+    return `${UNREACHABLE} Check your connection, and that the service is running.`;
+  // fetch rejects headers with such characters, so nothing was sent.
+  return 'This is not an API key or access token: it contains invalid characters.';
 }
 
-const AWAY = 'The service cannot be reached.';
+const UNREACHABLE = 'The service is unreachable.';
 
-/** While the page waits to try again. */
+/** Describes the failure while the page waits for the next attempt. */
 export function waitingText(error: Error): string {
-  if (!(error instanceof MeterlineError)) return AWAY;
-  if (error.status === 429) return 'Too many requests: the service asks to wait.';
-  return `The service has a problem (${error.status}, request ${error.requestId ?? 'unknown'}).`;
+  if (!(error instanceof MeterlineError)) return UNREACHABLE;
+  if (error.status === 429) return 'Too many requests.';
+  return `The service returned an error (${error.status}, request ID ${error.requestId ?? 'unknown'}).`;
 }
 
-/** `in 7 s`, `in 60 minutes`. */
+/** Returns `in 7 s` or `in 60 minutes`. */
 export function waitText(seconds: number): string {
   return seconds > 120 ? `in ${Math.ceil(seconds / 60)} minutes` : `in ${seconds} s`;
 }

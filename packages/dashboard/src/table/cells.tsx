@@ -1,4 +1,4 @@
-/** What the table of groups and the chart's table have in common: amounts, and links to other views. */
+/** Renders the cells that the tables of the page share: amounts, changes, groups and links to other views. */
 import {
   type Change,
   type DecimalText,
@@ -7,52 +7,30 @@ import {
   SEVERAL_VALUES,
 } from '@meterline/catalog/plain';
 import type { MouseEvent, ReactNode } from 'react';
-import type { Quantity } from '../breakdown/texts.js';
-import { amountText, changePercentText, differenceText, exactText, localized, valueLabel } from '../breakdown/texts.js';
+import type { Quantity } from '../format/texts.js';
+import { amountText, changePercentText, differenceText, exactText, valueLabel } from '../format/texts.js';
 import { navigate, viewHref } from '../view/address.js';
 import { canDrill, drillDown, type View } from '../view/view.js';
-import { MONEY_DIGITS, type Row } from './rows.js';
+import type { Row } from './rows.js';
 
 interface AmountProps {
   readonly amount: DecimalText;
-  /** Undefined: money. */
+  /** Undefined for money. */
   readonly unit: Quantity | undefined;
   readonly isExact: boolean;
-  /** Digits after the point in the column's longest amount: with all digits this one takes as much room. */
-  readonly room: number;
 }
 
-/** Rounded like every other amount on the page, with all digits on hover; or all digits, of which those after the usual ones are greyed. */
-export function Amount({ amount, unit, isExact, room }: AmountProps) {
+/** A rounded amount that shows every digit on hover. */
+export function Amount({ amount, unit, isExact }: AmountProps) {
   const exact = exactText(amount, unit);
-  if (!isExact) return <span title={exact}>{amountText(amount, unit)}</span>;
-  const [digits = '', unitText] = exact.split(' ');
-  const point = digits.lastIndexOf(localized('.'));
-  const usual = point === -1 ? digits.length : point + 1 + (unit === undefined ? MONEY_DIGITS : 0);
-  // A pseudo-element fills the room of what is missing, which may be the point too.
-  const missing = (room > 0 ? 1 + room : 0) - (point === -1 ? 0 : digits.length - point);
-  return (
-    <>
-      <span>
-        {digits.slice(0, usual)}
-        <span className="exact-rest" data-missing={missing > 0 ? '0'.repeat(missing) : undefined}>
-          {digits.slice(usual)}
-        </span>
-      </span>
-      {unitText && ' '}
-      {unitText && <span className="unit">{unitText}</span>}
-    </>
-  );
+  return <span title={exact}>{isExact ? exact : amountText(amount, unit)}</span>;
 }
 
-interface ChangeTextProps {
+interface ChangeTextProps extends Omit<AmountProps, 'amount'> {
   readonly change: Change;
-  /** Undefined: money. */
-  readonly unit: Quantity | undefined;
-  readonly isExact: boolean;
 }
 
-/** `+$1.20 +3.4%`, with all digits on hover. */
+/** Renders `+$1.20 +3.4%`, and shows every digit on hover. */
 export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
   return (
     <>
@@ -62,21 +40,15 @@ export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
   );
 }
 
-interface ViewLinkProps {
-  readonly to: View;
-  readonly title?: string;
-  readonly children: ReactNode;
-}
-
-/** A real link, so that a view can be opened in another tab or its address copied. */
-export function ViewLink({ to, title, children }: ViewLinkProps) {
+/** A link that the user can also open in another tab, or copy. */
+export function ViewLink({ to, children }: { readonly to: View; readonly children: ReactNode }) {
   const follow = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     navigate(to);
   };
   return (
-    <a href={viewHref(to)} title={title} onClick={follow}>
+    <a href={viewHref(to)} onClick={follow}>
       {children}
     </a>
   );
@@ -86,14 +58,14 @@ interface GroupCellsProps {
   readonly row: Row;
   readonly view: View;
   readonly color: string | undefined;
-  /** Members may not see workspaces. */
+  /** False for members. */
   readonly seesWorkspaces: boolean;
 }
 
-/** The cells of a row that name its group. */
+/** The cells with the name of a group. */
 export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps) {
   const [first = '', ...others] = row.labels;
-  const beside = besideText(row, view, seesWorkspaces);
+  const detail = detailText(row, view, seesWorkspaces);
   return (
     <>
       <th scope="row">
@@ -107,9 +79,9 @@ export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps
               {others.join(' · ')}
             </span>
           )}
-          {beside !== '' && (
-            <span className="beside" title={beside}>
-              {beside}
+          {detail !== '' && (
+            <span className="detail" title={detail}>
+              {detail}
             </span>
           )}
         </span>
@@ -123,8 +95,8 @@ export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps
   );
 }
 
-/** What else the API says about the group. What it leaves out has several values in the group. */
-function besideText({ entry }: Row, { groupBy }: View, seesWorkspaces: boolean): string {
+/** Returns other properties of the group. The API omits a property that has several values in the group. */
+function detailText({ entry }: Row, { groupBy }: View, seesWorkspaces: boolean): string {
   const texts = enrichedDimensions(groupBy).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
     if (field === 'workspace' && !seesWorkspaces) return undefined;

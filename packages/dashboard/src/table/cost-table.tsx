@@ -1,46 +1,52 @@
-/** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
+/** Renders the table of groups: cost, share, usage, average price and change of each. */
 import { changeFrom, counted, type DecimalText, decimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
 import type { BillingDimensionResponse, MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
-import type { ShownAccount } from '../account/use-account-view.js';
+import type { Comparison } from '../account/use-comparison.js';
+import type { Costs } from '../account/use-costs.js';
 import { seriesColor } from '../breakdown/breakdown.js';
-import { amountText, DIMENSION_LABEL, localized, shareOf, unitPriceText } from '../breakdown/texts.js';
+import { localized } from '../format/locale.js';
+import { amountText, DIMENSION_LABEL, shareOf, unitPriceText } from '../format/texts.js';
 import { useBillingDimensions } from '../metrics/queries.js';
 import { changeView } from '../view/address.js';
 import type { SortColumn, View } from '../view/view.js';
 import { Amount, ChangeText, GroupCells } from './cells.js';
-import { type Row, roomOf } from './rows.js';
+import type { Row } from './rows.js';
+import type { Table } from './use-table.js';
 
 interface CostTableProps {
-  readonly shown: ShownAccount;
+  readonly costs: Costs;
+  readonly comparison: Comparison;
+  readonly table: Table;
   readonly first: MetricsResponse;
-  /** Opens the events behind a row; undefined where the caller may not see them. */
+  /** Opens the events behind a row; undefined if the user may not see them. */
   readonly onExplain: ((row: Row) => void) | undefined;
 }
 
-/** The totals of all groups on all pages. The unit is undefined where they have several. */
+/** The totals of all groups on all pages. The unit is undefined if the groups have several. */
 type Totals = Pick<Row, 'cost' | 'usage' | 'unit' | 'previousCost'>;
 
 interface Column {
   readonly label: string;
-  /** Undefined: the table cannot be sorted by it. */
+  /** Undefined if the table cannot be sorted by this column. */
   readonly sort?: SortColumn;
   readonly className: string;
   readonly cell: (of: Row | Totals) => ReactNode;
-  /** The cell for what a search found. */
+  /** The total of the rows that a search found. */
   readonly found?: ReactNode;
 }
 
-export function CostTable({ shown, first: { summary }, onExplain }: CostTableProps) {
-  const { view, breakdown, from, usageUnit: unit, previousTotals } = shown;
-  const rows = shown.rows.slice(from, from + view.pageSize);
+export function CostTable({ costs, comparison, table, first: { summary }, onExplain }: CostTableProps) {
+  const { account, view, breakdown, usageUnit: unit } = costs;
+  const { from, rows: allRows } = table;
+  const rows = allRows.slice(from, from + view.pageSize);
   const usage = unit && summary.totalUsage;
-  const totals = { cost: summary.totalCost, usage, unit, previousCost: previousTotals?.cost };
+  const totals = { cost: summary.totalCost, usage, unit, previousCost: comparison.totals?.cost };
   const isSearch = view.search.trim() !== '' && rows.length > 0;
-  const found = isSearch ? sumDecimals(shown.rows.map(({ cost }) => cost)) : undefined;
-  const { data: dimensions } = useBillingDimensions(shown.account, view.groupBy.includes('billing_dimension'));
-  const columns = columnsOf({ shown, rows, totals, found, dimensions, onExplain });
-  /** The one in the chart; undefined if the group has none of its own there. */
+  const found = isSearch ? sumDecimals(allRows.map(({ cost }) => cost)) : undefined;
+  const { data: dimensions } = useBillingDimensions(account, view.groupBy.includes('billing_dimension'));
+  const columns = columnsOf({ costs, comparison, table, rows, totals, found, dimensions, onExplain });
+  /** Returns the color of the group in the chart; undefined if it belongs to the other groups. */
   const colorOf = (key: string) => {
     const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
     return rank === -1 ? undefined : seriesColor({ key }, rank);
@@ -69,7 +75,7 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={shown.seesWorkspaces} />
+            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={costs.seesWorkspaces} />
             {cells(({ cell }) => cell(row))}
           </tr>
         ))}
@@ -77,7 +83,7 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
       <tfoot>
         {found && (
           <tr>
-            <th scope="row">{localized(counted(shown.rows.length, 'group'))} found</th>
+            <th scope="row">{localized(counted(allRows.length, 'group'))} found</th>
             {restOfName}
             {cells((column) => column.found)}
           </tr>
@@ -92,21 +98,20 @@ export function CostTable({ shown, first: { summary }, onExplain }: CostTablePro
   );
 }
 
-interface ColumnsSource extends Pick<CostTableProps, 'shown' | 'onExplain'> {
-  /** On this page. */
+interface ColumnsSource extends Omit<CostTableProps, 'first'> {
+  /** The rows of the current page. */
   readonly rows: readonly Row[];
   readonly totals: Totals;
-  /** What all that a search found cost. */
+  /** The cost of all rows that a search found. */
   readonly found: DecimalText | undefined;
-  /** Undefined where the prices in force are not known. */
+  /** The dimensions with current prices; undefined if unknown. */
   readonly dimensions: readonly BillingDimensionResponse[] | undefined;
 }
 
-function columnsOf({ shown, rows, totals, found, dimensions, onExplain }: ColumnsSource): Column[] {
-  const { view, compared, isComparing } = shown;
-  const { isExact } = view;
-  const costRoom = roomOf([...rows.map(({ cost }) => cost), totals.cost], undefined);
-  const money = (amount: DecimalText, room = costRoom) => <Amount {...{ amount, room, isExact }} unit={undefined} />;
+function columnsOf(source: ColumnsSource): Column[] {
+  const { costs, comparison, table, rows, totals, found, dimensions, onExplain } = source;
+  const { isExact } = costs.view;
+  const money = (amount: DecimalText) => <Amount {...{ amount, isExact }} unit={undefined} />;
   const share = (part: DecimalText) => <Share part={part} whole={totals.cost} />;
   const columns: Column[] = [
     {
@@ -124,30 +129,30 @@ function columnsOf({ shown, rows, totals, found, dimensions, onExplain }: Column
     },
   ];
   if (rows.some(({ usage }) => usage !== undefined)) {
-    const room = roomOf([...rows.map(({ usage }) => usage), totals.usage], totals.unit ?? rows[0]?.unit);
     columns.push(
       {
         label: 'Usage',
         sort: 'usage',
         className: 'number',
-        cell: ({ usage, unit }) => (usage && unit ? <Amount {...{ unit, room, isExact }} amount={usage} /> : '–'),
+        cell: ({ usage, unit }) => (usage && unit ? <Amount {...{ unit, isExact }} amount={usage} /> : '–'),
       },
       {
-        // Quantity and price: their product is the cost.
         label: 'Average price',
         className: 'number price-column',
         cell: (of) => averagePrice(of, dimensions),
       },
     );
   }
+  const { compared } = comparison;
   if (!compared) return columns;
-  const unknown = isComparing ? '…' : 'not compared';
+  const { isComparing } = table;
+  const unknown = isComparing ? '…' : 'not available';
   return [
     ...columns,
     {
       label: compared.distance,
       className: 'number',
-      cell: ({ previousCost }) => (previousCost ? money(previousCost, roomOf([previousCost], undefined)) : unknown),
+      cell: ({ previousCost }) => (previousCost ? money(previousCost) : unknown),
     },
     {
       label: 'Change',
@@ -161,17 +166,16 @@ function columnsOf({ shown, rows, totals, found, dimensions, onExplain }: Column
   ];
 }
 
-/** With the price in force now as a tooltip: it may differ from the average of the period. */
+/** Shows the current price on hover, because it may differ from the average price of the period. */
 function averagePrice(of: Row | Totals, dimensions: ColumnsSource['dimensions'] = []): ReactNode {
   const { cost, usage, unit } = of;
   if (!usage || !unit) return '–';
   const dimension = 'entry' in of ? of.entry.billingDimension : undefined;
   const price = dimensions.find(({ billingDimension }) => billingDimension === dimension)?.price;
   const current = price && unitPriceText(decimalText(price.amount), decimalText(price.per), unit);
-  return <span title={current && `In force now: ${current}`}>{unitPriceText(cost, usage, unit) ?? '–'}</span>;
+  return <span title={current && `Current price: ${current}`}>{unitPriceText(cost, usage, unit) ?? '–'}</span>;
 }
 
-/** Why does it say that? */
 function explainButton(row: Row, onExplain: (row: Row) => void, amount: ReactNode) {
   return (
     <button

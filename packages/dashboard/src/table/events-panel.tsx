@@ -1,4 +1,4 @@
-/** Why a row says what it says: the events behind it. */
+/** Renders the events behind a row of the table of groups. */
 import {
   compareDecimals,
   counted,
@@ -11,18 +11,18 @@ import {
 } from '@meterline/catalog/plain';
 import type { EventPage, EventResponse, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { exactText, localized, scopeText, valueLabel } from '../breakdown/texts.js';
-import { Control, Sheet } from '../controls/controls.js';
+import { OutlineButton, Sheet } from '../controls/controls.js';
+import { localized } from '../format/locale.js';
+import { exactText, scopeText, valueLabel } from '../format/texts.js';
 import { useSession } from '../shell/session.js';
-import { ProblemPanel, Skeleton, Waiting } from '../states/panels.js';
+import { ProblemPanel, RetryBanner, Skeleton } from '../states/panels.js';
 
-const EVENTS_ON_PAGE = 100;
+const PAGE_SIZE = 100;
 
 export interface EventsPanelProps {
   readonly account: string;
-  /** What the row is called. */
   readonly name: string;
-  /** What the row says, in USD. */
+  /** The cost in the row, in USD. */
   readonly cost: DecimalText;
   readonly query: EventsQuery;
   readonly onClose: () => void;
@@ -33,7 +33,7 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
   const pages = useInfiniteQuery({
     queryKey: ['events', account, query],
     queryFn: ({ pageParam: cursor, signal }) =>
-      client.events(account, { ...query, limit: EVENTS_ON_PAGE, cursor }, { signal }),
+      client.events(account, { ...query, limit: PAGE_SIZE, cursor }, { signal }),
     initialPageParam: '',
     getNextPageParam: (last: EventPage) => last.meta.nextCursor || undefined,
   });
@@ -44,7 +44,7 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
       {error && !isFetchingNextPage && (
         <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
       )}
-      <Waiting of={[pages]} />
+      <RetryBanner />
       {!events && !error && <Skeleton of="table" />}
       {events && (
         <>
@@ -55,9 +55,9 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
           <footer className="events-end">
             <p role="status">{sumText(events, cost, hasNextPage)}</p>
             {hasNextPage && (
-              <Control disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-                {isFetchingNextPage ? 'Reading…' : 'More events'}
-              </Control>
+              <OutlineButton disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+                {isFetchingNextPage ? 'Loading…' : 'Load more'}
+              </OutlineButton>
             )}
           </footer>
         </>
@@ -70,18 +70,18 @@ function sumText(events: readonly EventResponse[], cost: DecimalText, hasMore: b
   const sum = sumDecimals(events.map((event) => event.cost));
   const shown = localized(counted(events.length, 'event'));
   if (hasMore) return `The first ${shown}: ${exactText(sum, undefined)} of ${exactText(cost, undefined)}.`;
-  const added = `${shown}: ${exactText(sum, undefined)} in all`;
-  if (compareDecimals(sum, cost) === 0) return `${added}, as in the table.`;
-  return `${added} by now. The table, as of its last refresh, says ${exactText(cost, undefined)}.`;
+  const added = `${shown}: ${exactText(sum, undefined)} in total`;
+  if (compareDecimals(sum, cost) === 0) return `${added}, which matches the table.`;
+  return `${added}. The table showed ${exactText(cost, undefined)} at its last refresh.`;
 }
 
-/** A row for each event, and below it one for each payload that it replaced. */
+/** Shows each event, followed by the payloads that it replaced. */
 function EventsTable({ events }: { readonly events: readonly EventResponse[] }) {
   return (
     <table>
       <thead>
         <tr>
-          <th scope="col">Event, time (UTC)</th>
+          <th scope="col">Time (UTC) and event ID</th>
           <th scope="col">Resource</th>
           <th scope="col" className="number">
             Usage
@@ -118,7 +118,7 @@ function EventsTable({ events }: { readonly events: readonly EventResponse[] }) 
 function PayloadCells({ payload }: { readonly payload: EventRevision }) {
   const { workspace, resourceName, resourceUuid, billingDimension, usage, cost, voided, price, priceBook } = payload;
   const { unit } = DIMENSIONS[billingDimension];
-  const beside = [
+  const details = [
     workspace,
     valueLabel('billingDimension', billingDimension),
     valueLabel('resourceUuid', resourceUuid),
@@ -127,17 +127,17 @@ function PayloadCells({ payload }: { readonly payload: EventRevision }) {
     <>
       <td>
         <span className="event-resource">{resourceName}</span>
-        <span className="beside">{beside.join(' · ')}</span>
+        <span className="detail">{details.join(' · ')}</span>
       </td>
       <td className="number">{localized(formatUsage(usage, unit))}</td>
       <td className="number">
-        {price ? localized(priceText(price, unit)) : 'not on record'}
-        <span className="beside">
-          book {priceBook}
+        {price ? localized(priceText(price, unit)) : 'unknown'}
+        <span className="detail">
+          price book {priceBook}
           {price && `, since ${price.effectiveFrom.slice(0, 10)}`}
         </span>
       </td>
-      <td className="number">{voided ? 'void' : exactText(cost, undefined)}</td>
+      <td className="number">{voided ? 'voided' : exactText(cost, undefined)}</td>
     </>
   );
 }

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog/plain';
-import { quantityOf } from '../breakdown/texts.js';
+import { quantityOf } from '../format/texts.js';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
-import { isOnFirstPage, previousCostIn, type Row, roomOf, searchRows, sortRows } from './rows.js';
+import { isOnFirstPage, previousCostIn, type Row, searchRows, sortRows } from './rows.js';
 
 const row = (label: string, cost: string, usage?: string, previous?: string): Row => ({
   key: label,
@@ -13,7 +13,7 @@ const row = (label: string, cost: string, usage?: string, previous?: string): Ro
   unit: undefined,
   previousCost: previous === undefined ? undefined : decimalText(previous),
 });
-// As the API sends them: by cost.
+// In the order of the API, by cost.
 const rows = [row('box 10', '10', '1', '10'), row('box 2', '9.5', '20', '1'), row('Alpha', '0.000001', undefined, '3')];
 const names = (sorted: readonly Row[]) => sorted.map(({ key }) => key);
 
@@ -24,11 +24,11 @@ it.each([
   ['usage', true, ['box 2', 'box 10', 'Alpha']],
   ['change', true, ['box 2', 'box 10', 'Alpha']],
   ['change', false, ['Alpha', 'box 10', 'box 2']],
-] as const)('the rows of the table sort by %s, descending: %s', (column, descending, expected) => {
+] as const)('rows sort by %s (descending: %s)', (column, descending, expected) => {
   expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
 });
 
-it('the rows of the table sort by usage within each unit', () => {
+it('rows sort by usage within each unit', () => {
   const amounts = [
     ['volume', '5', 'volume_storage_gbs'],
     ['few', '6', 'agent_async_requests_count'],
@@ -40,28 +40,26 @@ it('the rows of the table sort by usage within each unit', () => {
   expect(names(sorted)).toEqual(['sandbox', 'volume', 'many', 'few']);
 });
 
-it.each([true, false])('rows that cannot be compared come last by change, descending: %s', (descending) => {
-  const some = [row('unknown', '99'), ...rows];
-  expect(names(sortRows(some, { column: 'change', descending })).at(-1)).toBe('unknown');
-});
+it.each([true, false])(
+  'rows without a previous cost come last when sorted by change (descending: %s)',
+  (descending) => {
+    const some = [row('unknown', '99'), ...rows];
+    expect(names(sortRows(some, { column: 'change', descending })).at(-1)).toBe('unknown');
+  },
+);
 
-it('the rows of the table are found by a part of their name, in any case', () => {
+it('a search finds rows by a part of their name, ignoring case', () => {
   expect(names(searchRows(rows, ' BOX '))).toEqual(['box 10', 'box 2']);
   expect(names(searchRows(rows, ''))).toEqual(names(rows));
   expect(searchRows(rows, 'nothing')).toEqual([]);
 });
 
-it('the rows of the table know their longest fraction, so that points can be aligned', () => {
-  expect(roomOf([undefined, decimalText('9.5'), decimalText('0.000001')], undefined)).toBe(6);
-  expect(roomOf([undefined, decimalText('5')], undefined)).toBe(2);
-});
-
 it.each([
   [true, '0'],
   [false, undefined],
-])('a group that is not among those of the period before, which are whole: %s, cost %s', (isWhole, other) => {
+])('a group missing from the previous period (complete: %s) has the previous cost %s', (isComplete, other) => {
   const entry = { resourceName: 'box', summary: { cost: decimalText('1.5') }, timeseries: [] };
-  const cost = previousCostIn({ entries: [entry], isWhole }, ['resource_name']);
+  const cost = previousCostIn({ entries: [entry], isComplete }, ['resource_name']);
   expect([cost('["box"]'), cost('["other"]')]).toEqual(['1.5', other]);
 });
 
@@ -72,6 +70,6 @@ it.each<[boolean, Partial<View>]>([
   [false, { page: 5 }],
   [false, { search: 'x' }],
   [false, { sort: { column: 'name', descending: false } }],
-])('a view refreshes by itself, %s, where the service need not store its whole result: %j', (is, change) => {
+])('auto-refresh is allowed: %s, for a view with %j', (is, change) => {
   expect(isOnFirstPage({ ...DEFAULT_VIEW, ...change })).toBe(is);
 });

@@ -1,6 +1,6 @@
 /**
- * The view in the address bar, so that a link, a reload and the back button show the same view again. Defaults are left out; parts that
- * cannot be read are ignored, so that a mistyped link still shows something.
+ * Stores the view in the address bar, so that links, reloads and the back button restore it. Default values are omitted. Invalid parameters
+ * are ignored, so that a mistyped link still shows a page.
  */
 import {
   COMPARISONS,
@@ -19,13 +19,13 @@ import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { PRESETS } from '../period/period.js';
 import type { Filters } from './view.js';
-import { DEFAULT_VIEW, MAX_BREAKDOWN, PAGE_SIZES, SORT_COLUMNS, sortOf, type View, withoutAccount } from './view.js';
+import { DEFAULT_VIEW, MAX_GROUP_BY, PAGE_SIZES, SORT_COLUMNS, sortOf, type View, withoutAccount } from './view.js';
 
-/** How a part of the view is written. */
+/** Reads and writes one part of the view. */
 interface Codec<Part> {
-  /** Undefined for what is not there, or cannot be read. */
+  /** Returns undefined if the parameter is missing or invalid. */
   readonly read: (query: URLSearchParams) => Part | undefined;
-  /** Names and values. */
+  /** Returns pairs of names and values. */
   readonly write: (part: Part) => readonly (readonly [string, string])[];
 }
 
@@ -40,10 +40,10 @@ function codec<Part>(
   };
   return { read: readQuery, write: (part) => [[name, write(part)]] };
 }
-const oneOf = <Value extends string | number>(name: string, values: readonly Value[]) =>
+const choice = <Value extends string | number>(name: string, values: readonly Value[]) =>
   codec<Value>(name, (text) => values.find((value) => String(value) === text));
-/** As `oneOf`, for a value that is undefined by default: a default is not written. */
-const oneOrNone = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> =>
+/** Like `choice`, for a value that may be undefined, which is never written because it is the default. */
+const optionalChoice = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> =>
   codec<Value | undefined>(name, (text) => values.find((value) => value === text));
 const flag = (name: string, on = '1') =>
   codec(
@@ -52,12 +52,12 @@ const flag = (name: string, on = '1') =>
     (part) => (part ? on : ''),
   );
 
-const UNGROUPED = 'none';
+const NO_GROUPING = 'none';
 const SORTS = SORT_COLUMNS.flatMap((column) => [
   { text: column, sort: { column, descending: false } },
   { text: `-${column}`, sort: { column, descending: true } },
 ]);
-const preset = oneOf(
+const preset = choice(
   'period',
   PRESETS.map(({ id }) => id),
 );
@@ -82,19 +82,19 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
       return [['from', formatTimestamp(period.from)] as const, ['to', formatTimestamp(period.to)] as const];
     },
   },
-  resolution: oneOrNone('resolution', RESOLUTIONS),
+  resolution: optionalChoice('resolution', RESOLUTIONS),
   groupBy: codec<View['groupBy']>(
     'group',
     (text) => {
       const names = [...new Set(text.split(','))];
       const known = names.flatMap((name) => METRICS_DIMENSIONS.filter((dimension) => dimension === name));
-      return known.length > 0 || text === UNGROUPED ? known.slice(0, MAX_BREAKDOWN) : undefined;
+      return known.length > 0 || text === NO_GROUPING ? known.slice(0, MAX_GROUP_BY) : undefined;
     },
-    (dimensions) => dimensions.join(',') || UNGROUPED,
+    (dimensions) => dimensions.join(',') || NO_GROUPING,
   ),
   filters: { read: readFilters, write: writeFilters },
-  measure: oneOf('measure', ['cost', 'usage']),
-  compare: oneOrNone('compare', COMPARISONS),
+  measure: choice('measure', ['cost', 'usage']),
+  compare: optionalChoice('compare', COMPARISONS),
   isCumulative: flag('cumulative'),
   asTable: flag('show', 'table'),
   isExact: flag('exact'),
@@ -105,12 +105,12 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
     ({ column, descending }) => `${descending ? '-' : ''}${column}`,
   ),
   search: codec('search', (text) => text),
-  pageSize: oneOf('rows', PAGE_SIZES),
+  pageSize: choice('rows', PAGE_SIZES),
   page: codec('page', (text) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined)),
 };
 const PARTS = Object.keys(CODECS) as readonly (keyof View)[];
 
-/** The name of a filter; `not-` before it, of one that excludes its values. */
+/** Parameter names of the filters. The prefix `not-` marks a filter that excludes its values. */
 const FILTER_NAME = {
   workspace: 'workspace',
   resourceType: 'type',
@@ -132,8 +132,8 @@ function readFilters(query: URLSearchParams): Filters {
   for (const dimension of GROUP_BY_DIMENSIONS) {
     const field = ENTRY_FIELD[dimension];
     for (const isExcluded of [true, false]) {
-      const given = query.getAll(`${isExcluded ? 'not-' : ''}${FILTER_NAME[field]}`);
-      const values = [...new Set(given)].filter((value) => isValue(field, value));
+      const texts = query.getAll(`${isExcluded ? 'not-' : ''}${FILTER_NAME[field]}`);
+      const values = [...new Set(texts)].filter((value) => isValue(field, value));
       if (values.length > 0) filters[field] = { values, isExcluded };
     }
   }
@@ -143,15 +143,15 @@ function readFilters(query: URLSearchParams): Filters {
 function isValue(field: EntryField, value: string): boolean {
   if (field === 'resourceType') return isResourceType(value);
   if (field === 'billingDimension') return isBillingDimension(value);
-  // Empty: what has no instance id.
+  // An empty instance ID selects the usage that has none.
   return value !== '' || field === 'resourceUuid';
 }
 
 export function writeView(view: View): string {
-  const written = <Part extends keyof View>(part: Part, of: View) => CODECS[part].write(of[part]);
+  const write = <Part extends keyof View>(part: Part, of: View) => CODECS[part].write(of[part]);
   const pairs = PARTS.flatMap((part) => {
-    const isDefault = String(written(part, view)) === String(written(part, DEFAULT_VIEW));
-    return isDefault ? [] : written(part, view).map(([name, value]) => [name, value]);
+    const isDefault = String(write(part, view)) === String(write(part, DEFAULT_VIEW));
+    return isDefault ? [] : write(part, view).map(([name, value]) => [name, value]);
   });
   return new URLSearchParams(pairs).toString();
 }
@@ -168,7 +168,7 @@ export function readView(text: string): View {
   return view;
 }
 
-/** The view of an address that names no account, for this one. All accounts are grouped by account if the address has no grouping. */
+/** Reads a view without an account, and sets the account. A view of all accounts is grouped by account by default. */
 export function readViewOf(account: string, text: string): View {
   const query = new URLSearchParams(text);
   for (const [name, value] of CODECS.account.write(account)) query.set(name, value);
@@ -190,20 +190,20 @@ export function viewHref(view: View): string {
   return `${location.pathname}${query && `?${query}`}${location.hash}`;
 }
 
-/** Shows another view, as a step in the browser's history. */
+/** Shows another view, and adds a step to the browser's history. */
 export function navigate(view: View): void {
   if (viewHref(view) === `${location.pathname}${location.search}${location.hash}`) return;
   history.pushState(null, '', viewHref(view));
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Completes the view without a step in the history. */
+/** Replaces the view without a step in the history. */
 export function replaceView(view: View): void {
   history.replaceState(null, '', viewHref(view));
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Changes a part of the view that is wanted: what is still on the screen may be another one's. */
+/** Changes a part of the view in the address bar. The screen may still show the previous view. */
 export function changeView(change: Partial<View>, show: (view: View) => void = navigate): void {
   show({ ...readView(location.search), ...change });
 }

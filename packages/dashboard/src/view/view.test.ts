@@ -30,21 +30,26 @@ const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
 it.each<[string, GroupByDimension[], GroupValues, GroupByDimension]>([
   ['a workspace leads to its resource types', ['workspace'], { workspace: 'main' }, 'resource_type'],
   ['a type leads to its resources', ['resource_type'], { resourceType: 'agent' }, 'resource_name'],
-  ['a resource leads to what is billed for it', ['resource_name'], { resourceName: 'a' }, 'billing_dimension'],
+  ['a resource leads to its billing dimensions', ['resource_name'], { resourceName: 'a' }, 'billing_dimension'],
   ['a billing dimension fixes the type', ['billing_dimension'], { billingDimension: AGENTS }, 'resource_uuid'],
-  ['instances without an id lead to what is coarser', ['resource_uuid'], { resourceUuid: '' }, 'resource_type'],
+  [
+    'usage without an instance ID leads to the resource types',
+    ['resource_uuid'],
+    { resourceUuid: '' },
+    'resource_type',
+  ],
   ['a pair fixes both', ['workspace', 'resource_name'], { workspace: 'b', resourceName: 'a' }, 'billing_dimension'],
-])('by drilling down, %s', (_what, groupBy, values, next) => {
+])('drilling down: %s', (_what, groupBy, values, next) => {
   const filters = Object.fromEntries(Object.entries(values).map(([field, value]) => [field, only(value ?? '')]));
   expect(drillDown(view({ groupBy, page: 4 }), values)).toMatchObject({ groupBy: [next], filters, page: 1 });
 });
 
-it('drilling down takes only what the breakdown is by, not what an entry shows besides', () => {
+it('drilling down filters only by the dimensions of the breakdown', () => {
   const { filters } = drillDown(view({ groupBy: ['resource_name'] }), { resourceName: 'a', workspace: 'main' });
   expect(filters).toEqual({ resourceName: only('a') });
 });
 
-it('drilling down goes from all accounts into one, with the filters', () => {
+it('drilling down from all accounts opens one account and keeps the filters', () => {
   const all = view({
     account: ALL_ACCOUNTS,
     groupBy: ['account', 'resource_type'],
@@ -58,7 +63,7 @@ it('drilling down goes from all accounts into one, with the filters', () => {
   expect(drillDown({ ...all, groupBy: ['account'] }, { account: 'acme' }).groupBy).toEqual(['resource_type']);
 });
 
-it('drilling down ends where every dimension is fixed', () => {
+it('drilling down ends when the filters fix every dimension', () => {
   const filters: Filters = {
     workspace: only('w'),
     resourceType: only('agent'),
@@ -74,11 +79,11 @@ it('drilling down ends where every dimension is fixed', () => {
 describe('the breadcrumb', () => {
   const day = { from: Date.parse('2026-11-14T00:00:00Z'), to: Date.parse('2026-11-15T00:00:00Z') };
 
-  it('the breadcrumb is not there before the first step', () => {
+  it('there is no breadcrumb before the first step', () => {
     expect(breadcrumb(view({ filters: { workspace: { values: ['a'], isExcluded: true } } }))).toEqual([]);
   });
 
-  it('the breadcrumb has a step for each group that was gone into, and leads back to each', () => {
+  it('the breadcrumb has a step back to each opened group', () => {
     const start = view({ compare: 'period', filters: { workspace: only('a', 'b') } });
     const agents = drillDown(start, { resourceType: 'agent' }, day);
     expect(agents).toMatchObject({ period: day, resolution: undefined, filters: { resourceType: only('agent') } });
@@ -96,12 +101,12 @@ describe('a filter', () => {
   const storage = only('volume_storage_gbs');
 
   it.each([
-    ['takes away a dimension of another type', agents, 'resourceType', only('job'), { resourceType: only('job') }],
-    ['takes away a type of another dimension', jobs, 'billingDimension', storage, { billingDimension: storage }],
-    ['takes away what it leaves nothing of', agents, 'resourceType', noAgents, { resourceType: noAgents }],
-    ['keeps what it leaves', agents, 'resourceType', both, { ...agents.filters, resourceType: both }],
-    ['is gone when it is undefined', agents, 'billingDimension', undefined, {}],
-    ['is gone without values', agents, 'billingDimension', only(), {}],
+    ['removes a dimension of another type', agents, 'resourceType', only('job'), { resourceType: only('job') }],
+    ['removes a type of another dimension', jobs, 'billingDimension', storage, { billingDimension: storage }],
+    ['removes a filter that would match nothing', agents, 'resourceType', noAgents, { resourceType: noAgents }],
+    ['keeps a filter that still matches', agents, 'resourceType', both, { ...agents.filters, resourceType: both }],
+    ['is removed when it is undefined', agents, 'billingDimension', undefined, {}],
+    ['is removed when it has no values', agents, 'billingDimension', only(), {}],
   ] as const)('a filter %s', (_what, before, field, filter, filters) => {
     expect(withFilter(before, field, filter).filters).toEqual(filters);
   });
@@ -145,7 +150,7 @@ const anyView: fc.Arbitrary<View> = fc.record({
 });
 const viewInUrl = anyView.map((any) => ({ ...any, sort: sortOf(any) }));
 
-it('the view in the URL reads as what was written, for every view', () => {
+it('reading the URL of any view returns the same view', () => {
   fc.assert(fc.property(viewInUrl, (any) => expect(readView(writeView(any))).toEqual(any)));
 });
 
@@ -165,7 +170,7 @@ it.each<[string, Partial<View>]>([
       compare: 'period',
     },
   ],
-])('the view in the URL can be read by people, and leaves out defaults: %s', (query, change) => {
+])('the URL is readable and omits defaults: %s', (query, change) => {
   expect(writeView({ ...DEFAULT_VIEW, ...change })).toBe(query);
   expect(readView(query)).toEqual({ ...DEFAULT_VIEW, ...change });
 });
@@ -176,7 +181,7 @@ it.each([
   ['from=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
   ['from=1969-01-01T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
   ['resolution=yearly', { resolution: undefined }],
-  ['group=colour', { groupBy: ['resource_type'] }],
+  ['group=color', { groupBy: ['resource_type'] }],
   ['account=acme&group=account,resource_name', { groupBy: ['resource_name'] }],
   ['group=workspace,workspace', { groupBy: ['workspace'] }],
   ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
@@ -187,22 +192,22 @@ it.each([
   ['page=0', { page: 1 }],
   ['page=-1', { page: 1 }],
   ['page=two', { page: 1 }],
-  ['sort=colour', { sort: { column: 'cost', descending: true } }],
+  ['sort=color', { sort: { column: 'cost', descending: true } }],
   ['sort=-usage&group=resource_name', { sort: { column: 'cost', descending: true } }],
   ['sort=change', { sort: { column: 'cost', descending: true } }],
   ['measure=both', { measure: 'cost' }],
-])('the view in the URL ignores what it cannot read: %s', (query, expected) => {
+])('invalid parameters of a URL are ignored: %s', (query, expected) => {
   expect(readView(query)).toMatchObject(expected);
 });
 
 it.each<[string, string, Partial<View>]>([
   ['', ALL_ACCOUNTS, { groupBy: ['account'] }],
-  ['group=colour', ALL_ACCOUNTS, { groupBy: ['account'] }],
+  ['group=color', ALL_ACCOUNTS, { groupBy: ['account'] }],
   ['group=workspace&account=', ALL_ACCOUNTS, { groupBy: ['workspace'] }],
   ['group=account,workspace', ALL_ACCOUNTS, { groupBy: ['account', 'workspace'] }],
   ['group=none&compare=period', ALL_ACCOUNTS, { groupBy: [], compare: 'period' }],
   ['', 'acme', {}],
   ['group=account,workspace', 'acme', { groupBy: ['workspace'] }],
-])('the view of a URL without an account keeps its grouping: %s of %s', (query, account, change) => {
+])('a URL without an account keeps its grouping: %s for %s', (query, account, change) => {
   expect(readViewOf(account, query)).toEqual({ ...DEFAULT_VIEW, account, ...change });
 });

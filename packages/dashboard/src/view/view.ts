@@ -1,4 +1,4 @@
-/** What the page shows: everything that a link to it must carry, and nothing else. */
+/** Defines a view: the part of the page's state that a link carries. Provides the changes of a view, such as drilling down. */
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
@@ -14,8 +14,8 @@ import {
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import type { PeriodChoice } from '../period/period.js';
 
-/** A breakdown has one dimension or a pair; labels of three would be too long to read. */
-export const MAX_BREAKDOWN = 2;
+/** Labels of three dimensions would be too long to read. */
+export const MAX_GROUP_BY = 2;
 
 export type Measure = 'cost' | 'usage';
 
@@ -26,31 +26,30 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-/** Rows on a page of the table. */
 export const PAGE_SIZES = [25, 50, 100] as const;
 type PageSize = (typeof PAGE_SIZES)[number];
 
 export interface View {
-  /** Undefined: the caller's first account; ALL_ACCOUNTS: those of the caller together. */
+  /** Undefined means the user's first account; ALL_ACCOUNTS means all accounts of the user together. */
   readonly account: string | undefined;
   readonly period: PeriodChoice;
-  /** Undefined: chosen by the length of the window. */
+  /** Undefined means automatic: the length of the window decides. */
   readonly resolution: Resolution | undefined;
-  /** At most {@link MAX_BREAKDOWN}, in the order in which the person chose them. */
+  /** At most {@link MAX_GROUP_BY}, in the order that the user chose. */
   readonly groupBy: readonly MetricsDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
   readonly compare: Comparison | undefined;
-  /** Every bucket holds what came before it too. */
+  /** Adds the previous buckets to each bucket. */
   readonly isCumulative: boolean;
-  /** Shows the chart's figures as a table instead of bars. */
+  /** Shows the chart's data as a table. */
   readonly asTable: boolean;
-  /** Every digit, instead of two decimals. */
+  /** Shows every digit instead of two decimals. */
   readonly isExact: boolean;
-  /** Reads everything again each minute. */
+  /** Refreshes every minute. */
   readonly isLive: boolean;
   readonly sort: Sort;
-  /** What the names in the table must contain. */
+  /** Text that the names of the listed groups contain. */
   readonly search: string;
   readonly pageSize: PageSize;
   /** From 1. */
@@ -79,29 +78,29 @@ export function accountName(account: string): string {
   return account === ALL_ACCOUNTS ? 'All accounts' : account;
 }
 
-/** A change of which groups are listed: it goes back to their first page. */
+/** Applies a change of the listed groups, and returns to the first page. */
 export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Whether usage has a column: the API returns it by billing dimension, which a view of a single one can always ask for. */
+/** Returns whether the view can show usage. The API returns usage for each billing dimension separately. */
 export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
   return groupBy.includes('billing_dimension') || dimensionsLeft(filters).length === 1;
 }
 
-/** The order that the view has: by a column that it does not have, the default. */
+/** Returns the sort order of the view, or the default if the view lacks the column. */
 export function sortOf(view: View): Sort {
-  const isGone = { usage: !hasUsage(view), change: view.compare === undefined, cost: false, name: false };
-  return isGone[view.sort.column] ? DEFAULT_VIEW.sort : view.sort;
+  const isMissing = { usage: !hasUsage(view), change: view.compare === undefined, cost: false, name: false };
+  return isMissing[view.sort.column] ? DEFAULT_VIEW.sort : view.sort;
 }
 
-/** Sets one filter, or removes it with undefined. */
+/** Sets a filter, or removes it with undefined. */
 export function withFilter(view: View, field: EntryField, filter: Filter | undefined): View {
   return withGroups(view, { filters: withOneFilter(view.filters, field, filter) });
 }
 
-/** From coarse to fine: the order of drilling down. */
-const ORDER = [
+/** Dimensions in the order of drilling down, from coarse to fine. */
+const DRILL_ORDER = [
   'workspace',
   'resource_type',
   'resource_name',
@@ -110,8 +109,8 @@ const ORDER = [
 ] as const satisfies readonly GroupByDimension[];
 
 /**
- * Goes into a group: its values become filters, its account the one that is shown, and the breakdown moves on to a finer dimension.
- * @param period the period of the bar that was clicked; undefined keeps the one shown
+ * Opens a group: sets its account, turns its values into filters, and breaks it down by the next finer dimension.
+ * @param period the period of the clicked bar; undefined keeps the current period
  */
 export function drillDown(view: View, values: GroupValues, period?: PeriodChoice): View {
   let { filters } = view;
@@ -126,21 +125,20 @@ export function drillDown(view: View, values: GroupValues, period?: PeriodChoice
   return withGroups(view, period === undefined ? change : { ...change, period, resolution: undefined });
 }
 
-/** Goes into the time of a bar. */
 export function zoomInto(view: View, period: PeriodChoice): View {
   return withGroups(view, { period, resolution: undefined });
 }
 
 export interface Crumb {
-  /** The filter that it adds; undefined: what is seen without them. */
+  /** The filter that this step adds; undefined for the first step, which has no filter. */
   readonly field: EntryField | undefined;
-  /** Undefined: it is what is shown. */
+  /** Undefined for the current view. */
   readonly to: View | undefined;
 }
 
-/** The way into a group, step by step, from coarse to fine: each filter for one value is a step. Empty without such filters. */
+/** Returns the steps of drilling down to this view, from coarse to fine. Each filter with a single value is a step. */
 export function breadcrumb(view: View): Crumb[] {
-  const steps = ORDER.filter((dimension) => isOnly(view.filters[ENTRY_FIELD[dimension]]));
+  const steps = DRILL_ORDER.filter((dimension) => isOnly(view.filters[ENTRY_FIELD[dimension]]));
   if (steps.length === 0) return [];
   return [undefined, ...steps].map((step, position) => {
     const left = steps.slice(position).map((dimension) => [ENTRY_FIELD[dimension], undefined]);
@@ -151,22 +149,21 @@ export function breadcrumb(view: View): Crumb[] {
   });
 }
 
-/** The next dimension, after the finest one just used, that no filter fixes; none when all are fixed. */
-function nextBreakdown(left: readonly GroupByDimension[], filters: Filters): readonly GroupByDimension[] {
-  const open = ORDER.filter((dimension) => !isFixed(dimension, filters) && dimension !== 'workspace');
-  const finest = Math.max(...left.map((dimension) => ORDER.indexOf(dimension)));
-  const next = open.find((dimension) => ORDER.indexOf(dimension) > finest) ?? open[0];
+/** Returns the dimension after the finest used dimension, skipping those that the filters fix; empty if none is left. */
+function nextBreakdown(used: readonly GroupByDimension[], filters: Filters): readonly GroupByDimension[] {
+  const open = DRILL_ORDER.filter((dimension) => !isFixed(dimension, filters) && dimension !== 'workspace');
+  const finest = Math.max(...used.map((dimension) => DRILL_ORDER.indexOf(dimension)));
+  const next = open.find((dimension) => DRILL_ORDER.indexOf(dimension) > finest) ?? open[0];
   return next ? [next] : [];
 }
 
-/** Whether a group can be broken down further. */
+/** Returns whether a group can be broken down further. */
 export function canDrill(view: View): boolean {
   const { groupBy, filters } = view;
   if (groupBy.includes('account')) return true;
   return groupBy.length > 0 && GROUP_BY_DIMENSIONS.some((dimension) => !isFixed(dimension, filters));
 }
 
-/** What one account can be broken down by. */
 export function withoutAccount(groupBy: readonly MetricsDimension[]): GroupByDimension[] {
   return groupBy.filter((dimension) => dimension !== 'account');
 }
@@ -174,20 +171,20 @@ export function withoutAccount(groupBy: readonly MetricsDimension[]): GroupByDim
 export interface Filter {
   /** At least one. */
   readonly values: readonly string[];
-  /** All values but these. */
+  /** True to match every value except these. */
   readonly isExcluded: boolean;
 }
 
 export type Filters = { readonly [Field in EntryField]?: Filter | undefined };
 
-/** Fields whose values producers choose; those of the others are in the catalog. */
+/** Fields whose values producers choose. The catalog defines the values of the other fields. */
 export type NameField = 'workspace' | 'resourceName' | 'resourceUuid';
 
 export function only(...values: readonly string[]): Filter {
   return { values, isExcluded: false };
 }
 
-/** Whether it leaves a single value. */
+/** Returns whether the filter matches a single value. */
 function isOnly(filter: Filter | undefined): boolean {
   return filter !== undefined && !filter.isExcluded && filter.values.length === 1;
 }
@@ -200,7 +197,7 @@ function passes(filter: Filter | undefined, value: string): boolean {
   return filter === undefined || filter.values.includes(value) !== filter.isExcluded;
 }
 
-/** The billing dimensions that pass the filters. */
+/** Returns the billing dimensions that match the filters. */
 export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
   return BILLING_DIMENSIONS.filter(
     (dimension) =>
@@ -208,9 +205,9 @@ export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
   );
 }
 
-/** Sets one filter, or removes it with undefined. Removes the other filter that would then exclude everything. */
+/** Sets a filter, or removes it with undefined. If no billing dimension matches then, also removes the conflicting filter. */
 function withOneFilter(filters: Filters, field: EntryField, filter: Filter | undefined): Filters {
-  const { [field]: _previous, ...others } = filters;
+  const { [field]: _removed, ...others } = filters;
   const next: Filters = filter === undefined || filter.values.length === 0 ? others : { ...others, [field]: filter };
   if (dimensionsLeft(next).length > 0) return next;
   const { billingDimension, resourceType, ...names } = next;
@@ -218,7 +215,7 @@ function withOneFilter(filters: Filters, field: EntryField, filter: Filter | und
   return field === 'billingDimension' ? { ...names, billingDimension } : next;
 }
 
-/** Whether the filters leave one value of a dimension, so that nothing is left to break down by. */
+/** Returns whether the filters leave a single value of the dimension. */
 function isFixed(dimension: GroupByDimension, filters: Filters): boolean {
   if (dimension === 'billing_dimension') return dimensionsLeft(filters).length === 1;
   if (dimension === 'resource_type')

@@ -1,9 +1,9 @@
 /**
- * Stores the names and registration times of accounts in Redis. The platform owns accounts. An account is registered when the platform names
- * it, or creates its first API key. An account that appears only in tokens or events is not registered, and has no known creation time.
+ * Stores accounts in Redis: their names, and when each was registered. The platform owns accounts. It registers one here by naming it, or by
+ * creating its first API key. An account that only tokens or events mention is not registered.
  */
 import { z } from 'zod';
-import { execTransaction, REDIS_PREFIX, type RedisClient } from './redis.js';
+import { REDIS_PREFIX, type RedisClient } from './redis.js';
 
 export interface Account {
   readonly id: string;
@@ -12,62 +12,60 @@ export interface Account {
   readonly createdAt: string | undefined;
 }
 
-const SCANNED_AT_ONCE = 1_000;
-const READ_AT_ONCE = 200;
+const READ_AT_ONCE = 1_000;
 
 const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
 
 export class AccountDirectory {
   readonly #redis: RedisClient;
-  readonly #prefix: string;
+  /** One hash of all accounts: the record of each, as JSON, by account ID. */
+  readonly #key: string;
 
   constructor(redis: RedisClient, prefix = REDIS_PREFIX) {
     this.#redis = redis;
-    this.#prefix = prefix;
+    this.#key = `${prefix}:accounts`;
   }
 
   /**
-   * Registers an account, or renames a registered account.
-   * @param name the new name; undefined: the name stays unchanged, and is initially the ID
+   * Registers the account on the first call for its ID. Later calls may rename it.
+   * @param name default: unchanged; initially the account ID
    */
   async register(id: string, now: Date, name?: string): Promise<Account> {
-    const key = this.#key(id);
-    const transaction = this.#redis.multi().hsetnx(key, 'createdAt', now.toISOString());
-    if (name === undefined) transaction.hsetnx(key, 'name', id);
-    else transaction.hset(key, 'name', name);
-    const results = await execTransaction(transaction.hgetall(key));
-    return { id, ...accountRecord.parse(results.at(-1)) };
+    const created = { name: name ?? id, createdAt: now.toISOString() };
+    const isNew = await this.#redis.hsetnx(this.#key, id, JSON.stringify(created));
+    if (isNew === 1) return { id, ...created };
+    const known = await this.find(id);
+    if (name === undefined) return known;
+    const renamed = { name, createdAt: known.createdAt ?? created.createdAt };
+    await this.#redis.hset(this.#key, id, JSON.stringify(renamed));
+    return { id, ...renamed };
   }
 
-  /** Returns the account. If it is not registered, its name is its ID. Writes nothing, so it also works while Redis is full. */
+  /** Returns the account; if it is not registered, with its ID as the name. Writes nothing, so it works when Redis is full. */
   async find(id: string): Promise<Account> {
-    const fields = await this.#redis.hgetall(this.#key(id));
-    if (Object.keys(fields).length === 0) return { id, name: id, createdAt: undefined };
-    return { id, ...accountRecord.parse(fields) };
+    const text = await this.#redis.hget(this.#key, id);
+    return text === null ? { id, name: id, createdAt: undefined } : toAccount(id, text);
   }
 
-  /** Returns all registered accounts, unordered. Scans every key in Redis, so only operators and provisioners may trigger it. */
+  /** Returns all registered accounts, unsorted. */
   async list(): Promise<Account[]> {
-    const start = this.#key('');
-    const ids = new Set<string>();
-    for await (const keys of this.#redis.scanStream({ match: `${start}*`, count: SCANNED_AT_ONCE })) {
-      for (const key of z.array(z.string()).parse(keys)) ids.add(key.slice(start.length));
+    const accounts = new Map<string, Account>();
+    for await (const slice of this.#redis.hscanStream(this.#key, { count: READ_AT_ONCE })) {
+      const entries = z.array(z.string()).parse(slice);
+      for (let at = 0; at < entries.length; at += 2) {
+        const id = entries[at] ?? '';
+        // A scan may return an entry twice.
+        accounts.set(id, toAccount(id, entries[at + 1] ?? ''));
+      }
     }
-    const all = [...ids];
-    const accounts: Account[] = [];
-    // Read in small batches, because requests check their API keys on the same connection.
-    for (let at = 0; at < all.length; at += READ_AT_ONCE) {
-      accounts.push(...(await Promise.all(all.slice(at, at + READ_AT_ONCE).map((id) => this.find(id)))));
-    }
-    return accounts;
+    return [...accounts.values()];
   }
 
-  /** Deletes the record. The next `register` creates a new record. */
   async forget(id: string): Promise<void> {
-    await this.#redis.del(this.#key(id));
+    await this.#redis.hdel(this.#key, id);
   }
+}
 
-  #key(id: string): string {
-    return `${this.#prefix}:account:${id}`;
-  }
+function toAccount(id: string, text: string): Account {
+  return { id, ...accountRecord.parse(JSON.parse(text)) };
 }

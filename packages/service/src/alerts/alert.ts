@@ -1,4 +1,4 @@
-/** An alert as Redis keeps it, its definition, and its periods. */
+/** Defines the stored form of an alert, its definition and periods, and the body of its webhooks. */
 import { createHash, randomBytes } from 'node:crypto';
 import {
   ALERT_MEASURES,
@@ -16,9 +16,9 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 
-/** A secret that was replaced signs as well for so long. */
+/** A replaced secret keeps signing for this long, so that receivers have time to switch. */
 const ROTATION_MS = MS_PER_DAY;
-/** Who did not get the new one makes another, and receivers still know an older one. */
+/** Rotating twice in a day must not invalidate the secret that receivers still use. */
 const MAX_PREVIOUS_SECRETS = 9;
 const SECRET_BYTES = 32;
 
@@ -29,11 +29,11 @@ export const alertRecord = z.object({
   name: z.string(),
   period: z.enum(ALERT_PERIODS),
   measure: z.enum(ALERT_MEASURES),
-  /** A decimal in its shortest form. */
+  /** A decimal in its shortest form, in USD or units of the billing dimension. */
   amount: z.string(),
-  /** Ascending. Periods that had ended before `since` (RFC 3339) are not judged: an alert is not about the past. */
+  /** Ascending. Periods that ended before `since` (RFC 3339) are not evaluated, so that a new alert does not fire for the past. */
   thresholds: z.array(z.object({ percent: z.int(), since: z.string() })),
-  /** By the API's names; each list ascending and without repetition. */
+  /** Named as in the API. Each list is sorted and has no duplicates. */
   filters: z.object({
     workspace: texts,
     resourceType: texts,
@@ -42,7 +42,7 @@ export const alertRecord = z.object({
     billingDimension: texts,
   }),
   url: z.string(),
-  /** `whsec_` and base64. Source: Standard Webhooks. */
+  /** `whsec_` and 32 bytes in base64. Source: Standard Webhooks. */
   secret: z.string(),
   previousSecrets: z.array(z.object({ secret: z.string(), until: z.string() })).optional(),
   createdAt: z.string(),
@@ -54,16 +54,14 @@ export interface Alert extends AlertRecord {
   readonly id: string;
 }
 
-/** What a caller may set. */
 export type AlertSettings = Pick<AlertRecord, 'name' | 'period' | 'measure' | 'amount' | 'url'> & {
   readonly thresholds: readonly number[];
   readonly filters: AlertFilters;
 };
 
-/** A threshold that was crossed. */
 export interface Fired {
   readonly threshold: number;
-  /** A decimal: what the period had when that was found. */
+  /** The period's cost or usage at `firedAt`, a decimal. */
   readonly value: string;
   readonly firedAt: string;
 }
@@ -89,23 +87,23 @@ export function newRecord(account: string, { thresholds, ...settings }: AlertSet
   };
 }
 
-/** Members that are undefined stay as they are. A threshold that is new, or means something else now, is judged from now on. */
+/** Applies a change; undefined members stay unchanged. New thresholds, and all thresholds of a changed definition, count from now on. */
 export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertChange, now: Date): AlertRecord {
   const { id: _, ...record } = alert;
   const at = now.toISOString();
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const { thresholds: _old, ...settings } = { ...settingsOf(alert), ...given };
-  // Always rises, even if the clock is behind: updatedAt is the version of the record.
+  const defined = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  const { thresholds: _old, ...settings } = { ...settingsOf(alert), ...defined };
+  // updatedAt is the version of the record, so it rises even if the clock is behind.
   const updatedAt = new Date(Math.max(now.getTime(), Date.parse(alert.updatedAt) + 1)).toISOString();
   const changed = { ...record, ...settings, filters: canonicalFilters(settings.filters), updatedAt };
   const isSame = definitionOf(changed) === definitionOf(alert);
-  const known = new Map(isSame ? alert.thresholds.map(({ percent, since }) => [percent, since]) : []);
+  const since = new Map(isSame ? alert.thresholds.map((threshold) => [threshold.percent, threshold.since]) : []);
   const percents = change.thresholds ?? alert.thresholds.map(({ percent }) => percent);
   const until = new Date(now.getTime() + ROTATION_MS).toISOString();
   const previous = [{ secret: alert.secret, until }, ...validPrevious(alert, now)];
   return {
     ...changed,
-    thresholds: percents.map((percent) => ({ percent, since: known.get(percent) ?? at })),
+    thresholds: percents.map((percent) => ({ percent, since: since.get(percent) ?? at })),
     ...(rotateSecret && { secret: newSecret(), previousSecrets: previous.slice(0, MAX_PREVIOUS_SECRETS) }),
   };
 }
@@ -120,12 +118,11 @@ function canonicalFilters(filters: AlertFilters): AlertRecord['filters'] {
   return Object.fromEntries(lists);
 }
 
-/** What Redis keeps of it. */
 export function recordText(record: AlertRecord): string {
   return JSON.stringify(alertRecord.parse(record));
 }
 
-/** What a threshold is a share of. A crossing of one definition is none of another: a digest, the same for what is the same. */
+/** Returns a digest of everything that decides whether a threshold is crossed. Marks contain it, so a changed alert can fire again. */
 export function definitionOf({
   period,
   measure,
@@ -137,7 +134,7 @@ export function definitionOf({
   return createHash('sha256').update(text).digest('hex').slice(0, 24);
 }
 
-/** The secrets that sign, the present one first. */
+/** Returns the secrets that sign webhooks, the current one first. */
 export function validSecrets(alert: Alert, now: Date): string[] {
   return [alert.secret, ...validPrevious(alert, now).map(({ secret }) => secret)];
 }
@@ -146,15 +143,15 @@ function validPrevious({ previousSecrets = [] }: AlertRecord, now: Date) {
   return previousSecrets.filter(({ until }) => Date.parse(until) > now.getTime());
 }
 
-/** The calendar day or month, in UTC, that an instant lies in. */
+/** Returns the calendar day or month (UTC) that contains the instant. */
 export function periodAt(period: AlertPeriod, instant: EpochMs): Window {
   const startTime = bucketStart(instant, period === 'day' ? 'daily' : 'monthly');
   return { startTime, endTime: period === 'day' ? startTime + MS_PER_DAY : plusMonths(startTime, 1) };
 }
 
 /**
- * The body of a webhook: what was found, with amounts in all their digits. Source: Standard Webhooks, "Payload structure".
- * @param fired left out of a test
+ * Returns the body of a webhook; without `fired`, of a test. Written by hand because JSON.stringify would round amounts to doubles. Source:
+ * Standard Webhooks, "Payload structure".
  */
 export function webhookPayload(alert: Alert, type: WebhookType, period: Window, at: EpochMs, fired?: Fired): string {
   const { id: alertId, account: accountId, name, measure, amount } = alert;
@@ -165,7 +162,6 @@ export function webhookPayload(alert: Alert, type: WebhookType, period: Window, 
     `"name":${JSON.stringify(name)}`,
     `"period":{"startTime":"${formatTimestamp(startTime)}","endTime":"${formatTimestamp(endTime)}"}`,
     `"measure":"${measure}"`,
-    // A decimal in its shortest form is a JSON number.
     `"amount":${amount}`,
     ...(fired ? [`"threshold":${fired.threshold}`, `"value":${fired.value}`] : []),
   ];

@@ -26,11 +26,11 @@ const deliveriesOf = async ({ account, id }: Alert) =>
   (await alerts.deliveries.listOf(account, id, NOW)).map((one) => one.id);
 const changed = async (change: Parameters<AlertStore['change']>[1], now = LATER) => {
   const found = await alerts.change(alert.id, change, now, () => undefined);
-  if (!found) throw new Error('the alert is gone');
+  if (!found) throw new Error('the alert does not exist');
   return found;
 };
 
-it('a threshold fires once in its period, however many find it at the same time', async () => {
+it('a threshold fires once in its period, even if several processes find it at the same time', async () => {
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, () => new AlertStore(redis, prefix).fire(alert, OCTOBER, FIRED, '{}')),
   );
@@ -40,7 +40,7 @@ it('a threshold fires once in its period, however many find it at the same time'
   expect(await alerts.firedOf(alert, Date.UTC(2025, 8))).toEqual([]);
 });
 
-it('the id of a delivery follows from its crossing alone', async () => {
+it('the id of a delivery depends only on its crossing', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   const [first] = await deliveriesOf(alert);
   await redis.del(`${prefix}:alert-marks:${alert.id}`);
@@ -53,30 +53,30 @@ it.each([
   { url: 'https://example.org/' },
   { rotateSecret: true },
   { thresholds: [50, 90] },
-] as const)('what has fired does not fire again when %j is changed', async (change) => {
+] as const)('a threshold that has fired does not fire again after the change %j', async (change) => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   expect(await alerts.fire(await changed({ ...change } as object), OCTOBER, FIRED, '{}')).toBe('already');
 });
 
-it('a changed amount makes another query of an alert, and the amount of before the one that has fired', async () => {
+it('a threshold fires again after a change of the amount, but not when the amount is changed back', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   expect(await alerts.fire(await changed({ amount: '90' }), OCTOBER, FIRED, '{}')).toBe('fired');
   expect(await alerts.fire(await changed({ amount: '100' }), OCTOBER, FIRED, '{}')).toBe('already');
 });
 
-it('an alert that was changed or deleted since it was read does not fire', async () => {
+it('an alert that was changed or deleted after it was read does not fire', async () => {
   await changed({ name: 'Spend' });
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
   await alerts.remove(alert);
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
 });
 
-it('an alert that was changed in the millisecond in which it was made does not fire as it was before', async () => {
+it('an alert that was changed within a millisecond of its creation does not fire by its old definition', async () => {
   await changed({ name: 'Spend' }, NOW);
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('changed');
 });
 
-it('an alert whose record has a member of a newer release fires', async () => {
+it('an alert whose record has an unknown member of a newer release fires', async () => {
   const key = `${prefix}:alerts`;
   const record = JSON.parse((await redis.hget(key, alert.id)) ?? '');
   await redis.hset(key, alert.id, JSON.stringify({ channel: 'email', ...record }, null, 1));
@@ -84,14 +84,14 @@ it('an alert whose record has a member of a newer release fires', async () => {
   expect(found && (await alerts.fire(found, OCTOBER, FIRED, '{}'))).toBe('fired');
 });
 
-it('an alert that has fired 5,000 times fires no more', async () => {
+it('an alert that has fired 5,000 times does not fire again', async () => {
   const marks = Array.from({ length: 5_000 }, (_, n) => [`definition 2025-10-01T00:00:00Z ${n}`, '{}']);
   await redis.hset(`${prefix}:alert-marks:${alert.id}`, Object.fromEntries(marks));
   expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe('full');
   expect(await deliveriesOf(alert)).toEqual([]);
 });
 
-it('thresholds count from when they were set, all of them when the query is another', async () => {
+it('new thresholds count from their change on, and all of them do after a change of the definition', async () => {
   const at = NOW.toISOString();
   const added = await changed({ thresholds: [50, 120] });
   expect(added.thresholds).toEqual([
@@ -105,68 +105,104 @@ it('thresholds count from when they were set, all of them when the query is anot
   expect(another.filters).toEqual({ resourceName: ['a', 'b'] });
 });
 
-it('two changes at the same time both count', async () => {
+it('two concurrent changes are both applied', async () => {
   await Promise.all([changed({ name: 'Spend' }), changed({ amount: '7' })]);
   expect(await alerts.find(alert.id)).toMatchObject({ name: 'Spend', amount: '7' });
 });
 
-it('a delivery that is dropped is not due any more, nor kept', async () => {
+/** When a pending delivery is due; undefined if it is not pending. */
+async function dueAt(id: string): Promise<number | undefined> {
+  const score = await redis.zscore(`${prefix}:alert-deliveries-pending`, id);
+  return score === null ? undefined : Number(score);
+}
+
+const LEASE = NOW.getTime() + 15_000;
+
+it('a dropped delivery is neither due nor kept', async () => {
   const { deliveries } = alerts;
   const { id } = await deliveries.addTest(alert, NOW, '{}');
   await deliveries.drop(id);
-  expect([await deliveries.due(LATER, 10), await deliveries.find(id)]).toEqual([[], undefined]);
+  expect([await deliveries.claim(LATER.getTime(), LEASE, 10), await deliveries.find(id)]).toEqual([[], undefined]);
 });
 
-it('a delivery is due until it is noted that somebody has tried, and then when it should have been tried again', async () => {
+it('a claimed delivery is not due again before its lease expires', async () => {
   const { deliveries } = alerts;
-  const delivery = await deliveries.addTest(alert, NOW, '{"exact":0.10}');
-  const due = (at: number) => deliveries.due(new Date(at), 10);
-  expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
-  await deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: LATER.getTime() });
-  expect([await due(LATER.getTime() - 1), await due(LATER.getTime())]).toEqual([
-    [],
-    [{ id: delivery.id, atOnce: false }],
-  ]);
-  await deliveries.noteAttempt(
-    { ...delivery, attempts: 1 },
-    { at: LATER, outcome: '204', state: 'delivered', dueAt: 0 },
-  );
-  expect(await due(LATER.getTime())).toEqual([]);
+  const { id } = await deliveries.addTest(alert, NOW, '{}');
+  expect(await deliveries.claim(NOW.getTime(), LEASE, 10)).toEqual([id]);
+  expect(await deliveries.claim(LEASE - 1, LEASE + 1, 10)).toEqual([]);
+  expect(await deliveries.claim(LEASE, LEASE + 1, 10)).toEqual([id]);
+});
+
+it('a claim returns at most the number requested, the longest due first', async () => {
+  const { deliveries } = alerts;
+  const [first, second, third] = [await addTest(), await addTest(), await addTest()];
+  await deliveries.postpone(first.id, 3);
+  await deliveries.postpone(second.id, 1);
+  await deliveries.postpone(third.id, 2);
+  expect(await deliveries.claim(NOW.getTime(), LEASE, 2)).toEqual([second.id, third.id]);
+});
+
+const addTest = () => alerts.deliveries.addTest(alert, NOW, '{"exact":0.10}');
+
+it('a delivery is due until an attempt is noted, and then at the time of the next attempt', async () => {
+  const { deliveries } = alerts;
+  const delivery = await addTest();
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
+  const first = { at: NOW, outcome: '500', state: 'pending', leaseUntil: LEASE, dueAt: LATER.getTime() } as const;
+  await deliveries.noteAttempt(delivery, first);
+  expect(await dueAt(delivery.id)).toBe(LATER.getTime());
+  const again = await deliveries.find(delivery.id);
+  expect(again).toMatchObject({ attempts: 1, failures: 1 });
+  const second = { at: LATER, outcome: '204', state: 'delivered', leaseUntil: LATER.getTime(), dueAt: 0 } as const;
+  if (again) await deliveries.noteAttempt(again, second);
+  expect(await dueAt(delivery.id)).toBeUndefined();
   const done = { payload: '{"exact":0.10}', state: 'delivered', attempts: 2, lastOutcome: '204' };
   expect(await deliveries.find(delivery.id)).toMatchObject(done);
-  await deliveries.sendAgain(delivery.id);
-  expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
+  await deliveries.redeliver(delivery.id);
+  expect(await deliveries.claim(NOW.getTime(), LEASE, 10)).toEqual([delivery.id]);
+  expect(await deliveries.find(delivery.id)).toMatchObject({ state: 'pending', failures: 0 });
 });
 
 it.each(['failed', 'delivered', 'pending'] as const)(
-  'a delivery that is wanted again during an attempt is due at once, though the attempt is noted as %s',
+  'a delivery that is redelivered during an attempt is due at once, even if the attempt is noted as %s',
   async (state) => {
     const { deliveries } = alerts;
-    const delivery = await deliveries.addTest(alert, NOW, '{}');
-    await deliveries.sendAgain(delivery.id);
-    const attempt = { at: NOW, outcome: '500', state, dueAt: LATER.getTime() };
+    const delivery = await addTest();
+    await deliveries.claim(NOW.getTime(), LEASE, 10);
+    await deliveries.redeliver(delivery.id);
+    const attempt = { at: NOW, outcome: '500', state, leaseUntil: LEASE, dueAt: LATER.getTime() };
     expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
     const found = await deliveries.find(delivery.id);
-    expect(found).toMatchObject({ state: 'pending', attempts: 1, lastOutcome: '500' });
-    expect(await deliveries.due(NOW, 10)).toEqual([{ id: delivery.id, atOnce: true }]);
-    const last = found && (await deliveries.noteAttempt(found, { ...attempt, at: LATER, state: 'failed' }));
-    expect(last).toBe('failed');
-    expect(await deliveries.due(LATER, 10)).toEqual([]);
+    expect(found).toMatchObject({ state: 'pending', attempts: 1, failures: 0, lastOutcome: '500' });
+    expect(await deliveries.claim(NOW.getTime(), LEASE + 1, 10)).toEqual([delivery.id]);
+    const next = { ...attempt, at: LATER, state: 'failed', leaseUntil: LEASE + 1 } as const;
+    expect(found && (await deliveries.noteAttempt(found, next))).toBe('failed');
+    expect(await dueAt(delivery.id)).toBeUndefined();
   },
 );
 
+it('an attempt whose lease has expired leaves the lease of another process as it is', async () => {
+  const { deliveries } = alerts;
+  const delivery = await addTest();
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
+  await deliveries.claim(LEASE, LEASE + 15_000, 10);
+  const attempt = { at: NOW, outcome: '500', state: 'failed', leaseUntil: LEASE, dueAt: 0 } as const;
+  expect(await deliveries.noteAttempt(delivery, attempt)).toBe('pending');
+  expect(await dueAt(delivery.id)).toBe(LEASE + 15_000);
+});
+
 it('an attempt that ends after another process has delivered the webhook changes nothing', async () => {
   const { deliveries } = alerts;
-  const delivery = await deliveries.addTest(alert, NOW, '{}');
-  const attempt = { at: NOW, outcome: '204', dueAt: 0 };
+  const delivery = await addTest();
+  const attempt = { at: NOW, outcome: '204', leaseUntil: 0, dueAt: 0 };
   await deliveries.noteAttempt(delivery, { ...attempt, state: 'delivered' });
   for (const state of ['pending', 'failed'] as const)
     expect(await deliveries.noteAttempt(delivery, { ...attempt, outcome: '500', state })).toBe('delivered');
   expect(await deliveries.find(delivery.id)).toMatchObject({ state: 'delivered', attempts: 1, lastOutcome: '204' });
-  expect(await deliveries.due(LATER, 10)).toEqual([]);
+  expect(await dueAt(delivery.id)).toBeUndefined();
 });
 
-it('each secret that was replaced within a day signs, also when it was replaced twice', async () => {
+it('every secret that was replaced within the last day still signs', async () => {
   const first = await changed({ rotateSecret: true }, NOW);
   const second = await changed({ rotateSecret: true }, new Date(NOW.getTime() + 1));
   expect(validSecrets(second, NOW)).toEqual([second.secret, first.secret, alert.secret]);
@@ -176,16 +212,16 @@ it('each secret that was replaced within a day signs, also when it was replaced 
   ).toHaveLength(2);
 });
 
-it('an attempt at a delivery that is gone does not bring it back', async () => {
+it('an attempt does not restore a deleted delivery', async () => {
   const delivery = await alerts.deliveries.addTest(alert, NOW, '{}');
   await alerts.remove(alert);
-  await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: 0 });
+  await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', leaseUntil: 0, dueAt: 0 });
   expect(await alerts.deliveries.find(delivery.id)).toBeUndefined();
   expect(await alerts.deliveries.countPending()).toBe(0);
   expect(await deliveriesOf(alert)).toEqual([]);
 });
 
-it('an account keeps the newest 1,000 deliveries, and none for longer than 30 days', async () => {
+it('an account keeps its newest 1,000 deliveries, each for at most 30 days', async () => {
   const times = Array.from({ length: 1_001 }, (_, n) => new Date(NOW.getTime() + n));
   await Promise.all(times.map((time) => alerts.deliveries.addTest(alert, time, '{}')));
   expect(await deliveriesOf(alert)).toHaveLength(1_000);
@@ -194,11 +230,11 @@ it('an account keeps the newest 1,000 deliveries, and none for longer than 30 da
   expect(await alerts.deliveries.countPending()).toBe(1);
 });
 
-it('an erased account leaves nothing of its alerts, and the alerts of others as they are', async () => {
+it('erasing an account deletes everything about its alerts, and nothing of other accounts', async () => {
   const other = await alerts.create('zeta', ALERT_SETTINGS, NOW);
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   await alerts.deliveries.addTest(alert, NOW, '{}');
-  // A deletion that was cut off leaves these.
+  // An interrupted deletion leaves this state.
   const cutOff = await alerts.create('acme', ALERT_SETTINGS, NOW);
   await alerts.deliveries.addTest(cutOff, NOW, '{}');
   await redis.multi().hdel(`${prefix}:alerts`, cutOff.id).srem(`${prefix}:alerts-of:acme`, cutOff.id).exec();
@@ -208,7 +244,7 @@ it('an erased account leaves nothing of its alerts, and the alerts of others as 
   expect(await alerts.listOf('zeta')).toEqual([other]);
 });
 
-it('a record that was edited by hand does not hold up the others', async () => {
+it('an invalid record does not stop the listing of others', async () => {
   await redis.hset(`${prefix}:alerts`, 'alr_x', '{"account":');
   const found: Alert[] = [];
   for await (const slice of alerts.all()) found.push(...slice);

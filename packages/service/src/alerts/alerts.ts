@@ -1,6 +1,6 @@
 /**
- * Alerts in Redis: all of them in one hash, which the evaluation reads, an index of each account, and what each has fired. Records are
- * replaced as a whole, if nobody has changed them meanwhile.
+ * Stores alerts in Redis: one hash of all alerts, an index for each account, and marks of the thresholds that have fired. A change replaces
+ * the whole record. If the record was changed concurrently, the change is applied again to the new record.
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
@@ -22,26 +22,25 @@ export class TooManyAlerts extends Error {
   override readonly name = 'TooManyAlerts';
 
   constructor() {
-    super(`the account has ${MAX_ALERTS} alerts already, the most that it may have; delete some`);
+    super(`the account already has ${MAX_ALERTS} alerts, the maximum; delete some`);
   }
 }
 
-/** KEYS: all alerts, the account's; ARGV: id, record, the most that an account may have. */
+/** KEYS: all alerts, account index. ARGV: id, record, maximum number of alerts of an account. */
 const CREATE = `
 if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('SADD', KEYS[2], ARGV[1])
 return 1`;
-/** KEYS: all alerts; ARGV: id, record as it was read, new record. */
+/** KEYS: all alerts. ARGV: id, record as read, new record. */
 const REPLACE = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 return 1`;
 
 const firedMark = z.object({ value: z.string(), firedAt: z.string() });
-/** Alerts that are read at once. */
 const READ_AT_ONCE = 1_000;
-/** Longer than any period that is judged, and the one after it. */
+/** Longer than two months, because an evaluation covers the current period and the one before. */
 const MARKS_KEPT_MS = 70 * MS_PER_DAY;
 
 export class AlertStore {
@@ -69,7 +68,7 @@ export class AlertStore {
     return toAlert(id, await this.#redis.hget(this.#all(), id));
   }
 
-  /** In no order. */
+  /** Returns the account's alerts, unsorted. */
   async listOf(account: string): Promise<Alert[]> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     if (ids.length === 0) return [];
@@ -77,7 +76,6 @@ export class AlertStore {
     return ids.flatMap((id, index) => toAlert(id, texts[index]) ?? []);
   }
 
-  /** The alerts of all accounts, in slices. */
   async *all(): AsyncGenerator<Alert[]> {
     for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
       const [next, fields] = await this.#redis.hscan(this.#all(), cursor, 'COUNT', READ_AT_ONCE);
@@ -88,8 +86,9 @@ export class AlertStore {
   }
 
   /**
-   * @param check checks the alert as it would be; what it throws, this throws
-   * @returns the alert as it is now; undefined if there is none of this id
+   * Changes an alert.
+   * @param check is called with the changed alert before it is stored; its errors are thrown
+   * @returns the changed alert; undefined if it does not exist
    */
   async change(id: string, change: AlertChange, now: Date, check: (alert: Alert) => void): Promise<Alert | undefined> {
     for (;;) {
@@ -103,24 +102,24 @@ export class AlertStore {
     }
   }
 
-  /** With what it has fired and its deliveries: those that are not done are dropped. */
+  /** Deletes the alert with its marks and deliveries. Pending deliveries are not sent. */
   async remove({ id, account }: Pick<Alert, 'id' | 'account'>): Promise<void> {
     await execTransaction(
       this.#redis.multi().hdel(this.#all(), id).srem(this.#indexOf(account), id).del(this.#marks(id)),
     );
-    await this.deliveries.forgetAll(account, id);
+    await this.deliveries.deleteOf(account, id);
   }
 
-  /** @returns how many alerts there were */
+  /** Deletes all alerts of the account, with their marks and deliveries. @returns the number of alerts */
   async eraseOf(account: string): Promise<number> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     for (const id of ids) await this.remove({ id, account });
-    // Deliveries of an alert whose deletion was cut off.
-    await this.deliveries.forgetAll(account);
+    // A crash during an earlier `remove` may have left deliveries of a deleted alert.
+    await this.deliveries.deleteOf(account);
     return ids.length;
   }
 
-  /** The thresholds that have fired in the period that begins then, as the alert is defined now, ascending. */
+  /** Returns the thresholds of the current definition that have fired in the period, ascending. */
   async firedOf(alert: Alert, periodStart: EpochMs): Promise<Fired[]> {
     const fields = alert.thresholds.map(({ percent }) => markField(alert, periodStart, percent));
     const marks = await this.#redis.hmget(this.#marks(alert.id), ...fields);
@@ -131,12 +130,12 @@ export class AlertStore {
   }
 
   /**
-   * Marks a threshold as fired and adds its delivery, both or none, unless it has fired already, or the alert is another by now.
-   * @param payload the body of the webhook, for ever
+   * Marks a threshold as fired and adds its delivery, in one script. Does neither if it has already fired or the alert has changed.
+   * @param payload the body of the webhook in all attempts
    */
   async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string): Promise<FireOutcome> {
     const { threshold, ...mark } = fired;
-    await this.#forgetMarks(alert.id, Date.parse(fired.firedAt) - MARKS_KEPT_MS);
+    await this.#deleteMarks(alert.id, Date.parse(fired.firedAt) - MARKS_KEPT_MS);
     return this.deliveries.addCrossing(alert, new Date(fired.firedAt), payload, {
       alertsKey: this.#all(),
       marksKey: this.#marks(alert.id),
@@ -145,10 +144,10 @@ export class AlertStore {
     });
   }
 
-  async #forgetMarks(id: string, before: EpochMs): Promise<void> {
+  async #deleteMarks(id: string, before: EpochMs): Promise<void> {
     const fields = await this.#redis.hkeys(this.#marks(id));
-    const old = fields.filter((field) => Date.parse(field.split(' ')[1] ?? '') < before);
-    if (old.length > 0) await this.#redis.hdel(this.#marks(id), ...old);
+    const expired = fields.filter((field) => Date.parse(field.split(' ')[1] ?? '') < before);
+    if (expired.length > 0) await this.#redis.hdel(this.#marks(id), ...expired);
   }
 
   #all(): string {
@@ -159,7 +158,7 @@ export class AlertStore {
     return `${this.#prefix}:alerts-of:${account}`;
   }
 
-  /** What the alert has fired: fields as {@link markField} has them. */
+  /** A hash with the fields of {@link markField}. */
   #marks(id: string): string {
     return `${this.#prefix}:alert-marks:${id}`;
   }
@@ -169,7 +168,7 @@ function markField(alert: Alert, periodStart: EpochMs, threshold: number): strin
   return `${definitionOf(alert)} ${formatTimestamp(periodStart)} ${threshold}`;
 }
 
-/** None where the record is not what `create` writes, such as one that was edited by hand: it must not hold up the others. */
+/** Returns undefined for an invalid record, such as one edited by hand, so that it does not stop the evaluation of the others. */
 function toAlert(id: string, text: string | null | undefined): Alert | undefined {
   const record = alertRecord.safeParse(parseJson(text ?? ''));
   return record.success ? { id, ...record.data } : undefined;

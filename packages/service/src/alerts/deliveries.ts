@@ -1,47 +1,57 @@
 /**
- * Webhooks to be delivered, in Redis: the outbox, and what became of each. A webhook is written once, together with the mark that its
- * threshold has fired; a process that delivers takes from the pending ones those that are due, so none is missed whatever is killed. Kept for 30
- * days, of an account the newest 1,000.
+ * Stores webhook deliveries in Redis. One script marks a threshold as fired, writes the delivery and adds it to the outbox, a sorted set of
+ * pending deliveries by due time. A process claims due deliveries by moving their due time to the end of a lease. If the process dies, the
+ * lease expires, and another process claims them.
+ *
+ * Deliveries are kept for 30 days, and at most the newest 1,000 of an account.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY } from '@meterline/catalog';
+import {
+  DELIVERY_STATES,
+  type DeliveryState,
+  type EpochMs,
+  MS_PER_DAY,
+  WEBHOOK_TYPES,
+  type WebhookType,
+} from '@meterline/catalog';
 import { z } from 'zod';
 import { execTransaction, type RedisClient } from '../access/index.js';
 import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
-/** Thresholds that an alert may have fired in the 70 days that this is kept: who defines it again and again gets no more of them. */
+/** Maximum number of marks of an alert. Marks are kept for 70 days, so without a limit, repeated changes of an alert could fill Redis. */
 export const MAX_MARKS = 5_000;
-/** When a delivery is due that is new, or that somebody wants to be sent again: now, whatever was planned. */
-const AT_ONCE = 0;
+/** The due time of a new or redelivered webhook. Not a timestamp, so it never equals the end of a lease, and clock skew does not delay it. */
+const DUE_NOW = 0;
 
+/** Defaults are for records that an earlier version wrote. */
 const deliveryRecord = z.object({
   account: z.string(),
   alertId: z.string(),
-  /** The body, the same text at every attempt. */
+  type: z.enum(WEBHOOK_TYPES).default('usage.threshold_reached'),
+  /** The body, byte for byte the same in every attempt. */
   payload: z.string(),
   createdAt: z.string(),
   state: z.enum(DELIVERY_STATES),
   attempts: z.coerce.number(),
-  /** How often somebody has wanted it to be sent again. */
-  resends: z.coerce.number().default(0),
+  /** Failed attempts since the delivery was created or last redelivered. */
+  failures: z.coerce.number().default(0),
   lastAttemptAt: z.string().optional(),
   lastOutcome: z.string().optional(),
-  /** Whoever may see less does not see it: what an alert of some workspaces tells is for admins, also when it has become one of all. */
+  /** `admin` if the alert had a workspace filter when it fired. Members do not see the delivery then, even if the filter is removed later. */
   seenBy: z.enum(['admin', 'member']).default('admin'),
 });
 
 export interface Delivery extends z.output<typeof deliveryRecord> {
-  /** `webhook-id` of every attempt: a receiver knows by it what it has seen. */
+  /** Sent as `webhook-id` in every attempt, so that receivers can drop duplicates. */
   readonly id: string;
 }
 
-/** `already`: it has fired before. `changed`: the alert is another now, or gone. `full`: the alert has {@link MAX_MARKS} marks. */
+/** `already`: fired before. `changed`: the alert was changed or deleted. `full`: the alert has {@link MAX_MARKS} marks. */
 const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
-/** A mark to set. It is set only if the alert has not changed since it was read. */
 export interface CrossingMark {
   readonly alertsKey: string;
   readonly marksKey: string;
@@ -51,14 +61,16 @@ export interface CrossingMark {
 
 export interface Attempt {
   readonly at: Date;
-  /** A status or a reason. */
+  /** An HTTP status, or the reason why there is none. */
   readonly outcome: string;
+  /** The new state, unless the delivery was claimed again or redelivered during the attempt. */
   readonly state: DeliveryState;
-  /** When to look whether anyone has tried again, if the delivery is pending. */
+  /** The end of the attempt's lease, as passed to `claim`. */
+  readonly leaseUntil: EpochMs;
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: the delivery, the account's, pending; ARGV: id, name in the index, milliseconds of creation and of keeping, fields and values. */
+/** KEYS: delivery, account index, outbox. ARGV: id, index entry, creation time and retention in ms, then fields and values. */
 const ADD = `
 local fields = {}
 for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
@@ -66,10 +78,10 @@ redis.call('HSET', KEYS[1], unpack(fields))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('ZADD', KEYS[3], ${AT_ONCE}, ARGV[1])`;
+redis.call('ZADD', KEYS[3], ${DUE_NOW}, ARGV[1])`;
 /**
- * Besides KEYS: all alerts, the alert's marks; before ARGV: alert's id, updatedAt, field, mark. The record may have members of a newer
- * release, so only its updatedAt is compared, which is another after each change.
+ * Additional KEYS: all alerts, the alert's marks. Before the other ARGV: alert id, updatedAt, mark field, mark. Compares updatedAt alone,
+ * which rises with every change, because a newer release may store further members in the record.
  */
 const ADD_CROSSING = `
 local record = redis.call('HGET', KEYS[4], ARGV[1])
@@ -80,39 +92,37 @@ redis.call('HSET', KEYS[5], ARGV[3], ARGV[4])
 for _ = 1, 4 do table.remove(ARGV, 1) end
 ${ADD}
 return 'fired'`;
-/** KEYS: the delivery, pending; ARGV: id. */
-const SEND_AGAIN = `
+/** KEYS: delivery, outbox. ARGV: id. */
+const REDELIVER = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('HINCRBY', KEYS[1], 'resends', 1)
-redis.call('HSET', KEYS[1], 'state', 'pending')
-redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1])
+redis.call('HSET', KEYS[1], 'state', 'pending', 'failures', 0)
+redis.call('ZADD', KEYS[2], ${DUE_NOW}, ARGV[1])
 return 1`;
-/** As queue.ts has it for BullMQ's scripts: the outbox is emptied then too. What was delivered and is not noted would be sent again. */
+/** Lets a script run while Redis is out of memory. Otherwise delivered webhooks could not be noted, and would be sent again and again. */
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom';
+/** KEYS: outbox. ARGV: now, the end of the lease, maximum number. */
+const CLAIM = `${RUNS_WHEN_FULL}
+local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
+for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], ARGV[2], id) end
+return ids`;
 /**
- * KEYS: the delivery, pending; ARGV: id, resends when the attempt began, state, when it is due, other fields and values. One that is gone
- * does not come back, one that another process has delivered meanwhile stays so, and one that somebody wants to be sent again since then is
- * pending.
+ * KEYS: delivery, outbox. ARGV: id, end of the attempt's lease, new state, due time, failures, then other fields and values.
+ *
+ * Does not restore a deleted delivery, and does not change one that another process has finished. If the delivery was redelivered or claimed
+ * again since the attempt began, its due time is no longer this lease. Then it stays pending, and its next attempt decides.
  */
 const NOTE_ATTEMPT = `${RUNS_WHEN_FULL}
-local state, resends = unpack(redis.call('HMGET', KEYS[1], 'state', 'resends'))
+local state = redis.call('HGET', KEYS[1], 'state')
 if not state then redis.call('ZREM', KEYS[2], ARGV[1]) end
-if not state or state == 'delivered' then return state end
-local isWantedAgain = (resends or '0') ~= ARGV[2]
-if not isWantedAgain then state = ARGV[3] end
-local fields = { 'state', state }
-for at = 5, #ARGV do fields[at - 2] = ARGV[at] end
+if state ~= 'pending' then return state end
+local fields = {}
+for at = 6, #ARGV do fields[at - 5] = ARGV[at] end
 redis.call('HSET', KEYS[1], unpack(fields))
-if state ~= 'pending' then redis.call('ZREM', KEYS[2], ARGV[1])
-else redis.call('ZADD', KEYS[2], isWantedAgain and ${AT_ONCE} or ARGV[4], ARGV[1]) end
-return state`;
-/** KEYS: pending; ARGV: when they are due, ids. */
-const POSTPONE = `${RUNS_WHEN_FULL}
-for at = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', 'GT', ARGV[1], ARGV[at]) end`;
-/** KEYS: the delivery, pending; ARGV: id. */
-const DROP = `${RUNS_WHEN_FULL}
-redis.call('DEL', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[1])`;
+if tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1])) ~= tonumber(ARGV[2]) then return state end
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'failures', ARGV[5])
+if ARGV[3] == 'pending' then redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1])
+else redis.call('ZREM', KEYS[2], ARGV[1]) end
+return ARGV[3]`;
 
 export class DeliveryStore {
   readonly #redis: RedisClient;
@@ -123,23 +133,22 @@ export class DeliveryStore {
     this.#prefix = prefix;
   }
 
-  /** The id is that of the crossing, so it is the same for every process that finds it. */
+  /** Derives the delivery's id from the crossing, so that every process that finds the crossing uses the same id. */
   async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<FireOutcome> {
     const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
-    const { keys, args } = this.#addition(id, alert, at, payload);
+    const { keys, args } = this.#addition(id, alert, 'usage.threshold_reached', at, payload);
     const allKeys = [...keys, crossing.alertsKey, crossing.marksKey];
     const mark = [alert.id, alert.updatedAt, crossing.field, crossing.mark];
     const outcome = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
-    await this.#forgetOldest(alert.account, at);
+    await this.#deleteOldest(alert.account, at);
     return z.enum(FIRE_OUTCOMES).parse(outcome);
   }
 
-  /** A webhook about no crossing. */
   async addTest(alert: Alert, at: Date, payload: string): Promise<Delivery> {
     const id = `dlv_${randomBytes(16).toString('hex')}`;
-    const { record, keys, args } = this.#addition(id, alert, at, payload);
+    const { record, keys, args } = this.#addition(id, alert, 'alert.test', at, payload);
     await this.#redis.eval(ADD, keys.length, ...keys, ...args);
-    await this.#forgetOldest(alert.account, at);
+    await this.#deleteOldest(alert.account, at);
     return { id, ...record };
   }
 
@@ -148,109 +157,104 @@ export class DeliveryStore {
     return Object.keys(fields).length === 0 ? undefined : { id, ...deliveryRecord.parse(fields) };
   }
 
-  /** Ids and times of those that are kept of an alert, in no order. */
+  /** Returns the ids and creation times of an alert's deliveries, unsorted. */
   async listOf(account: string, alertId: string, now: Date): Promise<{ id: string; createdAt: string }[]> {
     const since = now.getTime() - KEPT_MS;
-    const found = await this.#redis.zrangebyscore(this.#indexOf(account), since, '+inf', 'WITHSCORES');
-    return found.flatMap((name, index) => {
-      const [of, id = ''] = index % 2 === 0 ? name.split(' ') : [];
-      return of === alertId ? [{ id, createdAt: new Date(Number(found[index + 1])).toISOString() }] : [];
+    const entries = await this.#redis.zrangebyscore(this.#indexOf(account), since, '+inf', 'WITHSCORES');
+    return entries.flatMap((entry, index) => {
+      const [ownerId, id = ''] = index % 2 === 0 ? entry.split(' ') : [];
+      return ownerId === alertId ? [{ id, createdAt: new Date(Number(entries[index + 1])).toISOString() }] : [];
     });
   }
 
-  /** To be sent again, at once: the same text under the same id. @returns whether there is such a delivery */
-  async sendAgain(id: string): Promise<boolean> {
-    return (await this.#redis.eval(SEND_AGAIN, 2, this.#key(id), this.#pending(), id)) === 1;
+  /** Makes the delivery due now, with all attempts again, and the same body and id. @returns false if the delivery does not exist */
+  async redeliver(id: string): Promise<boolean> {
+    return (await this.#redis.eval(REDELIVER, 2, this.#key(id), this.#outbox(), id)) === 1;
   }
 
-  /**
-   * @param delivery as it was when the attempt began
-   * @returns its state now, which is another one if somebody wants it to be sent again since then, or another process has delivered it;
-   * undefined: it is gone
-   */
-  async noteAttempt(delivery: Delivery, { at, outcome, state, dueAt }: Attempt): Promise<DeliveryState | undefined> {
-    const { id, attempts, resends } = delivery;
+  /** Claims due deliveries, so that no other process gets them before `leaseUntil`. @returns their ids, the longest due first */
+  async claim(now: EpochMs, leaseUntil: EpochMs, limit: number): Promise<string[]> {
+    const ids = await this.#redis.eval(CLAIM, 1, this.#outbox(), now, leaseUntil, limit);
+    return z.array(z.string()).parse(ids);
+  }
+
+  /** Gives up the lease of a delivery without an attempt. It is due again at `dueAt`. */
+  async postpone(id: string, dueAt: EpochMs): Promise<void> {
+    await this.#redis.zadd(this.#outbox(), 'XX', dueAt, id);
+  }
+
+  /** Notes an attempt at the delivery as read before. @returns the new state; undefined if the delivery was deleted */
+  async noteAttempt(delivery: Delivery, attempt: Attempt): Promise<DeliveryState | undefined> {
+    const { id, attempts, failures } = delivery;
+    const { at, outcome, state, leaseUntil, dueAt } = attempt;
     const fields = { attempts: attempts + 1, lastAttemptAt: at.toISOString(), lastOutcome: outcome };
-    const args = [id, resends, state, dueAt, ...Object.entries(fields).flat()];
-    const now = await this.#redis.eval(NOTE_ATTEMPT, 2, this.#key(id), this.#pending(), ...args);
-    return deliveryRecord.shape.state.nullable().parse(now) ?? undefined;
+    const args = [id, leaseUntil, state, dueAt, failures + 1, ...Object.entries(fields).flat()];
+    const newState = await this.#redis.eval(NOTE_ATTEMPT, 2, this.#key(id), this.#outbox(), ...args);
+    return deliveryRecord.shape.state.nullable().parse(newState) ?? undefined;
   }
 
-  /** Pending ones that nobody has tried by then, and whether each is wanted at once, with what was planned left out. */
-  async due(now: Date, limit: number): Promise<{ id: string; atOnce: boolean }[]> {
-    const found = await this.#redis.zrangebyscore(
-      this.#pending(),
-      '-inf',
-      now.getTime(),
-      'WITHSCORES',
-      'LIMIT',
-      0,
-      limit,
-    );
-    return found.flatMap((id, index) =>
-      index % 2 === 0 ? [{ id, atOnce: Number(found[index + 1]) === AT_ONCE }] : [],
-    );
-  }
-
-  /** Nobody need look at them before, unless a later time is known, or they are done meanwhile. */
-  async postpone(ids: readonly string[], until: EpochMs): Promise<void> {
-    await this.#redis.eval(POSTPONE, 1, this.#pending(), until, ...ids);
-  }
-
-  /** Removes a delivery that is not kept any more, or of an alert that is gone: nobody need look at it again. */
+  /** Removes a delivery that has expired or whose alert was deleted. */
   async drop(id: string): Promise<void> {
-    await this.#redis.eval(DROP, 2, this.#key(id), this.#pending(), id);
+    await execTransaction(this.#redis.multi().del(this.#key(id)).zrem(this.#outbox(), id));
   }
 
   async countPending(): Promise<number> {
-    return this.#redis.zcard(this.#pending());
+    return this.#redis.zcard(this.#outbox());
   }
 
-  /** @param alertId undefined: those of all alerts, also such as are gone */
-  async forgetAll(account: string, alertId?: string): Promise<void> {
-    const names = await this.#redis.zrange(this.#indexOf(account), 0, '-1');
-    const isOne = (name: string) => alertId === undefined || name.startsWith(`${alertId} `);
-    await this.#forget(account, names.filter(isOne));
+  /** @param alertId default: all alerts of the account, deleted ones included */
+  async deleteOf(account: string, alertId?: string): Promise<void> {
+    const entries = await this.#redis.zrange(this.#indexOf(account), 0, '-1');
+    const isSelected = (entry: string) => alertId === undefined || entry.startsWith(`${alertId} `);
+    await this.#delete(account, entries.filter(isSelected));
   }
 
-  #addition(id: string, { id: alertId, account, filters }: Alert, at: Date, payload: string) {
-    const record: z.output<typeof deliveryRecord> = {
-      ...{ account, alertId, payload, createdAt: at.toISOString() },
-      ...{ state: 'pending', attempts: 0, resends: 0, seenBy: filters.workspace ? 'admin' : 'member' },
-    };
+  #addition(id: string, { id: alertId, account, filters }: Alert, type: WebhookType, at: Date, payload: string) {
+    const seenBy = filters.workspace ? 'admin' : 'member';
+    const createdAt = at.toISOString();
+    const record = {
+      account,
+      alertId,
+      type,
+      payload,
+      createdAt,
+      state: 'pending',
+      attempts: 0,
+      failures: 0,
+      seenBy,
+    } as const;
     return {
       record,
-      keys: [this.#key(id), this.#indexOf(account), this.#pending()],
+      keys: [this.#key(id), this.#indexOf(account), this.#outbox()],
       args: [id, `${alertId} ${id}`, at.getTime(), KEPT_MS, ...Object.entries(record).flat().map(String)],
     };
   }
 
-  async #forgetOldest(account: string, now: Date): Promise<void> {
+  async #deleteOldest(account: string, now: Date): Promise<void> {
     const index = this.#indexOf(account);
-    const tooMany = await this.#redis.zrange(index, 0, `${-MAX_DELIVERIES - 1}`);
-    const tooOld = await this.#redis.zrangebyscore(index, '-inf', now.getTime() - KEPT_MS);
-    await this.#forget(account, [...new Set([...tooMany, ...tooOld])]);
+    const aboveLimit = await this.#redis.zrange(index, 0, `${-MAX_DELIVERIES - 1}`);
+    const expired = await this.#redis.zrangebyscore(index, '-inf', now.getTime() - KEPT_MS);
+    await this.#delete(account, [...new Set([...aboveLimit, ...expired])]);
   }
 
-  /** @param names in the account's index */
-  async #forget(account: string, names: readonly string[]): Promise<void> {
-    if (names.length === 0) return;
-    const ids = names.map((name) => name.split(' ')[1] ?? '');
-    const gone = this.#redis.multi().del(...ids.map((id) => this.#key(id)));
-    await execTransaction(gone.zrem(this.#pending(), ...ids).zrem(this.#indexOf(account), ...names));
+  async #delete(account: string, entries: readonly string[]): Promise<void> {
+    if (entries.length === 0) return;
+    const ids = entries.map((entry) => entry.split(' ')[1] ?? '');
+    const transaction = this.#redis.multi().del(...ids.map((id) => this.#key(id)));
+    await execTransaction(transaction.zrem(this.#outbox(), ...ids).zrem(this.#indexOf(account), ...entries));
   }
 
   #key(id: string): string {
     return `${this.#prefix}:alert-delivery:${id}`;
   }
 
-  /** `<alert> <delivery>` by the time of its creation. */
+  /** A sorted set of `<alert id> <delivery id>` by creation time. */
   #indexOf(account: string): string {
     return `${this.#prefix}:alert-deliveries-of:${account}`;
   }
 
-  /** The key of all deliveries that are not done, by when somebody is to look after them. */
-  #pending(): string {
+  /** A sorted set of the ids of pending deliveries, of all accounts, by due time. */
+  #outbox(): string {
     return `${this.#prefix}:alert-deliveries-pending`;
   }
 }

@@ -1,4 +1,4 @@
-/** Alerts and their webhooks: what Redis keeps of them, and where they may go. */
+/** Stores alerts and webhook deliveries, and decides which URLs webhooks may be sent to. */
 export { type Alert, type AlertSettings, periodAt, settingsOf, validSecrets, webhookPayload } from './alert.js';
 export * from './alerts.js';
 export * from './deliveries.js';

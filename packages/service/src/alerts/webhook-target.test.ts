@@ -25,7 +25,7 @@ it.each([
     '[2002:7f00:1::]',
   ],
   ['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'ⓛocalhost'],
-])('a webhook may not go to %s, nor to the others of its kind', (...hosts) => {
+])('a webhook may not go to %s or to similar addresses', (...hosts) => {
   for (const host of hosts)
     expect([host, targetProblem(`https://${host}/`, NONE)]).toEqual([
       host,
@@ -33,7 +33,7 @@ it.each([
     ]);
 });
 
-it('a listed host may be private, and without TLS, on the port that is listed or on any', () => {
+it('a listed host may be private and without TLS, on the listed port, or on any port if none is listed', () => {
   const allowed = allowedHostsVariable.parse('127.0.0.1:8080, [::1],Hooks.internal, proxy:443');
   const problemOf = (url: string) => targetProblem(url, allowed);
   const urls = [
@@ -46,8 +46,9 @@ it('a listed host may be private, and without TLS, on the port that is listed or
   expect(urls.map(problemOf)).toEqual(urls.map(() => undefined));
   expect(problemOf('http://127.0.0.1:8081')).toContain('https');
   expect(problemOf('https://127.0.0.1')).toContain('private network');
+  expect(problemOf('http://proxy')).toContain('https');
 });
 
-it.each(['https://a', 'a/b', 'a b', 'u@a', 'a:99999'])('ALERT_ALLOWED_HOSTS may not be %j', (text) => {
+it.each(['https://a', 'a/b', 'a b', 'u@a', 'a:99999'])('ALERT_ALLOWED_HOSTS rejects %j', (text) => {
   expect(allowedHostsVariable.safeParse(text).success).toBe(false);
 });

@@ -1,8 +1,8 @@
-/** Where webhooks may go: public addresses over https, and hosts that the operator lists in ALERT_ALLOWED_HOSTS. */
+/** Decides where webhooks may go: to public addresses over https, and to the hosts that the operator lists in ALERT_ALLOWED_HOSTS. */
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
-/** Hosts, each as `host` or `host:port`; an IPv6 address stands in brackets. */
+/** Each entry is `host` or `host:port`, with IPv6 addresses in brackets. */
 export type AllowedHosts = ReadonlySet<string>;
 
 const HOST_RULE = 'must list hosts such as hooks.internal, 10.0.0.7:8443 or [::1], separated by commas';
@@ -17,41 +17,42 @@ export const allowedHostsVariable = z
   })
   .default(new Set<string>())
   .describe(
-    'Hosts (`host` or `host:port`, with commas between them) that webhooks may go to although they are private, and without TLS; for the query service and the alerts service.',
+    'Private hosts (`host` or `host:port`, comma-separated) that webhooks may be sent to, also without TLS. Set the same for the query and the alerts service.',
   );
 
-/** As URLs have it: in lower case, and without the port that is usual for https. */
+/** Returns the host as the URL parser writes it: in lower case, and addresses in their usual form. */
 function canonicalHost(text: string): string | undefined {
   if (!/^[^/?#@\s]+$/.test(text) || !URL.canParse(`https://${text}`)) return undefined;
-  return new URL(`https://${text}`).host;
+  const { host, hostname } = new URL(`https://${text}`);
+  // The parser drops port 443. Without it, all ports of the host would be allowed.
+  return text.endsWith(':443') ? `${hostname}:443` : host;
 }
 
-/** Whether the operator lists the host, on all of its ports or on this one. */
+/** Returns whether the operator lists the host, with the URL's port or for all ports. */
 export function isAllowedHost({ hostname, port, protocol }: URL, allowed: AllowedHosts): boolean {
-  const usual = protocol === 'http:' ? '80' : '443';
-  // A listed port 443 is the usual one, which a URL leaves out.
-  const withPort = [`${hostname}:${port || usual}`, ...((port || usual) === '443' ? [hostname] : [])];
-  return allowed.has(hostname) || withPort.some((host) => allowed.has(host));
+  const number = port || (protocol === 'http:' ? '80' : '443');
+  return allowed.has(hostname) || allowed.has(`${hostname}:${number}`);
 }
 
 /**
- * What keeps a webhook from being posted there, as text to append to "url"; undefined for nothing. What a name stands for is checked when it
- * is resolved. URLs have addresses in one form only: decimal, octal and hexadecimal ones are the same here.
+ * Returns why webhooks may not be posted to the URL, as text to append to "url", or undefined if they may. Does not resolve names: their
+ * addresses are checked when a webhook is posted. The URL parser has already converted octal, hexadecimal and other spellings of addresses.
  */
 export function targetProblem(text: string, allowed: AllowedHosts): string | undefined {
   const url = new URL(text);
   if (isAllowedHost(url, allowed)) return undefined;
-  if (url.protocol !== 'https:') return 'must begin with https://, so that nobody can read or change what is sent';
+  if (url.protocol !== 'https:')
+    return 'must begin with https://, so that nobody can read or change the webhook on its way';
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   const isLocal = host === 'localhost' || host.endsWith('.localhost');
   if (!isLocal && (!ipaddr.isValid(host) || isPublicAddress(host))) return undefined;
-  return 'must not be an address of this machine or of a private network; an operator may list it in ALERT_ALLOWED_HOSTS';
+  return 'must not be an address of this machine or of a private network, unless an operator lists it in ALERT_ALLOWED_HOSTS';
 }
 
-/** IPv4 addresses behind NAT64. Source: RFC 6052, section 2.1. */
+/** The prefix of IPv4 addresses behind NAT64. Source: RFC 6052, section 2.1. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** The library takes IPv4 addresses in the old form `::127.0.0.1` (RFC 4291, 2.5.5.1) for usual ones. */
+/** Also rejects IPv4-compatible addresses such as `::127.0.0.1` (RFC 4291, 2.5.5.1), which the library considers public. */
 export function isPublicAddress(text: string): boolean {
   const address = ipaddr.parse(text);
   if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';

@@ -75,7 +75,7 @@ it('a statement whose caller has gone loses its connection when the server does 
   silent.close();
 });
 
-it('a scope that was aborted before sends nothing, and one that is never aborted changes nothing', async () => {
+it('an aborted scope sends nothing, and a scope that is never aborted has no effect', async () => {
   const aborted = warehouse.within({ signal: AbortSignal.abort(new Error('gone')) });
   expect(await failureOf(select(aborted, 'SELECT 1'))).toMatchObject({ message: 'gone' });
   expect(outcomes).toEqual([]);
@@ -102,7 +102,7 @@ it.each([
     { ...neverEnding('SELECT length(groupArray(number)) AS n FROM numbers(10000000)'), settings: {} },
     { code: '241', type: 'MEMORY_LIMIT_EXCEEDED' },
   ],
-])('a statement that takes more %s than it may is refused', async (_, limits, statement, error) => {
+])('a statement that exceeds its limit of %s is rejected', async (_, limits, statement, error) => {
   const own = createWarehouse({ ...database.options, ...limits });
   expect(await failureOf(own.read(statement, z.unknown()))).toMatchObject(error);
   expect(await running()).toBe(0);

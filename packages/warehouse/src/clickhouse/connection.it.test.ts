@@ -202,7 +202,7 @@ it('an insert is complete when more rows were written, as by a materialized view
   }
 });
 
-it('a statement under way fails when the connection is closed, at once', async () => {
+it('a running statement fails immediately when the connection is closed', async () => {
   const closed = createWarehouse(database.options);
   const failure = failureOf(select(closed, HALF_A_MINUTE));
   await select(closed, 'SELECT 1');
@@ -250,7 +250,7 @@ it.each<[string, string, (own: Warehouse, n: number) => Promise<unknown>, number
   expect(ended).toEqual(failure && expect.objectContaining(failure));
 });
 
-it('several hosts are tried in order, also for a statement that must not be sent twice: one that refuses has seen nothing', async () => {
+it('hosts are tried in order, even for a statement that must not be sent twice, because a host that refuses the connection has received nothing', async () => {
   await withServer(
     responding(''),
     (own) => execute(own, 'ALTER TABLE a ADD COLUMN n UInt8'),
@@ -258,7 +258,7 @@ it('several hosts are tried in order, also for a statement that must not be sent
   );
 });
 
-it('several hosts share no silence: one that does not respond in time gets nothing more while another does', async () => {
+it('a host that does not respond in time gets no more statements while another host responds', async () => {
   let unanswered = 0;
   await withServer(
     () => {
@@ -274,7 +274,7 @@ it('several hosts share no silence: one that does not respond in time gets nothi
   expect(unanswered).toBe(1);
 });
 
-it('a ping is answered by a server, and waits for no statement', async () => {
+it('a ping succeeds while a statement is running', async () => {
   expect(await withWarehouse({ url: NOWHERE }, (away) => away.ping())).toBe(false);
   const { first, failure } = await withWarehouse({}, async (busy) => {
     const failure = failureOf(select(busy, HALF_A_MINUTE));
@@ -290,7 +290,7 @@ it.each([
   [undefined, ['http://127.0.0.1:8123', 'http://127.0.0.1:8123/', 'https://x.example.com', 'http://[::1]:8123']],
   [RULE, ['', '127.0.0.1', 'localhost:8123', 'tcp://127.0.0.1:9000', 'redis://127.0.0.1']],
   [
-    `${RULE} and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE`,
+    `${RULE} and nothing more: set user, password and database with CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE`,
     ['127.0.0.1/system', '127.0.0.1?database=x', '127.0.0.1/#x', 'ann:pass@x', 'ann@x', ':pass@x'].map(
       (address) => `http://${address}`,
     ),

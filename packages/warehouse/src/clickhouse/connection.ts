@@ -1,97 +1,95 @@
 /**
- * The one way to ClickHouse: every statement, insert and migration goes through `read` or `run` of a {@link Warehouse},
- * and from there through `@clickhouse/client`.
+ * Connects to ClickHouse. Every statement, insert and migration goes through `read` or `run` of a {@link Warehouse}, which uses
+ * `@clickhouse/client`.
  */
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { ClickHouseError, type ClickHouseSettings, type TupleParam } from '@clickhouse/client';
 import { z } from 'zod';
 import { hostsOf } from '../addresses.js';
-import { ForeignResponse, isSettingRefused, LONGEST_RESPONSE, UnfitServer } from './errors.js';
+import { ForeignResponse, isSettingRejected, LONGEST_RESPONSE, UnfitServer } from './errors.js';
 import { type HostOptions, Hosts, type Send, sendQuery } from './hosts.js';
 import { isOlderThan, OLDEST_CLICKHOUSE, SETTINGS } from './settings.js';
 
 export interface WarehouseOptions extends HostOptions {
-  /** Called for every statement. */
   readonly observe?: StatementObserver;
 }
 
-/** Called when a statement begins, with a name that never changes. Must not throw. */
+/** Called when a statement starts, with the stable name of the statement. Must not throw. */
 export type StatementObserver = (name: string) => StatementEnd;
 /**
- * `refused`: the server responded with an error. `unanswered`: no response came, or not in time, or not to its end.
- * `cancelled`: nobody waited for the result any more.
+ * The result of a statement, a label of metrics. In order: success; the server responded with an error; the response is missing, late or
+ * incomplete; the caller no longer needs the result.
  */
 export type StatementOutcome = 'ok' | 'refused' | 'unanswered' | 'cancelled';
-/** Called once, when the statement has ended. */
 type StatementEnd = (outcome: StatementOutcome, error?: unknown) => void;
 
-/** The value of a parameter of a statement. Members of a tuple may be of different types, those of an array may not. */
+/** The value of a statement's parameter. Elements of an array have one type, those of a tuple may have several. */
 export type Parameter = string | number | bigint | TupleParam | readonly Parameter[];
 
-/** Values of `{name: Type}` in a statement's text. */
+/** Values of the `{name: Type}` placeholders in a query. */
 export type StatementParameters = Readonly<Record<string, Parameter>>;
 
 export interface Statement {
-  /** Stable: metrics, dashboards and traces name the statement by it. */
+  /** A stable name, used in metrics, dashboards and traces. */
   readonly name: string;
-  /** Only identifiers of the catalog are ever part of it. */
+  /** SQL. Values are always parameters; only identifiers of the catalog are interpolated. */
   readonly query: string;
   readonly query_params?: StatementParameters;
-  /** For this statement alone. */
   readonly settings?: ClickHouseSettings;
 }
 
-/** What statements that belong together have in common. */
+/** Options shared by a group of statements. */
 export interface Scope {
-  /** Aborted: their results are not wanted any more, and the server stops working on them. */
+  /** Aborted when the caller no longer needs the results. The server then stops working on the statements. */
   readonly signal?: AbortSignal;
-  /** For each of them, unless it has its own. */
+  /** Defaults, which settings of a single statement override. */
   readonly settings?: ClickHouseSettings;
 }
 
 /**
- * For statements that others should not wait for. The niceness needs CAP_SYS_NICE in the server; without it the server ignores it, and
- * one thread must do.
+ * For background statements, which must not slow down others. The thread priority needs CAP_SYS_NICE in the server; without it the server
+ * ignores the priority, and only the limit to one thread applies.
  */
 export const LOW_PRIORITY = { max_threads: 1, os_thread_priority: '10' } as const satisfies ClickHouseSettings;
 
-/** A connection to Meterline's database; every function of this package takes one as its first argument. */
+/** A connection to Meterline's database. Every function of this package takes one as its first argument. */
 export interface Warehouse {
   /**
-   * Runs a SELECT and checks every row against its schema. When the connection is lost before the response is complete,
-   * the statement is sent once more: most often the server closed it, idle, just as the statement left.
-   * @throws ClickHouseError when the server refuses; an error with a `code` when no complete response comes; a ForeignResponse
-   * when what responds is not ClickHouse; a ZodError when a row is not as it should be
+   * Runs a SELECT and validates each row against the schema. If the connection is lost before the response is complete, the statement is
+   * sent once more: usually the server had just closed an idle connection.
+   * @throws ClickHouseError if the server rejects the statement; an error with a `code` if no complete response arrives; ForeignResponse if
+   * the response does not come from ClickHouse; ZodError if a row does not match its schema
    */
   read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]>;
   /**
-   * Runs a statement without a result. What it has written is durable when the promise resolves. When it rejects
-   * with anything but a ClickHouseError, the statement may or may not have run, or may still be running.
-   * @param rows rows of an insert, in the format that the statement names. Such a statement is sent once more when the
-   * connection is lost: inserting the same rows twice changes nothing. Any other is sent only once, because a migration
-   * or a mutation that may be running must not be started a second time without its caller's knowledge.
-   * @returns how many rows ClickHouse reports as written, those of materialized views included; undefined when a proxy has removed the header
+   * Runs a statement without a result. Its writes are durable when the promise resolves. If it rejects with anything but a ClickHouseError,
+   * the statement may or may not have run, or may still be running.
+   * @param rows rows of an insert, in the format that the statement names. An insert is sent once more if the connection is lost, because
+   * inserting the same rows twice changes nothing. Other statements are sent once: a migration or mutation that may still be running must
+   * not start a second time without its caller's knowledge.
+   * @returns the number of rows that ClickHouse reports as written, including those of materialized views; undefined if a proxy removed the
+   * header
    * @throws as {@link read}
    */
   run(statement: Statement, rows?: string | Buffer): Promise<number | undefined>;
   /**
-   * This connection for statements of one scope. When its signal is aborted they fail with the signal's reason, but not
-   * before the server has ended them: until then they are under way.
+   * Returns this connection for the statements of a scope. When the signal is aborted, its statements reject with the signal's reason, but
+   * only after the server has ended them.
    */
   within(scope: Scope): Warehouse;
-  /** Whether a server responds at all. It runs no statement. */
+  /** Whether a server responds. Runs no statement. */
   ping(): Promise<boolean>;
-  /** Closes at once: statements under way fail. A stop must not wait for a server that hangs. */
+  /** Closes immediately, and running statements fail: a shutdown must not wait for a server that hangs. */
   close(): Promise<void>;
 }
 
-/** Opens keep-alive connections. They connect at the first statement, so this never fails by itself. */
+/** Creates a connection pool. It connects at the first statement, so this function never fails by itself. */
 export function createWarehouse(options: WarehouseOptions): Warehouse {
   return connection(new Hosts(options), options.observe, {});
 }
 
-/** The kind of statement without a result that may have long lists as parameters; a FORMAT means nothing to it. */
+/** INSERT … SELECT: it may have long parameters, which only `sendQuery` can send, and ignores the FORMAT that `sendQuery` appends. */
 const INSERT_SELECT = /^\s*INSERT\s.*\sSELECT\s/s;
 
 function connection(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope): Warehouse {
@@ -153,7 +151,7 @@ function parsed(response: string): unknown {
 
 const summary = z.object({ written_rows: z.coerce.number() });
 
-/** @param header of a complete response. Source: ClickHouse documentation, "HTTP interface" */
+/** @param header from a complete response. Source: ClickHouse documentation, "HTTP interface" */
 function writtenRows(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' ? summary.parse(parsed(header)).written_rows : undefined;
 }
@@ -167,14 +165,14 @@ const CHECK: Statement = {
 const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.string(), z.string()])) });
 
 /**
- * Runs a statement, so that a wrong password fails too, and looks at its result: many servers answer 200 to everything, and
- * would swallow rows as well. The server must know our settings, and let the user set them: see settings.ts.
- * @throws UnfitServer, or another reason why the server cannot be used
+ * Checks that the server is a ClickHouse that Meterline can use: it must accept the password, know our settings and let the user set them
+ * (see settings.ts). The result is checked too, because other servers may respond 200 to everything, and would swallow rows as well.
+ * @throws UnfitServer, or another error that prevents using the server
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
   const [found] = await warehouse.read(CHECK, checkRow).catch((error: unknown) => {
     if (error instanceof z.ZodError) throw new ForeignResponse('the response has no version', { cause: error });
-    if (!isSettingRefused(error)) throw error;
+    if (!isSettingRejected(error)) throw error;
     throw new UnfitServer(`${error.message.replace(/\.?\s*$/, '')}; ${FIT}`, { cause: error });
   });
   if (!found) throw new ForeignResponse('the response has no version');
@@ -188,7 +186,6 @@ export async function checkConnection(warehouse: Warehouse): Promise<void> {
   }
 }
 
-/** How many processors a statement may use. */
 export async function readProcessors(warehouse: Warehouse): Promise<number> {
   const statement = { name: 'read_processors', query: "SELECT getSetting('max_threads') AS processors" };
   const [row] = await warehouse.read(statement, z.object({ processors: z.coerce.number() }));
@@ -196,14 +193,15 @@ export async function readProcessors(warehouse: Warehouse): Promise<number> {
 }
 
 /**
- * Checks each of the servers that the addresses name.
- * @throws as {@link checkConnection} if none can be used, or one of them is unfit; those that are away concern their accounts alone
+ * Checks every server in `options.url`.
+ * @throws as {@link checkConnection} if no server can be used, or if one is unfit. Unreachable servers are tolerated: they affect only
+ * their own accounts.
  */
 export async function checkServers(options: WarehouseOptions): Promise<void> {
   const urls = hostsOf(options.url);
   const outcomes = await Promise.allSettled(
     urls.map(async (url) => {
-      // Our own database may not be there yet; `default` always is.
+      // Our own database may not exist yet; `default` always does.
       const server = createWarehouse({ ...options, url, database: 'default' });
       await checkConnection(server).finally(() => server.close());
     }),
@@ -217,10 +215,7 @@ const FIT =
   `Meterline needs ClickHouse ${OLDEST_CLICKHOUSE} or newer, and a user without readonly and without constraints on the settings ` +
   'of docs/operations.md, "ClickHouse settings"';
 
-/**
- * Works on all shards at the same time.
- * @throws what the work on one of them has failed with, when all have ended
- */
+/** Runs the work on all shards concurrently. @throws the first error, after the work on every shard has ended */
 export async function onEachShard<Shard, T>(
   shards: readonly Shard[],
   work: (shard: Shard) => Promise<T>,
@@ -233,17 +228,17 @@ export async function onEachShard<Shard, T>(
 }
 
 /**
- * An insert whose rows are encoded, so that it can be repeated without encoding them again. When its promise resolves the rows
- * are durable; when it rejects they may or may not be, and the same rows may be inserted again.
+ * An insert with encoded rows, so that retries need not encode them again. The rows are durable when the promise resolves. When it rejects,
+ * they may or may not be, and the same rows may be inserted again.
  */
 export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 
-/** A DateTime is a number of seconds, a DateTime64(3) one of milliseconds. */
+/** A DateTime is in seconds, a DateTime64(3) in milliseconds. */
 type JsonRow = Readonly<Record<string, string | number | readonly number[]>>;
 
 /**
- * @param count how many rows these are
- * @throws ForeignResponse when ClickHouse reports fewer as written: they may be sent again
+ * @param count number of rows
+ * @throws ForeignResponse if ClickHouse reports fewer rows as written; the insert may then be retried
  */
 export async function insert(
   warehouse: Warehouse,
@@ -256,11 +251,14 @@ export async function insert(
     throw new ForeignResponse(`${statement.name} wrote ${written} rows of ${count}`);
 }
 
-/** One insert of rows as JSON, all with the columns of the first: for tables that are seldom written. Events have a faster format. */
+/**
+ * Prepares one insert of JSON rows, which all have the columns of the first row. For tables that are rarely written; events use a faster
+ * format.
+ */
 export function prepareRows(table: string, rows: readonly JsonRow[], name = `insert_${table}`): PreparedInsert {
   const [first] = rows;
   if (!first) return async () => undefined;
-  // The parallel parser refuses long rows.
+  // The parallel parser rejects long rows.
   const settings = { input_format_parallel_parsing: 0 } as const;
   const statement = {
     name,
@@ -271,12 +269,16 @@ export function prepareRows(table: string, rows: readonly JsonRow[], name = `ins
   return (warehouse) => insert(warehouse, statement, body, rows.length);
 }
 
-/** See {@link prepareRows}. */
-export function insertRows(...[warehouse, ...rows]: [Warehouse, ...Parameters<typeof prepareRows>]): Promise<void> {
-  return prepareRows(...rows)(warehouse);
+export function insertRows(
+  warehouse: Warehouse,
+  table: string,
+  rows: readonly JsonRow[],
+  name?: string,
+): Promise<void> {
+  return prepareRows(table, rows, name)(warehouse);
 }
 
-/** The server refuses the escape of half a surrogate pair. */
+/** Replaces unpaired surrogates, whose escapes the server rejects. */
 function wellFormed(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? Buffer.from(value).toString() : value;
 }

@@ -1,4 +1,4 @@
-/** The servers that the addresses name: which of them a statement goes to, and how it is ended there. */
+/** Sends statements to the configured servers: fails over between them, and kills statements that are aborted. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -15,72 +15,66 @@ import { failureOf, isLostConnection, isNoConnection, noResponse } from './error
 import { SETTINGS } from './settings.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** The server gives up so much later than its caller, who then has an error of its own; unless `maxExecutionMs` says otherwise. */
+/** By default the server gives up a statement this much later than its caller, who then already has an error. */
 const OUTLASTS_CALLER_MS = 5_000;
-/** A statement that has just been sent may not be in the server's list yet, so ending it may take more than one KILL. */
+/** Interval between KILL statements: a statement that was just sent may not be in the server's process list yet. */
 const BETWEEN_KILLS_MS = 100;
-/** After so long the connection is closed as well: a proxy may bring KILLs to another server, and closing ends a SELECT, too. */
+/** When to close the connection as well. A proxy may route KILLs to another server; closing the connection also ends a SELECT. */
 const HANG_UP_MS = 3_000;
 
 /**
- * One server, shards, or shards with replicas. In a cluster each shard keeps its rows in a database of its own,
- * `<database>_local`, with the tables of the migrations; `<database>` holds Distributed tables of the same names, which lead to
- * all shards. So every statement is the same in all forms, whichever of the two databases it is sent to (docs/decisions/0010).
+ * A cluster of shards, with or without replicas. Each shard keeps its rows in the database `<database>_local`, with the tables of the
+ * migrations. `<database>` holds Distributed tables of the same names, which lead to all shards. So a statement has the same text on a
+ * single server and in a cluster, in either database (docs/decisions/0010).
  */
 export interface Cluster {
-  /** In `remote_servers` of every host. */
   readonly name: string;
-  /** How many replicas of a shard must have a row before it counts as stored; undefined: the tables are not replicated. */
+  /** The number of replicas that must have a row before it counts as stored. Undefined: the tables are not replicated. */
   readonly insertQuorum: number | undefined;
 }
 
-/** The database of a shard's own tables. */
+/** Returns the name of the database with a shard's own tables. */
 export function localDatabase(database: string): string {
   return `${database}_local`;
 }
 
 export interface HostOptions {
-  /** One address, or several that are separated by commas; see `clickHouseUrlFault`. */
+  /** One address, or several separated by commas; see `clickHouseUrlProblem`. */
   readonly url: string;
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  /** Undefined: one server. */
   readonly cluster?: Cluster | undefined;
-  /** How long the server may be silent before a statement counts as failed. */
+  /** How long the server may be silent before a statement fails. */
   readonly requestTimeoutMs?: number;
-  /** How long the server may work on a statement. Default: a little longer than its caller waits. */
+  /** How long the server may work on a statement (default: slightly longer than the caller waits). */
   readonly maxExecutionMs?: number;
-  /** The most memory that the server may use for a statement; what can be sorted or grouped on disk is, from half of it. */
+  /** Maximum memory of a statement on the server. From half of it on, sorting and grouping use the disk. */
   readonly maxMemoryBytes?: number;
   /** Shown in ClickHouse's logs and in system.query_log. */
   readonly application: string;
 }
 
-/** A complete response. */
 export interface StatementResponse {
   readonly text: string;
   readonly headers: ResponseHeaders;
 }
 
-/** Sends a statement. */
 export type Send = (client: ClickHouseClient, params: QueryParams) => Promise<StatementResponse>;
 
-/** Alone of what the client offers, `query` sends long parameters in the body. It adds a FORMAT. */
+/** Uses `query`, the only method of the client that sends long parameters in the body. It appends a FORMAT to the statement. */
 export const sendQuery: Send = async (client, params) => {
   const result = await client.query({ ...params, format: 'JSONEachRow' });
   return { text: await result.text(), headers: result.response_headers };
 };
 
 interface SendOptions {
-  /** Whether it may be sent once more when the connection is lost. */
   readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** The servers that the addresses name. */
 export class Hosts {
-  /** In the order in which they are tried. */
+  /** In failover order. */
   #hosts: readonly ClickHouseClient[];
   readonly #timeoutMs: number;
   readonly #inFlight = new Set<AbortController>();
@@ -111,9 +105,9 @@ export class Hosts {
   }
 
   /**
-   * The hosts are tried in order. One that does not respond comes last from then on; what it may have seen is sent again
-   * only if that is harmless.
-   * @throws the signal's reason once it is aborted, whatever the statement ended with
+   * Tries the hosts in order. A host that does not respond moves to the end. A statement that a host may have received is sent again only
+   * if it is repeatable.
+   * @throws the signal's reason once it is aborted, whatever the result of the statement
    */
   async send(params: QueryParams, options: SendOptions, send: Send): Promise<StatementResponse> {
     const { signal } = options;
@@ -158,15 +152,15 @@ export class Hosts {
   }
 
   /**
-   * Closing the connection would end a SELECT some time later and an INSERT … SELECT never, and would not tell when. So
-   * it stays open and the server is asked to kill the statement until the connection says that it has ended: the number
-   * of statements under way can be relied on. A user may always end statements of its own.
+   * Sends KILLs until the connection reports that the statement has ended. Closing the connection instead would end a SELECT only some time
+   * later and an INSERT … SELECT never, and would not show when. Waiting makes the number of running statements reliable. A user may always
+   * kill its own statements.
    */
   async #killUntilEnded(host: ClickHouseClient, id: string, hangUp: AbortController): Promise<void> {
     const query = 'KILL QUERY WHERE query_id = {id: String} AND user = currentUser() ASYNC';
     const deadline = setTimeout(() => hangUp.abort(), HANG_UP_MS);
     while (this.#inFlight.has(hangUp)) {
-      // A server that cannot be asked is left alone: the deadline or the statement's own limit of time ends it.
+      // If the KILL fails, the deadline or the statement's own time limit ends the statement.
       await sendQuery(host, { query, query_params: { id } }).catch(() => undefined);
       await delay(BETWEEN_KILLS_MS);
     }
@@ -182,16 +176,16 @@ function openClient(url: string, options: HostOptions, timeoutMs: number): Click
     username: user,
     password,
     database,
-    // The client does not send `default`, and a user may have another default database.
+    // The client does not send the database `default`, but the user's default database may be another one.
     http_headers: database === 'default' ? { 'X-ClickHouse-Database': database } : {},
     application,
     request_timeout: timeoutMs,
-    // No statement waits for another: their number is bounded where they are made, by permits and by batches.
+    // Statements never wait for a connection: permits and batches already bound their number.
     max_open_connections: Number.POSITIVE_INFINITY,
-    // Where this process was busy for long, the server may have closed one; most statements must not be sent twice.
+    // After this process was busy for long, the server may have closed a connection, and most statements must not be sent twice.
     keep_alive: { eagerly_destroy_stale_sockets: true },
     use_multipart_params_auto: true,
-    // What it would log is thrown.
+    // Everything that the client would log is also thrown.
     log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
       ...SETTINGS,
@@ -202,19 +196,18 @@ function openClient(url: string, options: HostOptions, timeoutMs: number): Click
   });
 }
 
-/** A replica that does not answer ends an insert by so much of the time that its caller waits. */
+/** An insert gives up on an unresponsive replica after this share of the caller's timeout. */
 const QUORUM_SHARE = 0.5;
 
-/** For every statement in a cluster. */
 export function clusterSettings({ insertQuorum }: Cluster, requestTimeoutMs: number): Readonly<Record<string, string>> {
   return {
-    // An insert through a Distributed table returns when its rows are stored in their shard, not before they are sent there.
+    // An insert through a Distributed table returns only after its shard has stored the rows.
     distributed_foreground_insert: '1',
-    // A query of one account is sent to its shard alone.
+    // A query of one account goes only to the shard of that account.
     optimize_skip_unused_shards: '1',
     // INSERT … SELECT must not pair up the shards of its two tables.
     parallel_distributed_insert_select: '0',
-    // A subquery in IN is run once, over all shards, and not by each shard over its own rows.
+    // A subquery in IN runs once, over all shards, instead of on each shard over its own rows.
     distributed_product_mode: 'global',
     ...(insertQuorum !== undefined && {
       insert_quorum: String(insertQuorum),

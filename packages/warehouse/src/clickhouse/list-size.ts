@@ -1,18 +1,21 @@
-/** Divides the lists of accounts that statements have as parameters: ClickHouse rejects a parameter of more than 128 KiB (http_max_field_value_size). */
+/**
+ * Splits lists of accounts into parts that fit a statement's parameter: ClickHouse rejects parameters above 128 KiB
+ * (http_max_field_value_size).
+ */
 
-/** The most bytes of such a list, by {@link listedBytes}. */
+/** Maximum size of such a list in bytes, as estimated by {@link listedBytes}. */
 export const MAX_LIST_BYTES = 120_000;
-/** The bytes of an item beside its account ID: the time, quotes, brackets and commas. */
+/** Bytes of an item besides its account ID: the time, quotes, brackets and commas. */
 const ITEM_BYTES = 30;
-/** A quote in an account ID gets a backslash. */
+/** Each byte of an account ID may need a backslash. */
 const BYTES_PER_ACCOUNT_BYTE = 2;
 
-/** The most bytes that an account takes in a list, alone or with a time. */
+/** Returns the maximum size of an account in a list, with or without a time. */
 export function listedBytes(accountId: string): number {
   return ITEM_BYTES + BYTES_PER_ACCOUNT_BYTE * Buffer.byteLength(accountId);
 }
 
-/** In their order, each part as large as the limit allows, with at least one item. */
+/** Splits items in order into parts that are as large as the limit allows. A part has at least one item. */
 export function* inParts<Item>(
   items: readonly Item[],
   sizeOf: (item: Item) => number,

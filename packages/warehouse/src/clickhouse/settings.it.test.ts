@@ -135,7 +135,7 @@ it.each([
     "Code: 115. DB::Exception: Unknown setting 'limit'. (UNKNOWN_SETTING)",
     'limit',
   ],
-])('%s is refused, with what is needed', async (_what, status, body, reason) => {
+])('%s is rejected with the requirement', async (_what, status, body, reason) => {
   const server = createServer((request, response) =>
     request.resume().on('end', () => response.writeHead(status).end(body)),
   );

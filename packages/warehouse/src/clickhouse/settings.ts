@@ -1,13 +1,13 @@
 /**
- * What every statement sets, whatever the server's profile says: an operator's profile may make a statement slower or refuse it, but
- * never change its result. Source: ClickHouse's system.settings, read to its end for 26.7.
+ * Defines the settings of every statement, which override the server's profile. An operator's profile may slow down or reject a statement,
+ * but must never change its result. Source: all of ClickHouse's system.settings in 26.7.
  */
 import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client';
 
-/** Older servers have not been tried: some lack settings of the tables, and some of these here. */
+/** The oldest tested version. Some older ones lack settings of the tables or settings below. */
 export const OLDEST_CLICKHOUSE = '26.7';
 
-/** A statement that meets a limit fails. With `break` and `any` it would return, or store, a part. */
+/** A statement that exceeds a limit fails. With `break` and `any` it would return, or store, a partial result. */
 const WHOLE_RESULTS = {
   read_overflow_mode: 'throw',
   read_overflow_mode_leaf: 'throw',
@@ -21,52 +21,52 @@ const WHOLE_RESULTS = {
   distinct_overflow_mode: 'throw',
   transfer_overflow_mode: 'throw',
   partial_result_on_first_cancel: 0,
-  // Nothing of a response is sent before its statement has ended, so the status tells the outcome: half a response cannot come.
+  // The response starts after the statement has ended, so its status is final and it is never cut short.
   wait_end_of_query: 1,
-  // Rows of a shard that is away are missing.
+  // Would leave out the rows of an unavailable shard.
   skip_unavailable_shards: 0,
   enable_parallel_replicas: '0',
-  // Each shard would return groups of its own.
+  // Would return separate groups from each shard.
   distributed_group_by_no_merge: '0',
-  // Rows are left out, or hidden.
+  // Would leave out or hide rows.
   limit: '0',
   offset: '0',
   additional_result_filter: '',
   additional_table_filters: SettingsMap.from({}),
   ignore_cold_parts_seconds: '0',
   prefer_warmed_unmerged_parts_seconds: '0',
-  // An old result.
+  // Would return an old result.
   use_query_cache: 0,
 } as const satisfies ClickHouseSettings;
 
 const DURABILITY = {
-  // Acknowledged must mean durable: a row handed to the server's buffer would be lost with it.
+  // Acknowledged means durable: rows in the server's buffer would be lost in a crash.
   async_insert: 0,
-  // The same rows may be sent again on purpose (a retry, a replay after an erase); keys alone decide.
+  // The same rows may be inserted again on purpose (a retry, or a replay after an erasure). Only keys decide what is a duplicate.
   insert_deduplicate: 0,
   deduplicate_insert: 'disable',
   deduplicate_insert_select: 'disable',
   insert_deduplication_token: '',
-  // What has been deleted or altered is gone when the statement ends: from every replica.
+  // Deletes and ALTERs end only when every replica has applied them.
   mutations_sync: '2',
   lightweight_deletes_sync: '2',
   lightweight_delete_mode: 'alter_update',
   alter_sync: '1',
-  // The rows of an account belong to its shard.
+  // Rows must go to the shard of their account.
   insert_shard_id: '0',
   insert_distributed_one_random_shard: 0,
-  // One insert may carry a backfill of any number of months.
+  // One insert may hold a backfill of any number of months.
   max_partitions_per_insert_block: '0',
-  // A row that cannot be read fails the insert.
+  // A row that cannot be parsed fails the insert.
   input_format_allow_errors_num: '0',
   input_format_allow_errors_ratio: 0,
   input_format_skip_unknown_fields: 0,
   input_format_defaults_for_omitted_fields: 1,
 } as const satisfies ClickHouseSettings;
 
-/** The statements are written for these rules of the language. */
+/** The language rules that our statements rely on. */
 const LANGUAGE = {
-  // First of all: it changes the defaults of the others.
+  // Must come first, because it changes the defaults of other settings.
   compatibility: '',
   dialect: 'clickhouse',
   enable_analyzer: 1,
@@ -78,7 +78,7 @@ const LANGUAGE = {
   inject_random_order_for_select_without_order_by: 0,
   rewrite_in_to_join: 0,
   apply_deleted_mask: 1,
-  // Identity contains the hour, and partitions are months: rows of one event never lie in two partitions.
+  // The key contains the hour, and partitions are months, so rows of one event are never in two partitions.
   do_not_merge_across_partitions_select_final: 1,
   aggregate_functions_null_for_empty: 0,
   empty_result_for_aggregation_by_empty_set: 0,
@@ -96,14 +96,14 @@ const LANGUAGE = {
 const FORMATS = {
   date_time_input_format: 'best_effort',
   date_time_output_format: 'simple',
-  // Exact decimals and 64-bit integers survive JSON only as strings.
+  // JSON keeps exact decimals and 64-bit integers only as strings.
   output_format_json_quote_decimals: 1,
   output_format_json_quote_64bit_integers: 1,
   output_format_decimal_trailing_zeros: 0,
   output_format_always_write_decimal_point_in_float_and_decimal: 0,
-  // One array parses in half of the time that a line for each row takes.
+  // One array parses in half the time of one line per row.
   output_format_json_array_of_rows: 1,
-  // A SELECT whose caller has gone is not worth finishing.
+  // A SELECT whose caller has disconnected is not worth finishing.
   cancel_http_readonly_queries_on_client_close: 1,
 } as const satisfies ClickHouseSettings;
 

@@ -1,6 +1,7 @@
 /**
- * Priced events as columns of numbers. What is collected for an insert is some 100 bytes an event outside the heap, instead of an object
- * with two bigints and seven strings, which the garbage collector copies while it waits. Names are numbers of a {@link Names}.
+ * Stores priced events as columns of numbers until they are inserted. An event takes about 100 bytes outside the heap, instead of an object
+ * with two bigints and seven strings, which the garbage collector would copy while it waits. Names are replaced by numbers from a {@link
+ * Names} table.
  */
 import {
   type BillingDimension,
@@ -13,20 +14,18 @@ import {
 } from '@meterline/catalog';
 import type { AccountHours } from '../rollups/rollup-rows.js';
 
-/** What pricing adds to an event. */
 interface Pricing {
   /** USD, scaled by 10^12. */
   readonly cost: bigint;
-  /** Raised by re-pricing; 0 at ingest. */
+  /** 0 at ingest; raised by re-pricing. */
   readonly priceRevision: number;
-  /** Version of the price book that the cost comes from. */
+  /** Version of the price book that determined the cost. */
   readonly priceBook: number;
 }
 
 /** A row of usage_events. */
 export type PricedEvent = UsageEvent & Pricing;
 
-/** The fields of an event that are names. */
 export const NAME_FIELDS = [
   'accountId',
   'workspace',
@@ -37,13 +36,13 @@ export const NAME_FIELDS = [
 ] as const;
 export type NameField = (typeof NAME_FIELDS)[number];
 
-/** Columns of `capacity` rows. Numbers are in the byte order of the Native format, which is that of this processor: little-endian. */
+/** Allocates columns of `capacity` rows, in the byte order of this processor, which must match the Native format's: little-endian. */
 function emptyColumns(capacity: number) {
   return {
-    /** Four words each: ClickHouse keeps a UUID as two numbers of 64 bits, the upper one first. */
+    /** Four words per row: ClickHouse stores a UUID as two 64-bit numbers, the upper one first. */
     eventId: new Uint32Array(4 * capacity),
     timestamp: new Float64Array(capacity),
-    /** Two numbers of 64 bits each, the lower one first: usage scaled by 10^9, cost by 10^12. */
+    /** Two 64-bit numbers per row, the lower one first: usage scaled by 10^9, cost by 10^12. */
     usage: new BigInt64Array(2 * capacity),
     cost: new BigInt64Array(2 * capacity),
     accountId: new Uint32Array(capacity),
@@ -69,7 +68,6 @@ export class EventRows {
   #length = 0;
   #earliest: EpochMs = Number.POSITIVE_INFINITY;
 
-  /** @param capacity the most events that it will hold */
   constructor(capacity: number, names: Names) {
     this.names = names;
     this.columns = emptyColumns(capacity);
@@ -87,19 +85,19 @@ export class EventRows {
     return this.#length;
   }
 
-  /** The timestamp of the earliest event; Infinity when there is none. */
+  /** The timestamp of the earliest event, or Infinity if there is none. */
   get earliest(): EpochMs {
     return this.#earliest;
   }
 
   /**
    * @param position index of the event in its job
-   * @throws RangeError when a value does not fit its column: a defect of ours
+   * @throws RangeError if a value does not fit its column, which is a bug
    */
   add(event: UsageEvent, { cost, priceRevision, priceBook }: Pricing, position: number): void {
     const { columns, names } = this;
     const row = this.#length;
-    if (row >= this.#capacity) throw new RangeError(`there is room for ${row} events only`);
+    if (row >= this.#capacity) throw new RangeError(`the table is full: its capacity is ${row} events`);
     if (!readUuid(event.eventId, columns.eventId, 4 * row)) throw new RangeError(`${event.eventId} is not a UUID`);
     setInt128(columns.usage, row, event.usage);
     setInt128(columns.cost, row, cost);
@@ -134,7 +132,7 @@ export class EventRows {
       eventId: uuidText(columns.eventId, 4 * row),
       accountId: nameOf('accountId'),
       workspace: nameOf('workspace'),
-      // What was added as one of these.
+      // add() stored a valid resource type and billing dimension, so the casts are safe.
       resourceType: nameOf('resourceType') as ResourceType,
       resourceName: nameOf('resourceName'),
       resourceUuid: nameOf('resourceUuid'),
@@ -149,7 +147,6 @@ export class EventRows {
     };
   }
 
-  /** The rows of these numbers, as a table of their own. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
     for (const row of rows) {
@@ -160,10 +157,10 @@ export class EventRows {
   }
 }
 
-/** More than there are hours in four centuries. */
+/** Above the highest hour number, which counts from 1970. */
 const HOURS = 2 ** 22;
 
-/** In which hours before an instant the accounts have events: an account once, its hours about once. */
+/** Returns the hours before an instant in which accounts have events. An account appears once; an hour may appear twice. */
 export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountHours[] {
   const byAccount = new Map<string, EpochMs[]>();
   const known = new Map<Names, Set<number>>();
@@ -196,7 +193,7 @@ function uint16(value: number): number {
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** @param column of zeros @throws RangeError */
+/** @param column still zero at `row` @throws RangeError */
 function setInt128(column: BigInt64Array, row: number, value: bigint): void {
   column[2 * row] = value;
   if (value >= 0n && value <= MAX_INT64) return;
@@ -209,8 +206,8 @@ function int128Of(column: BigInt64Array, row: number): bigint {
 }
 
 /**
- * Texts by number: what events are called (accounts, workspaces, resources, types, dimensions) repeats from event to event.
- * Number 0 is the empty text. It only grows; when it {@link isLarge}, start a new one.
+ * Numbers texts that repeat from event to event: accounts, workspaces, resources, types, dimensions. Number 0 is the empty text. The table
+ * only grows; start a new one once it {@link isLarge}.
  */
 export class Names {
   readonly #numbers = new Map<string, number>([['', 0]]);
@@ -221,7 +218,7 @@ export class Names {
     return this.#texts.length;
   }
 
-  /** Some tens of megabytes: there may be as many uuids of resources as events. */
+  /** At this size the table takes tens of megabytes; there may be as many resource UUIDs as events. */
   get isLarge(): boolean {
     return this.#texts.length > 65_536 || this.#characters > 4_000_000;
   }
@@ -236,7 +233,7 @@ export class Names {
     return number;
   }
 
-  /** @throws RangeError for a number that no text has */
+  /** @throws RangeError if no text has the number */
   textOf(number: number): string {
     const text = this.#texts[number];
     if (text === undefined) throw new RangeError(`no text has the number ${number}`);

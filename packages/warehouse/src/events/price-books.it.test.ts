@@ -44,7 +44,7 @@ it('a price book keeps its prices under its version, and may be registered again
   expect(await select(database.warehouse, query)).toEqual([{ canonical: book(65_535).canonicalText }]);
 });
 
-it('a price book is refused when its version has other prices, and leaves no trace', async () => {
+it('a price book is rejected and not stored if its version has other prices', async () => {
   await register(3);
   const message = 'price book version 3 is already in use with other prices; raise "version" in the price book';
   await expect(register(3, '2')).rejects.toThrow(new PriceBookConflictError(message));
@@ -59,7 +59,7 @@ it('two price books are never accepted under one version, even at the same momen
   }
 });
 
-it('two price books that have reached a version at the same moment are both refused, even if one clock was earlier', async () => {
+it('two price books that were registered under one version at the same moment are both rejected, even if one clock was earlier', async () => {
   await conflict(200);
   for (const amount of ['1', '2']) await expect(register(200, amount)).rejects.toThrow(PriceBookConflictError);
 });

@@ -9,14 +9,14 @@ SELECT DISTINCT checksum
 FROM price_books
 WHERE version = {version: UInt16}`;
 
-/** The book's version is taken by a book with other prices. */
+/** Thrown if a book with other prices already uses the version. */
 export class PriceBookConflictError extends Error {
   override readonly name = 'PriceBookConflictError';
 }
 
 /**
- * Checks whether the book may be used; writes nothing.
- * @returns whether it is registered already
+ * Checks whether the book may be used. Writes nothing.
+ * @returns whether the book is already registered
  * @throws PriceBookConflictError
  */
 export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
@@ -31,9 +31,9 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
 }
 
 /**
- * Records that the book is in use, on every shard. Each process writes before it reads for the last time, so of two that bring
- * different books under one version at the same moment at least one sees both and is refused. Nobody can know which came first:
- * the row with the earlier clock may become visible later. So the version then belongs to neither book.
+ * Registers the book on every shard. Each process writes before its last read. So if two processes register different books under one
+ * version at the same moment, at least one of them sees both and fails. It is unknown which was first, because the row with the earlier
+ * clock may become visible later; so afterwards neither book can be used.
  * @throws PriceBookConflictError
  */
 export async function registerPriceBook({ all }: Shards, book: PriceBook): Promise<void> {
@@ -52,7 +52,7 @@ HAVING uniqExact(checksum) = 1
 ORDER BY version DESC
 LIMIT 1`;
 
-/** The highest version that is registered and belongs to one book; undefined when there is none. */
+/** Returns the highest registered version that has exactly one book, or undefined if there is none. */
 export async function readNewestPriceBookVersion(warehouse: Warehouse): Promise<number | undefined> {
   const read = { name: 'read_newest_price_book', query: NEWEST_PRICE_BOOK };
   const [row] = await warehouse.read(read, z.object({ version: z.number() }));
@@ -65,7 +65,7 @@ FROM price_books
 WHERE version = {version: UInt16}
 LIMIT 1`;
 
-/** The registered book of this version; undefined when there is none. */
+/** Returns the registered book of this version, or undefined if there is none. */
 export async function readPriceBook(warehouse: Warehouse, version: number): Promise<PriceBook | undefined> {
   const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version } };
   const [row] = await warehouse.read(read, z.object({ canonical: z.string() }));

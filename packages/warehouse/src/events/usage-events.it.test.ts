@@ -124,7 +124,7 @@ it('of contradicting payloads with one revision the same one wins in whatever or
   expect(merged).toEqual(unmerged);
 });
 
-it('the version of a row leaves 32 bits of headroom and tells every field that may differ', async () => {
+it('the version of a row leaves 32 bits of headroom and depends on every field that may differ', async () => {
   const fields: Payload[] = [
     { timestamp: NOON + 1 },
     { workspace: 'w' },
@@ -300,10 +300,10 @@ it.each<[string, Payload]>([
     '0190c5e4-7b1a-7def-8ab-c0123456789ab',
     '-190c5e4-7b1a-7def-8abc-0123456789ab',
   ].map((eventId): [string, Payload] => ['is not a UUID', { eventId }]),
-])('rows refuse what %s: %p', (message, changes) => {
+])('event rows throw an error for a value that %s: %p', (message, changes) => {
   expect(() => EventRows.of([pricedEvent(changes)], new Names())).toThrow(message);
   expect(() => new EventRows(0, new Names()).add(pricedEvent(), pricedEvent(), 0)).toThrow(
-    'there is room for 0 events only',
+    'the table is full: its capacity is 0 events',
   );
 });
 

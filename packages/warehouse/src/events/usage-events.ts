@@ -1,18 +1,16 @@
 /**
- * Inserts into usage_events, as one block of ClickHouse's Native format: column after column, so that the server copies instead
- * of parsing. Measured from Node against JSON and RowBinary: docs/decisions/0003.
- * Source: ClickHouse documentation, "Native" format.
+ * Inserts into usage_events, as one block of ClickHouse's Native format. The format holds column after column, so the server copies instead
+ * of parsing. docs/decisions/0003 compares it with JSON and RowBinary. Source: ClickHouse documentation, "Native" format.
  */
 import { insert, type PreparedInsert, type Warehouse } from '../clickhouse/connection.js';
 import { type EventColumns, EventRows, type NameField, Names, type PricedEvent } from './event-rows.js';
 
-/** About the bytes of a row in the block; the buffer grows where it is too low. */
+/** Approximate size of a row in the block. The buffer grows if needed. */
 const BYTES_PER_ROW = 90;
 
-/** Writes a column of all rows. */
 type ColumnWriter = (out: BlockWriter, parts: readonly EventRows[], rows: number) => void;
 
-/** The server converts what the table keeps differently. */
+/** The server converts columns whose type in the table differs. */
 const COLUMNS: readonly { readonly name: string; readonly type: string; readonly write: ColumnWriter }[] = [
   { name: 'account_id', ...names('accountId') },
   { name: 'event_id', type: 'UUID', write: numbers('eventId', 4) },
@@ -35,19 +33,18 @@ const INSERT = {
   query: `INSERT INTO usage_events (${COLUMNS.map(({ name }) => name).join(', ')}) FORMAT Native`,
 };
 
-/** Stores events; storing one again changes nothing. See {@link PreparedInsert} for what success and failure mean. */
+/** Stores events; storing an event again changes nothing. See {@link PreparedInsert} for the meaning of success and failure. */
 export async function insertUsageEvents(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
   if (events.length > 0) await prepareUsageEvents([EventRows.of(events, new Names())])(warehouse);
 }
 
-/** One insert of all parts. @throws RangeError when the rows do not fit a buffer, which repeating cannot change */
+/** Prepares one insert of all parts. @throws RangeError if the rows do not fit a buffer; a retry cannot help */
 export function prepareUsageEvents(parts: readonly EventRows[]): PreparedInsert {
   const rows = parts.reduce((sum, { length }) => sum + length, 0);
   const block = encodeUsageEvents(parts, rows);
   return (warehouse) => insert(warehouse, INSERT, block, rows);
 }
 
-/** A block of the Native format. */
 function encodeUsageEvents(parts: readonly EventRows[], rows: number): Buffer {
   const out = new BlockWriter(1024 + rows * BYTES_PER_ROW);
   out.varUint(COLUMNS.length);
@@ -55,20 +52,19 @@ function encodeUsageEvents(parts: readonly EventRows[], rows: number): Buffer {
   for (const { name, type, write } of COLUMNS) {
     out.string(name);
     out.string(type);
-    // Nothing follows the header of a column without rows.
+    // A column without rows consists of its header alone.
     if (rows > 0) write(out, parts, rows);
   }
   return out.bytes();
 }
 
-/** Writes a column as it is in memory. @param each how many numbers a row has */
+/** Writes a column unchanged from memory. @param each how many numbers a row has */
 function numbers(column: Exclude<keyof EventColumns, NameField | 'timestamp'>, each = 1): ColumnWriter {
   return (out, parts) => {
     for (const { columns, length } of parts) out.numbers(columns[column].subarray(0, each * length));
   };
 }
 
-/** Milliseconds as whole numbers of 64 bits. */
 function timestamps(out: BlockWriter, parts: readonly EventRows[]): void {
   for (const { columns, length } of parts) {
     for (let row = 0; row < length; row += 1) out.int64(columns.timestamp[row] ?? 0);
@@ -76,8 +72,9 @@ function timestamps(out: BlockWriter, parts: readonly EventRows[]): void {
 }
 
 /**
- * A name is written once, and each row says which one it has. Source: ClickHouse, `SerializationLowCardinality`: the version of
- * the format; then for the block its flags (the names come with it; how wide the numbers are), the names, and the numbers.
+ * LowCardinality writes each distinct name once, and for each row the number of its name. Source: ClickHouse,
+ * `SerializationLowCardinality`. The column starts with the version of the format. The block follows: flags (it includes its names; the
+ * width of the numbers), the names, and the numbers.
  */
 const KEYS_VERSION = 1;
 const HAS_NAMES = 0x600;
@@ -87,7 +84,7 @@ function names(field: NameField): { type: string; write: ColumnWriter } {
     const keys = new Map<string, number>();
     const column = new Uint32Array(rows);
     let row = 0;
-    // Numbers of one Names to those of this block, plus one.
+    // Maps the numbers of each Names table to the numbers in this block plus one; 0 means unknown.
     const known = new Map<Names, Uint32Array>();
     for (const { names, columns, length } of parts) {
       const keyOf = known.get(names) ?? new Uint32Array(names.size);
@@ -117,10 +114,10 @@ function keyFor(keys: Map<string, number>, text: string): number {
   return keys.size - 1;
 }
 
-/** 42 UTF-16 units are at most 126 bytes, and a length below 128 takes one byte. */
+/** 42 UTF-16 code units are at most 126 bytes, and a length below 128 takes one byte. */
 const SHORT_TEXT = 42;
 
-/** A byte buffer that grows. Integers are little-endian. */
+/** A growing byte buffer. Integers are little-endian. */
 class BlockWriter {
   #bytes: Buffer;
   #length = 0;
@@ -133,7 +130,7 @@ class BlockWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Any safe integer. */
+  /** Accepts any safe integer. */
   int64(value: number): void {
     this.#reserve(8);
     const low = value >>> 0;
@@ -142,10 +139,10 @@ class BlockWriter {
   }
 
   string(text: string): void {
-    // A UTF-16 unit takes at most three bytes in UTF-8; the length prefix at most five.
+    // A UTF-16 code unit takes at most three bytes in UTF-8; the length prefix takes at most five.
     this.#reserve(5 + text.length * 3);
     if (text.length <= SHORT_TEXT) {
-      // The prefix is one byte whatever the characters: write the text first, which tells its length.
+      // The prefix is always one byte, so write the text first, which yields its length.
       const size = this.#bytes.write(text, this.#length + 1);
       this.#bytes[this.#length] = size;
       this.#length += 1 + size;
@@ -155,7 +152,7 @@ class BlockWriter {
     }
   }
 
-  /** A whole column, as it is in memory: little-endian, as every processor that ClickHouse runs on. */
+  /** Copies a whole column unchanged: every processor that ClickHouse supports is little-endian. */
   numbers({ buffer, byteOffset, byteLength }: ArrayBufferView): void {
     this.#reserve(byteLength);
     this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#length);

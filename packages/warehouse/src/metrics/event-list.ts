@@ -1,4 +1,4 @@
-/** The events behind a response, as they count now, and what they have replaced. */
+/** Reads the events behind a response: the current payload of each, and the payloads that it replaced. */
 
 import { TupleParam } from '@clickhouse/client';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
@@ -8,7 +8,7 @@ import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
 
-/** The place of an event in the table's own order, which is the order of the list. */
+/** The position of an event in the table's sort order, which is also the order of the list. */
 export interface EventPlace {
   /** UTC hour, in epoch milliseconds. */
   readonly hour: EpochMs;
@@ -18,24 +18,22 @@ export interface EventPlace {
 export interface EventListQuery extends Omit<Selection, 'accounts'> {
   readonly accountId: string;
   readonly includesVoided: boolean;
-  /** Undefined: from the first event on. */
+  /** Undefined for the first page. */
   readonly after: EventPlace | undefined;
   readonly limit: number;
 }
 
-/** What one page may cost, whatever the account has and however few events the filters select. */
+/** Limits on the cost of one page, however many events the account has and however few match the filters. */
 export interface EventListLimits {
-  /** Rows of the account that are looked through. */
+  /** Maximum number of the account's rows that are examined. */
   readonly examined: number;
-  /** Events with what they replaced: rows that are read to be shown. */
   readonly payloads: number;
-  /** The length of the texts that are shown, in UTF-16 code units. */
+  /** Maximum total length of the returned texts, in UTF-16 code units. */
   readonly textLength: number;
 }
 
 export const EVENT_LIST_LIMITS: EventListLimits = { examined: 250_000, payloads: 4_000, textLength: 500_000 };
 
-/** The most earlier payloads of an event that are read. */
 const LONGEST_HISTORY = 20;
 
 const COLUMNS = `
@@ -75,13 +73,13 @@ export type StoredPayload = z.output<typeof storedPayload>;
 
 export interface ListedEvent {
   readonly newest: StoredPayload;
-  /** Payloads that {@link newest} replaced and merges have not removed yet, the newest first. */
+  /** Payloads that {@link newest} replaced and that merges have not removed yet, newest first. */
   readonly replaced: readonly StoredPayload[];
 }
 
 /**
- * The place where a page stops looking, so many rows after its beginning: it knows nothing of filters, and reads the table's
- * key alone, from the hour of the window's start.
+ * Reads where a page stops: `examined` rows after its start, whatever the filters. It reads only key columns, from the hour of the window's
+ * start.
  */
 function lastPlaceStatement({ accountId, window, after }: EventListQuery, examined: number): Statement {
   const { startTime, endTime } = withEvents(window);
@@ -110,17 +108,17 @@ const storedPlace = z
   .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
 
 /**
- * The events that are selected, each as it counts now, in the order of the table's key, which no revision can change: an event keeps its
- * hour and its id.
- * @param last where to stop, that place included; undefined: nowhere
+ * Selects the current payload of each matching event, in key order. No revision changes the position of an event, because the event keeps
+ * its hour and its ID.
+ * @param last the last position to include; undefined: no limit
  */
-export function eventListStatement(wanted: EventListQuery, last?: EventPlace): Statement {
-  const accounts = [wanted.accountId];
-  const { includesVoided, after, limit } = wanted;
-  const { startTime: from, endTime: to } = withEvents(wanted.window);
+export function eventListStatement(query: EventListQuery, last?: EventPlace): Statement {
+  const accounts = [query.accountId];
+  const { includesVoided, after, limit } = query;
+  const { startTime: from, endTime: to } = withEvents(query.window);
   const conditions = [
     ...eventsOfSpan(accounts, { from, to }, 0),
-    ...filtersOf(wanted).map(({ condition }) => condition),
+    ...filtersOf(query).map(({ condition }) => condition),
     ...(includesVoided ? [] : ['NOT voided']),
     ...(after ? [AFTER] : []),
     ...(last ? [UP_TO] : []),
@@ -134,7 +132,7 @@ WHERE ${conditions.join('\n  AND ')}
 ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
     query_params: {
-      ...selectionParameters({ ...wanted, accounts }, [{ from, to }]),
+      ...selectionParameters({ ...query, accounts }, [{ from, to }]),
       limit,
       ...afterParameters(after),
       ...(last && { last_hour: last.hour / 1000, last_id: last.eventId }),
@@ -151,7 +149,7 @@ const AFTER = `event_hour >= {after_hour: UInt32}
 const UP_TO = `event_hour <= {last_hour: UInt32}
   AND (event_hour < {last_hour: UInt32} OR UUIDToNum(event_id) <= UUIDToNum({last_id: UUID}))`;
 
-/** Rows without FINAL: whatever merges have left of the events. */
+/** Without FINAL, to read every payload that merges have not removed. */
 const PAYLOADS = `
 SELECT DISTINCT${COLUMNS}
 FROM usage_events
@@ -166,27 +164,27 @@ LIMIT {longest: UInt32} BY event_hour, event_id
 LIMIT {payloads: UInt32}`;
 
 /**
- * The events that are selected, by UTC hour and then by id: at most `limit`, and fewer, perhaps none, on a page that has come to
- * one of the limits. It looks through `examined` rows from its place on, in the table's own order, and stops there.
- * @returns next: where the next page begins; undefined: this is the last
+ * Reads one page of matching events, by UTC hour and then by ID. A page that reaches one of the limits has fewer than `limit` events, even
+ * none. It examines at most `examined` rows in key order, starting after `after`.
+ * @returns next: the position after which the next page starts; undefined on the last page
  */
 export async function readEventList(
   warehouse: Warehouse,
-  wanted: EventListQuery,
+  query: EventListQuery,
   limits: EventListLimits = EVENT_LIST_LIMITS,
 ): Promise<{ readonly events: readonly ListedEvent[]; readonly next: EventPlace | undefined }> {
-  const [last] = await warehouse.read(lastPlaceStatement(wanted, limits.examined), storedPlace);
-  const oneMore = { ...wanted, limit: wanted.limit + 1 };
+  const [last] = await warehouse.read(lastPlaceStatement(query, limits.examined), storedPlace);
+  const oneMore = { ...query, limit: query.limit + 1 };
   const found = await warehouse.read(eventListStatement(oneMore, last), storedPayload);
-  const newest = found.slice(0, wanted.limit);
+  const newest = found.slice(0, query.limit);
   if (newest.length === 0) return { events: [], next: last };
-  const events = withinLimits(await withHistories(warehouse, wanted.accountId, newest, limits), limits);
+  const events = withinLimits(await withHistories(warehouse, query.accountId, newest, limits), limits);
   const shown = events.at(-1)?.newest;
   const isWhole = events.length === found.length;
   return { events, next: isWhole || !shown ? last : placeOf(shown) };
 }
 
-/** The events whose histories could be read as well: the first ones, and at least one. */
+/** Adds the replaced payloads. Returns only the first events, at least one, if there are too many payloads. */
 async function withHistories(
   warehouse: Warehouse,
   accountId: string,
@@ -194,7 +192,7 @@ async function withHistories(
   limits: EventListLimits,
 ): Promise<ListedEvent[]> {
   const places = newest.map((payload) => placeOf(payload));
-  // A single event has fewer payloads than this.
+  // Large enough for all payloads of a single event.
   const most = Math.max(limits.payloads, LONGEST_HISTORY + 2);
   const payloads = await warehouse.read(
     {
@@ -211,18 +209,18 @@ async function withHistories(
   );
   const byEvent = new Map<string, StoredPayload[]>();
   for (const payload of payloads) byEvent.set(keyOf(payload), [...(byEvent.get(keyOf(payload)) ?? []), payload]);
-  // The history of the last one may go on.
+  // The limit cut the payloads off, so the history of this event may be incomplete.
   const cut = payloads[most - 1];
   const end = cut ? newest.findIndex((payload) => keyOf(payload) === keyOf(cut)) : newest.length;
   return newest.slice(0, end).map((payload) => {
     const version = BigInt(payload.version);
-    // A payload that arrived between the two statements is no history of the one that is shown.
+    // Skip newer payloads, which arrived between the two statements.
     const replaced = (byEvent.get(keyOf(payload)) ?? []).filter((other) => BigInt(other.version) < version);
     return { newest: payload, replaced: replaced.slice(0, LONGEST_HISTORY) };
   });
 }
 
-/** The first events with so much text, and at least one. */
+/** Returns the first events up to the limit of text, and at least one. */
 function withinLimits(events: readonly ListedEvent[], { textLength }: EventListLimits): readonly ListedEvent[] {
   let length = 0;
   const end = events.findIndex(({ newest, replaced }, index) => {

@@ -1,6 +1,6 @@
 /**
- * What a query reads: which table answers which part of its window, and the conditions that its events must meet there,
- * with their parameters. Pure. Source: DESIGN section 6.
+ * Plans what a query reads: the table for each part of the window, and the conditions on its rows with their parameters. Pure. Source:
+ * DESIGN section 6.
  */
 
 import { TupleParam } from '@clickhouse/client';
@@ -15,40 +15,34 @@ import {
 } from '@meterline/catalog';
 import { type Accounts, accountsCondition, accountsParameters } from '../accounts.js';
 import type { Parameter, StatementParameters } from '../clickhouse/connection.js';
-import { type AccountBucket, bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/rollup-rows.js';
+import { bucketOf, type Grain, nextBucket, type RollupKey } from '../rollups/rollup-rows.js';
 import { dateTime } from '../rollups/sources.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
 
 /**
- * Part of a window, from <= time < to, and what answers for it: the events themselves or the rollup rows of a grain. Those of
- * some buckets alone, or of all but some, and hours of some days alone, where these are given by their starts.
+ * A part of a window, from <= time < to, and the source that it is read from: the events, or the rollup rows of a grain. The lists restrict
+ * it to some buckets of accounts, given by their starts.
  */
 export interface Segment {
   readonly source: 'events' | Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
-  readonly only?: readonly AccountBucket[];
-  readonly except?: readonly AccountBucket[];
-  readonly days?: readonly AccountBucket[];
+  readonly only?: readonly RollupKey[];
+  readonly except?: readonly RollupKey[];
+  /** Only the hours of these days. */
+  readonly days?: readonly RollupKey[];
 }
 
 /**
- * With more dirty hours than this in a window everything from the first to the last is read from the events. They are one
- * parameter, which may have 128 KB: 12 bytes for each.
- */
-const MOST_DIRTY_HOURS = 5_000;
-
-/**
- * Events for the parts of hours at the window's edges, for what is not sealed and for dirty hours, whole days where the
- * resolution is no finer, hours in between. Every instant of the window lies in exactly one segment. Those of dirty
- * hours are the last; the others ascend, touch each other and cover the window.
+ * Plans which source each part of a window is read from. Partial hours at the window's edges, unsealed hours and dirty hours come from the
+ * events. Whole days come from daily rollup rows unless the resolution is hourly, and all other hours from hourly rollup rows. Every hour
+ * of an account is in exactly one segment. The segments of dirty hours, if they are listed, are last; the other segments ascend without
+ * gaps and cover the window.
  */
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
-  const sealed = planSealed(window, resolution, rollups);
-  const dirty = dirtyHoursIn(sealed, rollups.dirtyHours);
-  if (dirty.length === 0) return sealed;
-  if (dirty.length <= MOST_DIRTY_HOURS) return withoutDirtyHours(sealed, dirty);
-  const { from, to } = spanOf(dirty, MS_PER_HOUR);
+  const { dirtyHours } = rollups;
+  if (!('startTime' in dirtyHours)) return withoutDirtyHours(planSealed(window, resolution, rollups), dirtyHours);
+  const [from, to] = [clamp(dirtyHours.startTime, window), clamp(dirtyHours.endTime, window)];
   const segments: Segment[] = [
     ...planSealed({ startTime: window.startTime, endTime: from }, resolution, rollups),
     { source: 'events', from, to },
@@ -57,51 +51,36 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
   return segments.filter(isNotEmpty);
 }
 
-/** The dirty hours that would be read from rollup rows. */
-function dirtyHoursIn(segments: readonly Segment[], dirtyHours: readonly AccountBucket[]): AccountBucket[] {
-  const ofRollups = segments.filter(({ source }) => source !== 'events');
-  return dirtyHours.filter(({ bucket }) => ofRollups.some(({ from, to }) => bucket >= from && bucket < to));
-}
-
-/**
- * Dirty hours are left out of hours' rollup rows, and their days out of days' rollup rows; then the rest of these days is added.
- */
-function withoutDirtyHours(segments: readonly Segment[], dirty: readonly AccountBucket[]): Segment[] {
-  const ofDays: AccountBucket[] = [];
+/** Excludes dirty hours from hourly segments, and their days from daily segments. Then adds the dirty hours and the rest of these days. */
+function withoutDirtyHours(segments: readonly Segment[], dirtyHours: readonly RollupKey[]): Segment[] {
+  const dirty: RollupKey[] = [];
+  const ofDays: RollupKey[] = [];
   const reduced = segments.map((segment): Segment => {
     const { source, from, to } = segment;
-    const hours = dirty.filter(({ bucket }) => bucket >= from && bucket < to);
+    const hours = dirtyHours.filter(({ bucket }) => bucket >= from && bucket < to);
     if (source === 'events' || hours.length === 0) return segment;
+    dirty.push(...hours);
     if (source === 'hourly') return { ...segment, except: hours };
     ofDays.push(...hours);
     return { ...segment, except: daysOf(hours).map(({ day }) => day) };
   });
+  if (dirty.length === 0) return reduced;
   const events: Segment = { source: 'events', ...spanOf(dirty, MS_PER_HOUR), only: dirty };
-  return [...reduced.filter(hasBuckets), ...restOfDays(ofDays), events];
+  return [...reduced, ...restOfDays(ofDays), events];
 }
 
-/** Whether anything is left of a segment of rollup rows. */
-function hasBuckets({ source, from, to, except }: Segment): boolean {
-  if (source === 'events' || except === undefined || areOfAccounts(except)) return true;
-  return except.length < (to - from) / GRAIN_MS[source];
-}
-
-function areOfAccounts([first]: readonly AccountBucket[]): boolean {
-  return first?.accountId !== undefined;
-}
-
-/** From the first to the end of the last. @param buckets ascending, at least one */
-function spanOf(buckets: readonly AccountBucket[], length: number): TimeSpan {
+/** Returns the span from the first bucket to the end of the last. @param buckets ascending, at least one */
+function spanOf(buckets: readonly RollupKey[], length: number): TimeSpan {
   const [from = 0, last = 0] = [buckets[0]?.bucket, buckets.at(-1)?.bucket];
   return { from, to: last + length };
 }
 
-/** The days that the hours are of, and how many of each. @param hours ascending */
-function daysOf(hours: readonly AccountBucket[]): { readonly day: AccountBucket; count: number }[] {
-  const days = new Map<string, { readonly day: AccountBucket; count: number }>();
-  for (const hour of hours) {
-    const day = { ...hour, bucket: bucketOf(hour.bucket, 'daily') };
-    const key = `${day.bucket} ${day.accountId ?? ''}`;
+/** Returns the days that contain the hours, and the number of hours in each. @param hours ascending */
+function daysOf(hours: readonly RollupKey[]): { readonly day: RollupKey; count: number }[] {
+  const days = new Map<string, { readonly day: RollupKey; count: number }>();
+  for (const { accountId, bucket } of hours) {
+    const day = { accountId, bucket: bucketOf(bucket, 'daily') };
+    const key = `${day.bucket} ${accountId}`;
     const known = days.get(key);
     if (known) known.count += 1;
     else days.set(key, { day, count: 1 });
@@ -109,10 +88,8 @@ function daysOf(hours: readonly AccountBucket[]): { readonly day: AccountBucket;
   return [...days.values()];
 }
 
-/**
- * The other hours of the days of dirty hours, named by their days: 24 times as many names would take longer to read than the days.
- */
-function restOfDays(hours: readonly AccountBucket[]): Segment[] {
+/** Reads the clean hours of days with dirty hours. Lists the days: listing up to 23 hours of each would take longer to parse. */
+function restOfDays(hours: readonly RollupKey[]): Segment[] {
   const days = daysOf(hours).flatMap(({ day, count }) => (count < MS_PER_DAY / MS_PER_HOUR ? [day] : []));
   if (days.length === 0) return [];
   const { from, to } = spanOf(days, MS_PER_DAY);
@@ -120,14 +97,14 @@ function restOfDays(hours: readonly AccountBucket[]): Segment[] {
   return [{ source: 'hourly', from, to, days, except }];
 }
 
-/** As if no hour were dirty. The segments ascend, touch each other and cover the window exactly. */
+/** Plans a window without dirty hours. The segments ascend without gaps and cover the window exactly. */
 function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableRollups): Segment[] {
-  const hours = within(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
+  const hours = spanBetween(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
   if (!hours) return [{ source: 'events', from: startTime, to: endTime }];
   const days =
     resolution === 'hourly'
       ? undefined
-      : within(nextBucket(hours.from, 'daily'), Math.min(bucketOf(hours.to, 'daily'), sealed.daily));
+      : spanBetween(nextBucket(hours.from, 'daily'), Math.min(bucketOf(hours.to, 'daily'), sealed.daily));
   const segments: Segment[] = [
     { source: 'events', from: startTime, to: hours.from },
     { source: 'hourly', from: hours.from, to: days?.from ?? hours.to },
@@ -142,31 +119,31 @@ function isNotEmpty({ from, to }: TimeSpan): boolean {
   return from < to;
 }
 
-function within(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | undefined {
+/** Undefined if the span is empty. */
+function spanBetween(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | undefined {
   return from < to ? { from, to } : undefined;
 }
 
-/** Which events a query is about: accounts, a window, and values that dimensions must and must not have. */
+/** The events that a query selects: accounts, a window, and values of dimensions to include and exclude. */
 export interface Selection {
   readonly accounts: Accounts;
-  /** A window of any years: {@link withEvents} is the part that is read. */
+  /** May be of any years: {@link withEvents} returns the part that is read. */
   readonly window: Window;
-  /** For each filtered dimension its values: alternatives, at least one. */
   readonly filters: DimensionValues;
-  /** For each dimension named here the values that are left out, whatever the filters say. */
+  /** Per dimension, the values to exclude, which take precedence over the filters. */
   readonly excluded?: DimensionValues;
 }
 
-/** At least one value of each dimension that is named. */
+/** A dimension that is present has at least one value. */
 export type DimensionValues = Readonly<Partial<Record<MetricsDimension, readonly string[]>>>;
 
-/** What a dimension's value must be, or must not be; compared with a parameter. */
+/** A condition on a dimension's value, which is compared with a parameter. */
 export interface Filter {
   readonly dimension: MetricsDimension;
   readonly condition: string;
 }
 
-/** In canonical order, what is excluded last. */
+/** Returns the filters in canonical order, exclusions last. */
 export function filtersOf({ filters, excluded = {} }: Pick<Selection, 'filters' | 'excluded'>): Filter[] {
   return [
     ...conditionsOn(filters, '=', 'IN', (dimension) => dimension),
@@ -199,14 +176,14 @@ function excludedParameter(dimension: string): string {
 export type TimeSpan = Omit<Segment, 'source'>;
 
 /**
- * The events that count: voided ones do not. A revision may move an event within its hour, so the exact window is a
- * condition on the surviving row, and the hours only narrow what is read.
+ * Selects the events that count, so no voided ones. A revision may move an event within its hour, so the exact window is a condition on the
+ * row that FINAL picks, and the condition on hours only limits what is read.
  */
 export function eventsCondition(accounts: Accounts, span: TimeSpan, index: number): string[] {
   return [...eventsOfSpan(accounts, span, index), 'NOT voided'];
 }
 
-/** The events of a span, those that count and those that do not. */
+/** Selects the events of a span, including voided ones. */
 export function eventsOfSpan(accounts: Accounts, span: TimeSpan, index: number): string[] {
   const times = isOfWholeHours(span)
     ? bucketsCondition('event_hour', span, index)
@@ -219,32 +196,21 @@ export function eventsOfSpan(accounts: Accounts, span: TimeSpan, index: number):
   return [...accountsCondition(accounts), ...times];
 }
 
-/** @param column a DateTime at the start of an hour or day, of a segment that begins and ends with one */
+/** @param column the start of an hour or day. The span must begin and end at such a start. */
 export function bucketsCondition(column: string, { only, except, days }: TimeSpan, index: number): string[] {
   return [
     `${column} >= {from_${index}: UInt32}`,
     `${column} < {to_${index}: UInt32}`,
-    ...(days ? [listCondition(`toStartOfDay(${column})`, 'IN', `days_${index}`, days)] : []),
-    ...(only ? [listCondition(column, 'IN', `only_${index}`, only)] : []),
-    ...(except ? [listCondition(column, 'NOT IN', `except_${index}`, except)] : []),
+    ...(days ? [`(account_id, toStartOfDay(${column})) IN {days_${index}: ${BUCKETS}}`] : []),
+    ...(only ? [`(account_id, ${column}) IN {only_${index}: ${BUCKETS}}`] : []),
+    ...(except ? [`(account_id, ${column}) NOT IN {except_${index}: ${BUCKETS}}`] : []),
   ];
 }
 
-function listCondition(
-  column: string,
-  comparison: 'IN' | 'NOT IN',
-  parameter: string,
-  buckets: readonly AccountBucket[],
-): string {
-  return areOfAccounts(buckets)
-    ? `(account_id, ${column}) ${comparison} {${parameter}: Array(Tuple(String, DateTime('UTC')))}`
-    : `${column} ${comparison} {${parameter}: Array(UInt32)}`;
-}
+const BUCKETS = "Array(Tuple(String, DateTime('UTC')))";
 
-function listParameter(buckets: readonly AccountBucket[]): Parameter {
-  return buckets.map(({ accountId, bucket }) =>
-    accountId === undefined ? bucket / 1000 : new TupleParam([accountId, dateTime(bucket)]),
-  );
+function listParameter(buckets: readonly RollupKey[]): Parameter {
+  return buckets.map(({ accountId, bucket }) => new TupleParam([accountId, dateTime(bucket)]));
 }
 
 export function selectionParameters(
@@ -260,18 +226,21 @@ export function selectionParameters(
   return { ...accountsParameters(accounts), ...Object.assign({}, ...times), ...Object.fromEntries(values) };
 }
 
-/** No event may lie outside. */
+/** All events are within these bounds. */
 const EVENTS: Window = { startTime: 0, endTime: Date.UTC(2106, 0) };
 
-/** The part of the window that may have events; it may be empty. */
+/** Returns the part of the window that may have events. It may be empty. */
 export function withEvents({ startTime, endTime }: Window): Window {
-  const within = (instant: EpochMs) => Math.min(Math.max(instant, EVENTS.startTime), EVENTS.endTime);
-  return { startTime: within(startTime), endTime: within(endTime) };
+  return { startTime: clamp(startTime, EVENTS), endTime: clamp(endTime, EVENTS) };
+}
+
+function clamp(instant: EpochMs, { startTime, endTime }: Window): EpochMs {
+  return Math.min(Math.max(instant, startTime), endTime);
 }
 
 /**
- * The times of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
- * as the number that it is, and planning a short statement takes a tenth less.
+ * Returns the times of segment number `index`: in seconds for whole hours, in milliseconds otherwise. With seconds, DateTime columns are
+ * compared as plain numbers, which saves a tenth of a short statement's planning time.
  */
 function timeParameters(span: TimeSpan, index: number): StatementParameters {
   const unit = isOfWholeHours(span) ? 1000 : 1;
@@ -285,7 +254,7 @@ function timeParameters(span: TimeSpan, index: number): StatementParameters {
   };
 }
 
-/** ClickHouse's DateTime ends here. */
+/** The end of ClickHouse's DateTime. */
 const DATE_TIME_END: EpochMs = 2 ** 32 * 1000;
 
 function isOfWholeHours({ from, to }: TimeSpan): boolean {

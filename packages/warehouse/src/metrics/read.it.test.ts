@@ -9,7 +9,7 @@ import { testDatabase } from '../../../../test/harness/test-database.js';
 import type { Accounts } from '../accounts.js';
 import type { PricedEvent } from '../events/event-rows.js';
 import { insertUsageEvents } from '../events/usage-events.js';
-import { readDirtyHours } from '../rollups/dirty-hours.js';
+import { readDirtyHours, readMarkedHours } from '../rollups/dirty-hours.js';
 import { sealNext } from '../rollups/maintenance.js';
 import { NO_ROLLUPS } from '../rollups/watermarks.js';
 import {
@@ -104,21 +104,20 @@ describe('results about several accounts, and windows of any years', () => {
     expect(await ask({ accounts: [], groupBy: ['account'] })).toMatchObject({ groups: [] });
   });
 
-  it('dirty hours of several accounts come with their accounts while these fit a statement, and else alone', async () => {
-    const hoursOf = async (accounts: Accounts) => {
-      const dirty = await readDirtyHours(database.warehouse, accounts, WINDOW);
-      expect(dirty.map(({ bucket }) => bucket)).toEqual(dirty.map(({ bucket }) => bucket).sort((a, b) => a - b));
-      return new Set(dirty.map(({ accountId }) => accountId));
-    };
+  it('dirty hours are listed with their accounts, or are the window from the first to the last if the list would be too long', async () => {
     const short = NAMES.slice(0, 3);
-    expect(await hoursOf(short)).toEqual(new Set(short));
-    expect(await hoursOf(['acme'])).toEqual(new Set([undefined]));
+    const listed = await readMarkedHours(database.warehouse, short, WINDOW);
+    expect(new Set(listed.map(({ accountId }) => accountId))).toEqual(new Set(short));
+    expect(listed).toEqual([...listed].sort((one, other) => one.bucket - other.bucket));
+    expect(await readDirtyHours(database.warehouse, short, WINDOW)).toEqual(listed);
 
     const late = NAMES.flatMap((name) => used(name, 11, name.length > 9 ? 8 : 1));
     await storeEvents(database.warehouse, late);
-    // Too many, and too long.
-    for (const accounts of ['all', short, NAMES.slice(2)] as const) {
-      expect(await hoursOf(accounts)).toEqual(new Set([undefined]));
+    expect(await readDirtyHours(database.warehouse, ['acme'], WINDOW)).toHaveLength(DAYS * 24 - 11);
+    // Too many hours, and names that are too long.
+    for (const accounts of ['all', NAMES.slice(2)] as const) {
+      const span = { startTime: START + 11 * MS_PER_HOUR, endTime: WINDOW.endTime };
+      expect(await readDirtyHours(database.warehouse, accounts, WINDOW)).toEqual(span);
       const { groups } = await ask({ accounts, groupBy: ['account'] });
       expect(inOrder(groups)).toEqual(inOrder(await each(accounts === 'all' ? NAMES : accounts, {})));
     }

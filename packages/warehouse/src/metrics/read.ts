@@ -1,4 +1,4 @@
-/** Usage and cost of accounts: results that are computed for a request, and those that are stored for later pages. */
+/** Reads usage and cost of accounts: computes results, and stores results that have later pages. */
 import {
   type DecimalText,
   DIMENSIONS,
@@ -24,10 +24,10 @@ import {
   shownDimensions,
 } from './statement.js';
 
-/** Amounts of some buckets, each named by its index on the axis; buckets that are not named hold zero. */
+/** The amounts of buckets, identified by their index on the axis. Buckets that are missing hold zero. */
 interface SparseSeries {
   readonly buckets: readonly number[];
-  /** A cost for each bucket named; usages are alike. */
+  /** One cost for each bucket; `usages` is alike. */
   readonly costs: readonly DecimalText[];
   readonly usages: readonly DecimalText[];
 }
@@ -38,52 +38,52 @@ interface MetricsTotals {
 }
 
 export interface MetricsGroup extends MetricsTotals {
-  /** Values of the groupBy dimensions, and of those they enrich where all usage of the group has the same. */
+  /** Values of the groupBy dimensions, and of the enriched dimensions if all usage of the group has the same value. */
   readonly values: Readonly<Partial<Record<MetricsDimension, string>>>;
   readonly series: SparseSeries;
 }
 
 export interface MetricsResult {
-  /** The first of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
+  /** The first groups by rank: cost descending, then the dimensions' values ascending, bytewise. */
   readonly groups: readonly MetricsGroup[];
-  /** Over all groups, also those that the limit left out. */
+  /** Over all groups, including those beyond the limit. */
   readonly totals: MetricsTotals;
   readonly totalGroups: number;
   readonly mark: SnapshotMark;
 }
 
 /**
- * @returns the groups in rank order. Without groupBy there is exactly one, zeros if nothing was used; with groupBy and
- * nothing used there is none.
+ * @returns the groups in rank order. Without groupBy there is exactly one group, with zeros if nothing was used. With groupBy and no usage
+ * there is none.
  */
-export async function readMetrics(warehouse: Warehouse, wanted: MetricsQuery): Promise<MetricsResult> {
-  const statement = metricsStatement(wanted);
-  if (hasOnePage(wanted)) return onlyPage(toGroups(await warehouse.read(statement, groupRow), wanted));
+export async function readMetrics(warehouse: Warehouse, request: MetricsQuery): Promise<MetricsResult> {
+  const statement = metricsStatement(request);
+  if (hasOnePage(request)) return onlyPage(toGroups(await warehouse.read(statement, groupRow), request));
   const rows = await warehouse.read(statement, responseRow);
   const [first] = rows;
   if (!first) return onlyPage([]);
   const { total_cost: cost, total_usage: usage, total_groups: totalGroups, digest, newest_block } = first;
-  return { groups: toGroups(rows, wanted), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
+  return { groups: toGroups(rows, request), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
 }
 
-/** The resource types with at least one event that counts among those selected, in the catalog's order. */
+/** Reads the resource types that have at least one matching event that counts, in the catalog's order. */
 export async function readResourceTypes(
   warehouse: Warehouse,
   selection: Selection & Pick<MetricsQuery, 'rollups'>,
 ): Promise<ResourceType[]> {
-  // Any resolution but hours will do: whole days may answer then.
-  const wanted = {
+  // Any resolution except hourly, so that daily rollup rows can be read.
+  const request = {
     ...selection,
     resolution: 'monthly',
     groupBy: ['resource_type'],
     limit: RESOURCE_TYPES.length,
   } as const;
-  const { groups } = await readMetrics(warehouse, wanted);
+  const { groups } = await readMetrics(warehouse, request);
   const found = new Set(groups.map(({ values }) => values.resource_type));
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }
 
-/** A result without later pages needs no mark. @param groups all that there are */
+/** Returns the result of a query with only one page, which needs no snapshot mark. @param groups all groups */
 function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
   const totals = {
     cost: sumDecimals(groups.map(({ cost }) => cost)),
@@ -93,7 +93,10 @@ function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
 }
 
 export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
-/** Only that they are texts: a page holds thousands, and ClickHouse prints each decimal in its shortest form, as the totals show. */
+/**
+ * Checks only that they are strings: a page holds thousands, and ClickHouse prints each decimal in its shortest form (the totals are
+ * checked).
+ */
 const decimals = z.custom<DecimalText[]>(areTexts, 'must be decimals as texts');
 const series = z
   .tuple([z.array(z.number()), decimals, decimals])
@@ -107,7 +110,7 @@ function areTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((text) => typeof text === 'string');
 }
 
-/** The columns that describe a group, in a live answer and in a stored one. */
+/** The columns of a group, in a computed and in a stored result. */
 const groupRow = z.object({
   values: z.array(z.string()),
   cost: decimal,
@@ -147,30 +150,30 @@ function shownValues(
 export type StoredPage = Pick<MetricsResult, 'groups' | 'totals' | 'totalGroups'>;
 
 export interface StoredResult {
-  /** Whose it is: of a result about several accounts, a name that no account can have. */
+  /** The owning account. For a result about several accounts, a name that no account can have. */
   readonly owner: string;
   readonly resultId: string;
 }
 
 /**
- * Nothing is kept for a first page: a result is stored when its second page is asked for, and only if it is still, group by group, the
- * one that the first page was part of. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ * Recomputes a result and stores all its groups for a day, so that later pages are slices of it. Stores nothing if the digest has changed.
+ * Storing the same result twice changes nothing.
  *
- * Computes the response and keeps all its groups for a day; none of them if its digest is another one. Storing the same response
- * twice changes nothing.
+ * A first page stores nothing. Only a request for the second page stores the result, and only if each group is still as it was on the first
+ * page. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 export async function storeMetrics(
   warehouse: Warehouse,
   { owner, resultId }: StoredResult,
-  wanted: MetricsQuery,
+  request: MetricsQuery,
   digest: string,
 ): Promise<void> {
-  const { name, query, query_params } = storeMetricsStatement(wanted);
+  const { name, query, query_params } = storeMetricsStatement(request);
   await warehouse.run({ name, query, query_params: { ...query_params, owner, result_id: resultId, digest } });
 }
 
-export function storeMetricsStatement(wanted: MetricsQuery): Statement {
-  const { columns, wholeResponse, from, order, query_params } = rankedGroups(wanted);
+export function storeMetricsStatement(request: MetricsQuery): Statement {
+  const { columns, wholeResponse, from, order, query_params } = rankedGroups(request);
   const { total_groups, total_cost, total_usage, digest } = wholeResponse;
   const stored = { ...columns, total_groups, total_cost, total_usage };
   return {
@@ -188,8 +191,8 @@ QUALIFY ${digest} = {digest: UInt64}`,
 }
 
 /**
- * The groups that rank after number `after`, at most `limit` of them; undefined when the response is not stored or no longer
- * kept, also when only some of its groups are: a server that lost its power may have lost what it had not written yet.
+ * Reads up to `limit` stored groups that rank after number `after`. Returns undefined if the result is not stored or has expired, or if
+ * some of its groups are missing: a server that loses power may lose recent writes, because this table is not fsynced.
  */
 export async function readStoredMetrics(
   warehouse: Warehouse,
@@ -211,7 +214,7 @@ export async function readStoredMetrics(
   };
 }
 
-/** Two pages that were asked for at once may have stored the same response twice. */
+/** LIMIT 1 BY rank, because two concurrent page requests may have stored the same result twice. */
 export const STORED_METRICS = `
 SELECT values, cost, usage, series, total_cost, total_usage, total_groups
 FROM result_pages

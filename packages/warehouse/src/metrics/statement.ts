@@ -1,10 +1,10 @@
 /**
- * The SQL of a response, from the outermost SELECT down to the conditions on its tables. One statement reads each segment
- * of the window once, so that groups, their series and the totals add up.
+ * Builds the SQL of a metrics query. One statement reads each segment of the window once, so that groups, their series and the totals add
+ * up.
  *
- * Two rules keep it fast (docs/decisions/0010). It is flat: each level of subqueries costs ClickHouse a millisecond to
- * plan, and a summary costs not many more to compute. And parameters never get a name in SELECT, because such a name
- * hides the column of that name in WHERE.
+ * Two rules keep it fast (docs/decisions/0010). The statement is flat: each level of subqueries costs ClickHouse a millisecond of planning,
+ * hardly less than computing a summary. And SELECT never gives a parameter an alias, because the alias would hide the column of that name
+ * in WHERE.
  */
 import {
   BILLING_DIMENSIONS,
@@ -36,45 +36,47 @@ import {
 } from './plan.js';
 
 export interface Grouping {
-  /** In canonical order; empty for the aggregate of everything. */
+  /** In canonical order; empty for the total alone. */
   readonly groupBy: readonly MetricsDimension[];
-  /** Groups do not show their workspace, unless they are grouped by it: a member may not see which there are. */
+  /** Whether to hide the workspaces of groups that are not grouped by workspace: a member may not see which workspaces exist. */
   readonly hidesWorkspace?: boolean;
 }
 
 export interface MetricsQuery extends Selection, Grouping {
   readonly resolution: Resolution;
-  /** Which rollup rows may be read, as known before the query; nothing: the events alone answer. */
+  /** Which rollup rows may be read, determined before the query. Undefined: read events only. */
   readonly rollups?: ReadableRollups;
-  /** Only events up to this block answer, as they did for an earlier page; see {@link SnapshotMark}. */
+  /** Reads only events up to this block, as an earlier page did; see {@link SnapshotMark}. */
   readonly asOf?: string;
-  /** The most groups to return. */
   readonly limit: number;
 }
 
-/** The first groups of the ranking; unless these are all, each with the columns that describe the whole response. */
-export function metricsStatement(wanted: MetricsQuery): Statement {
-  const { columns, wholeResponse, from, order, query_params, isSmall } = rankedGroups(wanted);
+/** Reads the first groups by rank. If there may be more pages, each row also has the columns that describe the whole result. */
+export function metricsStatement(request: MetricsQuery): Statement {
+  const { columns, wholeResponse, from, order, query_params, isSmall } = rankedGroups(request);
   return {
     name: 'read_metrics',
     query: `
 SELECT
-  ${selectList({ ...columns, ...(!hasOnePage(wanted) && wholeResponse) })}${from}
+  ${selectList({ ...columns, ...(!hasOnePage(request) && wholeResponse) })}${from}
 ORDER BY ${order}
 LIMIT {limit: UInt32}`,
-    query_params: { ...query_params, limit: wanted.limit },
-    // Starting more threads takes longer than their work.
+    query_params: { ...query_params, limit: request.limit },
+    // Starting more threads takes longer than the work.
     ...(isSmall && { settings: { max_threads: 1 } }),
   };
 }
 
-/** How many groups there can be by dimensions of few values: one by none. */
+/** Maximum number of groups, for dimensions with few values. */
 const MOST_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
   resource_type: RESOURCE_TYPES.length,
   billing_dimension: BILLING_DIMENSIONS.length,
 };
 
-/** Whether all groups are on the first page, so that it needs no columns for later ones. A dimension belongs to one type. */
+/**
+ * Whether all groups fit on the first page, so that it needs no columns for later pages. A billing dimension has one resource type, so
+ * grouping by both yields no more groups than the larger dimension.
+ */
 export function hasOnePage({ groupBy, limit }: Pick<MetricsQuery, 'groupBy' | 'limit'>): boolean {
   const groups = groupBy.map((dimension) => MOST_GROUPS[dimension] ?? Number.POSITIVE_INFINITY);
   return Math.max(1, ...groups) <= limit;
@@ -86,40 +88,39 @@ export function selectList(columns: Readonly<Record<string, string>>): string {
     .join(',\n  ');
 }
 
-/** All groups that answer a wanted, as parts of one SELECT. */
+/** All groups of a query, as parts of one SELECT. */
 export interface RankedGroups {
-  /** How each column that describes a group is computed, in a live answer and in a stored one; each may use those before it. */
+  /** The expressions of a group's columns, in a computed and in a stored result. An expression may use the columns before it. */
   readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series', string>>;
-  /** How each column that is the same for every group is computed. */
+  /** The expressions of the columns that are the same for every group. */
   readonly wholeResponse: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
-  /** From FROM to GROUP BY. */
   readonly from: string;
-  /** The order of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
+  /** ORDER BY of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
   readonly query_params: StatementParameters;
-  /** Whether it reads no more than the summaries of one account's rollup rows. */
+  /** Whether it reads only the summaries of one account's rollup rows. */
   readonly isSmall: boolean;
 }
 
-/** By which a later page can tell whether what it computes is the response that the first page was part of. */
+/** Identifies the data of a result, so that a later page can detect whether the result has changed since the first page. */
 export interface SnapshotMark {
-  /** A hash of all groups with everything that they show, in no order: UInt64 as decimal digits. */
+  /** A hash of all groups with all their values, independent of their order: UInt64 as decimal digits. */
   readonly digest: string;
   /**
-   * The newest block of `usage_events` that an event of the response was read from: UInt64 as decimal digits. Blocks are
-   * numbered in the order in which inserts become visible, so later inserts have higher numbers.
+   * The newest block of `usage_events` that the result contains an event of: UInt64 as decimal digits. Blocks are numbered in the order in
+   * which inserts become visible, so later inserts have higher numbers.
    */
   readonly newest_block: string;
 }
 
-export function rankedGroups(wanted: MetricsQuery): RankedGroups {
-  const { accounts, groupBy, window, resolution, rollups = NO_ROLLUPS, asOf } = wanted;
+export function rankedGroups(request: MetricsQuery): RankedGroups {
+  const { accounts, groupBy, window, resolution, rollups = NO_ROLLUPS, asOf } = request;
   const keys = groupBy.map(columnOf);
   const segments = planSegments(withEvents(window), resolution, rollups);
-  const shown = shownDimensions(wanted);
+  const shown = shownDimensions(request);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
   const isOneBucket = bucketStart(window.startTime, resolution) === bucketStart(window.endTime - 1, resolution);
-  const requested = { accounts, resolution, columns, filters: filtersOf(wanted), isOneBucket, asOf };
+  const requested = { accounts, resolution, columns, filters: filtersOf(request), isOneBucket, asOf };
   const { bucket, cost, usage, block, from } = entriesOf(segments, requested);
   return {
     columns: {
@@ -138,7 +139,7 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
     from: keys.length > 0 ? `${from}\nGROUP BY ${keys.join(', ')}` : from,
     order: ['cost DESC', ...keys].join(', '),
     query_params: {
-      ...selectionParameters(wanted, segments),
+      ...selectionParameters(request, segments),
       axis_start: axisStart(window, resolution),
       ...(asOf !== undefined && { as_of: asOf }),
     },
@@ -149,13 +150,13 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
   };
 }
 
-/** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
+/** Returns the dimensions that a group shows: the groupBy dimensions, then the enriched ones. */
 export function shownDimensions({ groupBy, hidesWorkspace }: Grouping): MetricsDimension[] {
   const enriched = enrichedDimensions(groupBy);
   return [...groupBy, ...enriched.filter((dimension) => dimension !== 'workspace' || !hidesWorkspace)];
 }
 
-/** What all usage of the group has in common, or what stands for it. */
+/** Returns the expression of a dimension's value if all usage of the group has the same, and of NO_VALUE otherwise. */
 function shownValue(dimension: MetricsDimension, groupBy: readonly MetricsDimension[]): string {
   const column = columnOf(dimension);
   if (groupBy.includes(dimension)) return column;
@@ -164,48 +165,46 @@ function shownValue(dimension: MetricsDimension, groupBy: readonly MetricsDimens
     : `if(min(${column}) = max(${column}), min(${column}), '${NO_VALUE}')`;
 }
 
-/** Where a group has several values, and where its value is known without reading it. A name is never empty. */
+/** Marks a dimension with several values, and a resource type that follows from the billing dimension. A name is never empty. */
 export const NO_VALUE = '';
 
-/** A billing dimension belongs to one type, which need not be read. */
+/** Whether the resource type need not be read because the billing dimension determines it. */
 function isKnown(dimension: MetricsDimension, groupBy: readonly MetricsDimension[]): boolean {
   return dimension === 'resource_type' && !groupBy.includes(dimension) && groupBy.includes('billing_dimension');
 }
 
-/** What is asked of every segment. */
+/** The parts of the query that are the same for every segment. */
 interface EntriesQuery extends Pick<MetricsQuery, 'accounts' | 'resolution'> {
-  /** The dimensions that the entries show. */
   readonly columns: readonly MetricsDimension[];
-  /** A condition for each filtered dimension. */
   readonly filters: readonly Filter[];
-  /** Whether the whole window is one bucket, so that a group's series is its cost and usage. */
+  /** Whether the window is a single bucket. Then the series of a group is just its cost and usage. */
   readonly isOneBucket: boolean;
   readonly asOf: string | undefined;
 }
 
-/** Rows of partial sums: any number of them for a group and bucket. */
+/** A relation of partial sums, with any number of rows per group and bucket. */
 interface Entries {
-  /** FROM and WHERE. Its columns are the query's, and those that the expressions below are made of. */
+  /** FROM and WHERE. It provides the query's columns, and the columns that the expressions below use. */
   readonly from: string;
-  /** Index of the bucket on the axis that begins at the parameter `axis_start`. */
+  /** Index of the bucket on the axis, which begins at the parameter `axis_start`. */
   readonly bucket: string;
   readonly cost: string;
   readonly usage: string;
-  /** The newest block of events in the row; 0 for a rollup row. */
+  /** The newest block of events in the row; 0 for rollup rows. */
   readonly block: string;
 }
 
 /**
- * A segment that answers alone is read without a subquery. Events of several buckets are the exception: `sumMap` takes
- * longer for each event than adding them up by group and bucket before it (docs/decisions/0022).
+ * Combines the segments. A single segment is read without a subquery, except for events of several buckets: summing them by group and
+ * bucket first takes less time per event than `sumMap` (docs/decisions/0022).
  */
-function entriesOf(segments: readonly Segment[], wanted: EntriesQuery): Entries {
-  const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, wanted) }));
+function entriesOf(segments: readonly Segment[], request: EntriesQuery): Entries {
+  const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, request) }));
   const [only, ...others] = parts;
-  if (only && others.length === 0 && (only.segment.source !== 'events' || wanted.isOneBucket)) return only.entries;
-  // A group and bucket has many events, or some twenty hours of days: `sumMap` takes longer for each of them.
+  if (only && others.length === 0 && (only.segment.source !== 'events' || request.isOneBucket)) return only.entries;
+  // Events, and the remaining hours of dirty days, have many rows per group and bucket: sum them first, which is faster than `sumMap`.
   const selects = parts.map(({ segment: { source, days }, entries }) =>
-    source === 'events' || days ? sumsSelect(entries, wanted) : entriesSelect(entries, wanted),
+    source === 'events' || days ? sumsSelect(entries, request) : entriesSelect(entries, request),
   );
   const from = `
 FROM
@@ -214,20 +213,20 @@ FROM
   return { from, bucket: 'entry_bucket', cost: 'entry_cost', usage: 'entry_usage', block: 'entry_block' };
 }
 
-function segmentEntries({ source, ...span }: Segment, index: number, wanted: EntriesQuery): Entries {
-  return source === 'events' ? eventEntries(span, index, wanted) : rollupEntries(source, span, index, wanted);
+function segmentEntries({ source, ...span }: Segment, index: number, request: EntriesQuery): Entries {
+  return source === 'events' ? eventEntries(span, index, request) : rollupEntries(source, span, index, request);
 }
 
-function sumsSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
+function sumsSelect({ from, bucket, cost, usage, block }: Entries, request: EntriesQuery): string {
   const sums = { bucket, cost: `sum(${cost})`, usage: `sum(${usage})`, block: `max(${block})` };
-  const keys = [...wanted.columns.map(columnOf), 'entry_bucket'].join(', ');
-  return `${entriesSelect({ ...sums, from }, wanted)}\n  GROUP BY ${keys}`;
+  const keys = [...request.columns.map(columnOf), 'entry_bucket'].join(', ');
+  return `${entriesSelect({ ...sums, from }, request)}\n  GROUP BY ${keys}`;
 }
 
-/** Part of a UNION: the columns of all its parts have the same names. */
-function entriesSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
+/** Returns one part of the UNION. All parts use the same column names. */
+function entriesSelect({ from, bucket, cost, usage, block }: Entries, request: EntriesQuery): string {
   const columns = [
-    ...wanted.columns.map(columnOf),
+    ...request.columns.map(columnOf),
     `${bucket} AS entry_bucket`,
     `${cost} AS entry_cost`,
     `${usage} AS entry_usage`,
@@ -239,11 +238,11 @@ function entriesSelect({ from, bucket, cost, usage, block }: Entries, wanted: En
 }
 
 /**
- * A row for each event. What was inserted after block `as_of` is left out before FINAL chooses a row of each event, so that
- * a revision does not hide what it revises.
+ * Reads one row per event. PREWHERE drops rows inserted after block `as_of` before FINAL picks a row of each event, so that a later
+ * revision does not hide the one that was current then.
  */
-function eventEntries(span: TimeSpan, index: number, wanted: EntriesQuery): Entries {
-  const { accounts, resolution, filters, asOf } = wanted;
+function eventEntries(span: TimeSpan, index: number, request: EntriesQuery): Entries {
+  const { accounts, resolution, filters, asOf } = request;
   const upTo = asOf === undefined ? '' : '\nPREWHERE _block_number <= {as_of: UInt64}';
   const conditions = [...eventsCondition(accounts, span, index), ...filters.map(({ condition }) => condition)];
   const from = `\nFROM usage_events FINAL${upTo}\nWHERE ${conditions.join('\n  AND ')}`;
@@ -251,7 +250,7 @@ function eventEntries(span: TimeSpan, index: number, wanted: EntriesQuery): Entr
   return { from, bucket, cost: 'usage_events.cost', usage: 'usage_events.usage', block: '_block_number' };
 }
 
-/** A row for each entry of the arrays, or for each rollup row when its entries need not be told apart. */
+/** Reads one row per array entry, or one row per rollup row if no dimension is needed. */
 function rollupEntries(
   grain: Grain,
   span: TimeSpan,
@@ -269,7 +268,7 @@ function rollupEntries(
   ].join('\n  AND ');
   const bucket = BUCKETS[resolution](`${table}.bucket`);
   if (read.length === 0) {
-    // The row of an hour in which all events are void has no entries, and its account is no group.
+    // A rollup row whose events are all void has no entries, and must not make its account a group.
     const from = `\nFROM ${table} FINAL\nWHERE ${condition}\n  AND notEmpty(${arrays}.cost)`;
     return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)`, block: NO_BLOCK };
   }
@@ -282,10 +281,10 @@ function rollupEntries(
   return { from, bucket, cost: 'rollup_cost', usage: 'rollup_usage', block: NO_BLOCK };
 }
 
-/** The block of a rollup row, which says nothing about the blocks of its events. */
+/** Rollup rows do not know the blocks of their events. */
 const NO_BLOCK = 'toUInt64(0)';
 
-/** The smaller set of a rollup row's arrays that has all these dimensions. */
+/** Returns the smaller set of a rollup row's arrays that has all the dimensions. */
 function smallestArrays(dimensions: readonly MetricsDimension[]): RollupArrays {
   const inSummary: readonly MetricsDimension[] = ROLLUP_ARRAYS.summary;
   return dimensions.every((dimension) => dimension === 'account' || inSummary.includes(dimension))
@@ -293,12 +292,12 @@ function smallestArrays(dimensions: readonly MetricsDimension[]): RollupArrays {
     : 'detail';
 }
 
-/** UTC has no daylight saving, so all buckets but months have one length. */
+/** UTC has no daylight saving time, so all buckets except months have a fixed length. */
 function fixedBucket(milliseconds: number): (hour: string) => string {
   return (hour) => `toInt32(intDiv(toUInt32(${hour}) - {axis_start: Int64}, ${milliseconds / 1000}))`;
 }
 
-/** The index of a time's bucket on the axis. */
+/** Expressions of a bucket's index on the axis. */
 const BUCKETS = {
   hourly: fixedBucket(MS_PER_HOUR),
   daily: fixedBucket(MS_PER_DAY),
@@ -306,7 +305,7 @@ const BUCKETS = {
   monthly: (hour) => `toInt32(dateDiff('month', toDateTime(0, 'UTC'), ${hour}) - {axis_start: Int64})`,
 } as const satisfies Record<Resolution, (hour: string) => string>;
 
-/** Where the axis begins, counted from 1970 on: seconds, or months. An axis may begin long before the first event. */
+/** Returns the start of the axis as seconds, or months, since 1970. It may lie long before the first event. */
 function axisStart({ startTime }: Window, resolution: Resolution): number {
   const start = bucketStart(startTime, resolution);
   if (resolution !== 'monthly') return start / 1000;

@@ -1,25 +1,27 @@
-/** Everything that ClickHouse holds of one account, found and removed a partition at a time. */
+/** Finds and deletes all rows of one account, a partition at a time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
 
-/** Tables that are computed from usage_events and from those before them in this list, so they are erased in this order, after it. */
+/** Tables derived from usage_events and from the tables before them in this list. They are erased in this order, after usage_events. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'dirty_hours', 'result_pages'] as const;
 /** The tables with rows of accounts, in the order of their erasure. */
 const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
-/** A partition of a table (in most tables a month) and how many rows of the account it holds; unmerged duplicates count. */
+/** A partition of a table (in most tables a month) and the number of the account's rows in it, including unmerged duplicates. */
 export interface AccountPartition {
-  /** Where it lies. */
   readonly shard: Warehouse;
   readonly table: AccountTable;
   readonly partition: string;
-  /** How many rows the account has: 0 where only results about several accounts are. */
+  /** The number of the account's rows. 0 if the partition only has results about several accounts. */
   readonly rows: number;
 }
 
-/** Results about several accounts are stored under names that no account has, and their groups may be of this one: all of them go. */
+/**
+ * Returns the condition that selects rows to delete. Results about several accounts, stored under names that start with \0, may contain
+ * groups of this account, so all of them are deleted.
+ */
 function rowsOf(table: AccountTable): string {
   const ofAccount = 'account_id = {account_id: String}';
   return table === 'result_pages' ? `(${ofAccount} OR startsWith(account_id, '\\0'))` : ofAccount;
@@ -43,10 +45,10 @@ const partitionRow = z.object({ partition: z.string(), rows: z.coerce.number() }
 export async function readAccountPartitions(
   shards: readonly Warehouse[],
   accountId: string,
-  wanted: readonly AccountTable[] = ACCOUNT_TABLES,
+  names: readonly AccountTable[] = ACCOUNT_TABLES,
 ): Promise<AccountPartition[]> {
   const found = await onEachShard(shards, async (shard) => {
-    const tables = wanted.map(async (table) => {
+    const tables = names.map(async (table) => {
       const rows = await shard.read(accountPartitionsStatement(table, accountId), partitionRow);
       return rows.map(({ partition, rows }) => ({ shard, table, partition, rows }));
     });
@@ -56,9 +58,9 @@ export async function readAccountPartitions(
 }
 
 /**
- * Resolves when the rows are gone from every replica. A mutation, not a lightweight DELETE: that one only marks rows, and
- * merges may take for ever to drop them. This one rewrites the partition's parts without the rows; ClickHouse removes the old
- * files after some minutes (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
+ * Resolves when the rows are gone from every replica. Uses a mutation, which rewrites the parts of the partition without the rows. A
+ * lightweight DELETE would only mark rows, and merges might never drop them. ClickHouse removes the old files some minutes later
+ * (old_parts_lifetime, 8 by default). Rows inserted after the mutation has started remain.
  */
 export async function eraseAccountPartition(
   { shard, table, partition }: AccountPartition,
@@ -74,7 +76,10 @@ WHERE ${rowsOf(table)}`,
   });
 }
 
-/** Statements that compute rollup rows and result pages, by any process. Their text begins so: see recompute.ts and metrics/read.ts. */
+/**
+ * Running statements of any process that compute rollup rows or result pages. Their text begins like this: see recompute.ts and
+ * metrics/read.ts.
+ */
 const RECOMPUTATIONS: Statement = {
   name: 'read_recomputations',
   query: `
@@ -86,8 +91,8 @@ const recomputationRow = z.object({ query_id: z.string() });
 const RECOMPUTATION_POLL_MS = 50;
 
 /**
- * Resolves when the recomputations that are under way have ended: they may store rows that they have computed from what was
- * erased meanwhile. The server's limits bound how long each takes. Of several replicas one is asked: on them erase once more later.
+ * Resolves when all recomputations that are running now have ended, because they may still store rows computed from erased events. The
+ * server's limits bound how long each takes. With several replicas only one is checked, so erase once more later.
  */
 export async function recomputationsEnded(shards: readonly Warehouse[]): Promise<void> {
   const read = async (shard: Warehouse) =>
@@ -102,7 +107,7 @@ export async function recomputationsEnded(shards: readonly Warehouse[]): Promise
   });
 }
 
-/** Rejections that were settled are marked as deleted. Resolves when they are gone from the files, on each shard. */
+/** Resolves when the rows of settled rejections, which are marked as deleted, are gone from the files of every shard. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
   const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK' };

@@ -1,6 +1,6 @@
 /**
- * Compares rollup rows with the events, each rollup row and each of its groups. It shares nothing with the recomputation but the
- * tables, so that an error there shows here.
+ * Compares rollup rows with the events, row by row and group by group. It shares only the tables with the recomputation, so that a bug
+ * there shows up here.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
@@ -11,11 +11,11 @@ import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays, type Rollup
 
 export interface AuditScope {
   readonly window: Window;
-  /** Undefined: every account. */
+  /** Undefined for every account. */
   readonly accountId?: string | undefined;
 }
 
-/** What is known of one rollup row from one of the two sides; usage and cost are decimal text. */
+/** The sums of one rollup row, computed from one of the two sides. Usage and cost are decimal text. */
 const rollupContent = z
   .tuple([z.coerce.number(), z.string(), z.string()])
   .transform(([events, usage, cost]) => ({ events, usage, cost }));
@@ -24,19 +24,18 @@ const rollupDifference = z
   .object({
     accountId: z.string(),
     started: z.number(),
-    /** Which of the rollup row's arrays, or its version. */
+    /** The set of arrays that differs, or the version. */
     part: z.enum(['summary', 'detail', 'version']),
     truth: rollupContent,
     rollup: rollupContent,
-    /** Whether the rollup row's version is above the truth's, so that a recomputed rollup row would not replace it. */
+    /** Whether the rollup row's version is higher than the events' version, so that a recomputed row would not replace it. */
     isAhead: z.coerce.boolean(),
   })
   .transform(({ started, ...difference }) => ({ ...difference, bucket: started * 1000 }));
 
-/** A rollup row that differs from its events, the truth. Where the contents are the same, their groups or versions differ. */
+/** A rollup row that differs from its events, the truth. If the sums are equal, the groups or the versions differ. */
 export type RollupDifference = Readonly<z.output<typeof rollupDifference>> & { readonly grain: Grain };
 
-/** The bucket of an event. */
 const EVENT_BUCKET = {
   hourly: 'event_hour',
   daily: 'toStartOfDay(event_hour)',
@@ -52,7 +51,7 @@ function scopeParameters({ window, accountId }: AuditScope): StatementParameters
   return { from: startTime / 1000, to: endTime / 1000, ...(accountId !== undefined && { account_id: accountId }) };
 }
 
-/** @returns the starts of the days of the scope that hold events or rollup rows, ascending */
+/** @returns the starts of the days in the scope with events or rollup rows, ascending */
 export async function readAuditDays(warehouse: Warehouse, scope: AuditScope): Promise<EpochMs[]> {
   const days = (table: string, bucket: string) => `
   SELECT DISTINCT toStartOfDay(${bucket}) AS day
@@ -74,8 +73,8 @@ ORDER BY started`,
 }
 
 /**
- * Events, like rollups, as rows of (rollup row, part, is_truth, events, usage, cost, version, digest), a row for each group and one for the
- * rollup row's version. Groups are compared through the sum of a hash of all that each holds: their order does not matter.
+ * Each of the following SELECTs returns rows of (rollup row, part, is_truth, events, usage, cost, version, digest): one per group, and one
+ * for the rollup row's version. Groups are compared by the sum of their hashes, so their order does not matter.
  */
 function truthGroups(grain: Grain, part: RollupArrays, scope: AuditScope): string {
   const dimensions = ROLLUP_ARRAYS[part].join(', ');
@@ -147,7 +146,6 @@ function rollupVersions(grain: Grain, scope: AuditScope): string {
     WHERE ${inScope('bucket', scope)}`;
 }
 
-/** @param scope whole buckets of the grain */
 function rollupDifferencesStatement(grain: Grain, scope: AuditScope): Statement {
   const sides = [
     truthGroups(grain, 'summary', scope),
@@ -178,9 +176,9 @@ ORDER BY rollup_bucket, account_id, part`,
 }
 
 /**
- * @param scope whole buckets of the grain, all of them sealed. Rollup rows of hours that are marked as dirty, and of their
- * days, may differ: nobody reads them. Where events arrive at this moment, a rollup row may also differ until its hour is
- * marked.
+ * Rollup rows of dirty hours, and of their days, may differ, because nothing reads them. While events arrive, a rollup row may also differ
+ * until its hour is marked.
+ * @param scope whole, sealed buckets of the grain
  */
 export async function readRollupDifferences(
   warehouse: Warehouse,
@@ -192,8 +190,8 @@ export async function readRollupDifferences(
 }
 
 /**
- * Recomputes a rollup row that differs. One whose version is above the truth's, which a restored backup can leave behind, is removed
- * first, and while it is away its hours are answered from the events, also if this process dies meanwhile.
+ * Recomputes a rollup row that differs. A row whose version is too high, which restoring a backup can cause, is removed first. Until it is
+ * recomputed, queries read its hours from the events, even if this process dies.
  */
 export async function replaceRollup(
   warehouse: Warehouse,

@@ -8,7 +8,6 @@ import type { PricedEvent } from '../events/event-rows.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { eraseAccountPartition, readAccountPartitions, removeDeletedRejections } from './account-erasure.js';
 import {
-  countOpenRejections,
   type OpenRejection,
   prepareRejectedEvents,
   type RejectedEvent,
@@ -166,12 +165,10 @@ describe('rejections', () => {
     expect(await positions({ accountId: 'zeta' })).toEqual([2]);
     expect(await positions({ from: TIME + 1 })).toEqual([3]);
     expect(await positions({ to: TIME + 1 })).toEqual([4, 2, 1, 0]);
-    expect(await positions({ position: 2 })).toEqual([2]);
-    expect(await positions({ payload: '[]' })).toEqual([4]);
-    expect(await countOpenRejections(database.warehouse, { jobId, accountId: 'acme' })).toBe(4);
+    expect(await positions({ accountId: 'acme' })).toHaveLength(4);
   });
 
-  it('payloads come in the order of the ids; one that is gone is undefined', async () => {
+  it('payloads are returned in the order of the IDs, and undefined for a settled rejection', async () => {
     const payloads = ['{"a":1}', '{"a":2}', `"${'😀'.repeat(100_000)}"`];
     await reject(...payloads.map((payload) => ({ payload })));
     const ids = [...(await open()).reverse(), { receivedAt: TIME, fingerprint: 1n }];
@@ -179,7 +176,7 @@ describe('rejections', () => {
     expect(await readRejectionPayloads(database.warehouse, [])).toEqual([]);
   });
 
-  it('settling removes exactly the rejections that are named, for ever, and none of another job', async () => {
+  it('settling permanently removes exactly the given rejections, and none of another job', async () => {
     const other = `${jobId}-other`;
     const deliver = () => reject({}, {}, {});
     // A job may write its rejections twice.
@@ -192,7 +189,6 @@ describe('rejections', () => {
       await deliver();
       await settleRejections(database.shards, ids, 'replayed');
       expect(await positions()).toEqual([1]);
-      expect(await countOpenRejections(database.warehouse, { jobId })).toBe(1);
     }
     expect(await open({ jobId: other })).toHaveLength(1);
   });

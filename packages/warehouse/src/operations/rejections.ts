@@ -1,4 +1,4 @@
-/** Rejected events and whole jobs: kept with the reason and the payload by ingest, and found, shown and settled for good by an operator. */
+/** Stores rejected events and jobs with the reason and the payload. Operators list them, read their payloads and settle them. */
 import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { z } from 'zod';
 import {
@@ -13,12 +13,12 @@ import type { Shards } from '../shards.js';
 
 /** A row of rejected_events. */
 export interface RejectedEvent {
-  /** When the queue took the job. */
+  /** When the job was added to the queue. */
   readonly receivedAt: EpochMs;
   readonly jobId: string;
-  /** Index of the event in its job; 0 for a job that was rejected whole. */
+  /** Index of the event in its job; 0 for a rejected job. */
   readonly position: number;
-  /** As the event claims; empty when that cannot be read. */
+  /** As claimed by the event; empty if unreadable. */
   readonly accountId: string;
   readonly reason: RejectionReason;
   readonly message: string;
@@ -26,7 +26,10 @@ export interface RejectedEvent {
   readonly payload: string;
 }
 
-/** Keeps rejected events; keeping one again replaces it. See {@link PreparedInsert} for what success and failure mean. */
+/**
+ * Prepares an insert of rejected events; inserting one again replaces it. See {@link PreparedInsert} for the meaning of success and
+ * failure.
+ */
 export function prepareRejectedEvents(events: readonly RejectedEvent[]): PreparedInsert {
   const rows = events.map(({ receivedAt, jobId, position, accountId, reason, message, payload }) => ({
     received_at: receivedAt,
@@ -40,44 +43,37 @@ export function prepareRejectedEvents(events: readonly RejectedEvent[]): Prepare
   return prepareRows('rejected_events', rows);
 }
 
-/** Identifies one rejection permanently: it follows from the row's key, so a redelivered job has the same ids. */
+/** Identifies one rejection. Derived from the row's key, so a redelivered job has the same IDs. */
 export interface RejectionId {
   readonly receivedAt: EpochMs;
-  /** 64 bits: a hash of the job's id, the position and the payload. */
+  /** A 64-bit hash of the job ID, the position and the payload. */
   readonly fingerprint: bigint;
 }
 
-/** The rejections that match every field that is given. */
 export interface RejectionFilter {
-  /** Received at this time or later. */
   readonly from?: EpochMs | undefined;
-  /** Received before. */
   readonly to?: EpochMs | undefined;
   readonly reason?: RejectionReason | undefined;
   readonly accountId?: string | undefined;
   readonly jobId?: string | undefined;
-  readonly position?: number | undefined;
-  readonly payload?: string | undefined;
   readonly fingerprint?: bigint | undefined;
 }
 
 export interface RejectionPage {
   readonly limit: number;
-  /** Only those that come after this one in the order. */
+  /** The last rejection of the previous page. */
   readonly after?: OpenRejection | undefined;
 }
 
 const FINGERPRINT = 'sipHash64(job_id, position, payload)';
 
-/** The condition of each field of a filter, with one parameter that is named like the field. */
+/** The condition of each filter field. Its parameter has the name of the field. */
 const CONDITIONS = {
   from: "received_at >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')",
   to: "received_at < fromUnixTimestamp64Milli({to: Int64}, 'UTC')",
   reason: 'reason = {reason: String}',
   accountId: 'account_id = {accountId: String}',
   jobId: 'job_id = {jobId: String}',
-  position: 'position = {position: UInt32}',
-  payload: 'payload = {payload: String}',
   fingerprint: `${FINGERPRINT} = {fingerprint: UInt64}`,
 } as const satisfies Record<keyof RejectionFilter, string>;
 
@@ -89,17 +85,16 @@ const rejectionId = z.object({ receivedAt: z.coerce.number(), fingerprint: z.coe
 const openRejection = rejectionId.extend({
   jobId: z.string(),
   position: z.number(),
-  /** As the event claims; empty when that cannot be read. */
+  /** As claimed by the event; empty if unreadable. */
   accountId: z.string(),
   reason: z.enum(REJECTION_REASONS),
   message: z.string(),
   payloadBytes: z.coerce.number(),
 });
 
-/** A rejection that nobody has settled yet, without its payload, which may be megabytes. */
+/** An unsettled rejection, without its payload, which may be megabytes. */
 export type OpenRejection = Readonly<z.output<typeof openRejection>>;
 
-/** The newest first, and of one job the highest position first: a reference comes before what it refers to. */
 export async function readOpenRejections(
   warehouse: Warehouse,
   filter: RejectionFilter,
@@ -135,23 +130,7 @@ LIMIT {limit: UInt32}`,
   return warehouse.read(statement, openRejection);
 }
 
-export async function countOpenRejections(warehouse: Warehouse, filter: RejectionFilter): Promise<number> {
-  const statement = {
-    name: 'count_open_rejections',
-    query: `
-SELECT count() AS rejections
-FROM rejected_events FINAL
-WHERE ${openConditions(filter).join('\n  AND ')}`,
-    query_params: parameters(filter),
-  };
-  const [counted] = await warehouse.read(statement, z.object({ rejections: z.coerce.number() }));
-  return counted?.rejections ?? 0;
-}
-
-/**
- * The condition that selects exactly these rejections, with parameters `times` and `fingerprints`: see
- * {@link idParameters}. The first part narrows what is read, by the table's key.
- */
+/** Selects rejections by ID, with the parameters of {@link idParameters}. The first part narrows the read by the table's key. */
 const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 'UTC'), {times: Array(Int64)})
   AND (toUnixTimestamp64Milli(received_at), ${FINGERPRINT})
     IN arrayZip({times: Array(Int64)}, {fingerprints: Array(UInt64)})`;
@@ -163,7 +142,7 @@ function idParameters(ids: readonly RejectionId[]): Record<string, Parameter> {
   };
 }
 
-/** @returns the payload of each, in their order; undefined for one that somebody else has settled meanwhile */
+/** @returns the payloads in the order of the IDs; undefined for a rejection that was settled meanwhile */
 export async function readRejectionPayloads(
   warehouse: Warehouse,
   ids: readonly RejectionId[],
@@ -185,13 +164,11 @@ WHERE ${HAS_ID}`,
   return ids.map(({ receivedAt, fingerprint }) => payloads.get(`${receivedAt} ${fingerprint}`));
 }
 
-/** How an operator has settled a rejection. */
 export type SettlementOutcome = 'replayed' | 'discarded';
 
 /**
- * Settles rejections for good and deletes their rows. First the record, then the rows: a crash in between leaves rows
- * that readers leave out already, and a redelivered job that writes its rows again does not bring them back.
- * Settling one again changes nothing.
+ * Settles rejections permanently and deletes their rows. Writes the record first: after a crash in between, readers already skip the rows,
+ * and a redelivered job that writes the rows again does not reopen them. Settling a rejection again changes nothing.
  */
 export async function settleRejections(
   { whole, all }: Shards,
@@ -207,7 +184,7 @@ export async function settleRejections(
   await insertRows(whole, 'settled_rejections', settled);
   const statement = {
     name: 'delete_rejections',
-    // A lightweight delete, not ALTER TABLE … DELETE: that one would rewrite every part for a few rows.
+    // A lightweight delete, because ALTER TABLE … DELETE would rewrite every part for a few rows.
     query: `
 DELETE FROM rejected_events
 WHERE ${HAS_ID}`,
@@ -217,11 +194,11 @@ WHERE ${HAS_ID}`,
 }
 
 function openConditions(filter: RejectionFilter): string[] {
-  const wanted = conditions(filter);
-  // Narrowed to the same times, because every settled rejection that it reads is held in memory.
+  const selected = conditions(filter);
+  // Limited to the same times, because the subquery holds all its rows in memory.
   const times = conditions({ from: filter.from, to: filter.to });
   const settled = `SELECT received_at, fingerprint FROM settled_rejections${times.length > 0 ? ` WHERE ${times.join(' AND ')}` : ''}`;
-  return [...wanted, `(received_at, ${FINGERPRINT}) NOT IN (${settled})`];
+  return [...selected, `(received_at, ${FINGERPRINT}) NOT IN (${settled})`];
 }
 
 function conditions(filter: RejectionFilter): string[] {

@@ -1,4 +1,4 @@
-/** The events of an account in a window, as re-pricing needs them: in steps, and first what each dimension holds. */
+/** Reads an account's events in a window for re-pricing: first a summary of each billing dimension, then the events in steps. */
 import {
   BILLING_DIMENSIONS,
   COST_SCALE,
@@ -20,7 +20,7 @@ export interface RepricingScope {
   readonly window: Window;
 }
 
-/** An event's place in the order in which the table is read. */
+/** The position of an event in the table's sort order. */
 export type EventKey = Pick<PricedEvent, 'eventId' | 'timestamp'>;
 
 const dimensionSpan = z
@@ -32,11 +32,11 @@ const dimensionSpan = z
   })
   .transform(({ firstEventId: eventId, firstTimestamp: timestamp, ...span }) => ({
     ...span,
-    /** The oldest event: if a price book has a price for it, it has one for all. */
+    /** The oldest event. If a price book has a price for it, it has one for all. */
     first: { eventId, timestamp },
   }));
 
-/** What a billing dimension holds in the window; voided events do not count. */
+/** The events of a billing dimension in the window, without voided ones. */
 type DimensionSpan = z.output<typeof dimensionSpan>;
 
 export async function readDimensionSpans(
@@ -62,12 +62,16 @@ ORDER BY billing_dimension`,
   return warehouse.read(statement, dimensionSpan);
 }
 
-/** An event with what it cost so far. */
 const pricedEvent = storedPayload
   .extend({ resource_type: z.enum(RESOURCE_TYPES), billing_dimension: z.enum(BILLING_DIMENSIONS) })
   .transform(({ id: eventId, at: timestamp, workspace, usage, revision, voided, cost, ...row }) => ({
-    ...{ eventId, timestamp, workspace, revision, voided },
-    ...{ usage: scaledBy(USAGE_SCALE, usage), cost: scaledBy(COST_SCALE, cost) },
+    eventId,
+    timestamp,
+    workspace,
+    revision,
+    voided,
+    usage: scaledBy(USAGE_SCALE, usage),
+    cost: scaledBy(COST_SCALE, cost),
     resourceType: row.resource_type,
     resourceName: row.resource_name,
     resourceUuid: row.resource_uuid,
@@ -83,9 +87,9 @@ function scaledBy(scale: number, amount: DecimalText): bigint {
 }
 
 /**
- * A step through the scope. The server reads from the step's start and stops at its end, and no event is passed over.
- * @param after the last event of the step before
- * @returns at most `limit` events that count, with their cost so far; fewer when there are no more
+ * Reads the next step of the scope. The server starts reading at `after` and stops at the end of the step. No event is skipped.
+ * @param after the last event of the previous step
+ * @returns at most `limit` events that count, with their current cost; fewer in the last step
  */
 export async function readRepricingStep(
   warehouse: Warehouse,

@@ -1,13 +1,12 @@
-/** Two different events under one id and revision: one of them does not count, and a merge removes it (docs/guarantees.md). */
+/** Finds different events with the same ID and revision. Only one of them counts, and a merge removes the other (docs/guarantees.md). */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import { LOW_PRIORITY, type Warehouse } from '../clickhouse/connection.js';
 import { type Selected, selectHours } from './sources.js';
 
 export interface Conflicts {
-  /** Number of conflicting pairs that are not merged yet. */
+  /** Number of conflicts whose rows are not merged yet. */
   readonly events: number;
-  /** One of them. */
   readonly first?: { readonly accountId: string; readonly hour: EpochMs; readonly eventId: string };
 }
 
@@ -18,14 +17,14 @@ const conflict = z.object({
   events: z.coerce.number(),
 });
 
-/** The bits of row_version that are a hash of what the producer sent. Source: clickhouse/migrations/0001_usage_events.sql. */
+/** The bits of row_version that hash the producer's content. Source: clickhouse/migrations/0001_usage_events.sql. */
 const CONTENT = 'bitAnd(row_version, toUInt128(0xFFFFFFFFFFFF))';
 
 export function readConflictsOfHours(shard: Warehouse, from: EpochMs, to: EpochMs): Promise<Conflicts> {
   return readConflicts(shard, selectHours('hourly', from, to));
 }
 
-/** Nothing depends on the result, so a statement that fails finds none. It is observed as every other. */
+/** A failed statement counts as no conflicts, because nothing depends on the result. Metrics record the failure as usual. */
 export async function readConflicts(shard: Warehouse, { condition, query_params }: Selected): Promise<Conflicts> {
   const statement = {
     name: 'read_conflicting_events',
@@ -53,7 +52,6 @@ LIMIT 1`,
   }
 }
 
-/** Adds up the conflicts of several shards or parts. */
 export function allConflicts(parts: readonly Conflicts[]): Conflicts {
   const events = parts.reduce((sum, part) => sum + part.events, 0);
   const first = parts.find((part) => part.first)?.first;

@@ -1,60 +1,64 @@
 /**
- * Dirty hours: a writer that has stored events into hours that are sealed marks them, and acknowledges. So does a sealer with
- * rollup rows that are too large for the server's limits. Queries answer dirty hours from the events, until a maintainer has
- * recomputed their rows and cleared the marks.
+ * Tracks dirty hours: hours whose rollup rows may lack acknowledged events. A writer that has stored events of sealed hours marks these
+ * hours, and then acknowledges. A sealer also marks hours whose rollup rows exceed the server's limits. Queries read dirty hours from the
+ * events until a maintainer has recomputed their rollup rows and cleared the marks.
  *
- * Why a response holds every event that was acknowledged when its query began, and each once:
+ * Why a response contains every event that was acknowledged when its query began, and contains each once. The protocol:
  *
- * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of those that it
- *   could not write (of a day: its first hour), publishes `sealedUntil`.
+ * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of the rows that it could not
+ *   write (for a day: the first hour), and publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
- * - A query takes a reading of `sealedUntil` from any time before it reads the marks of all its accounts, and *then* reads these. Which hours are dirty of which account is part of its
- *   text, so no hour of an account is read from both sources or from neither. Of many it has the hours alone: then they are read
- *   from the events of every account, and nothing below needs a mark for that.
- * - A maintainer reads marks, writes the hours' rows, then reads the days' `sealingUntil`, writes the days' rows below it, and
- *   then clears exactly the marks that it has read.
+ * - A query first reads `sealedUntil`, then the marks of all its accounts, then the rows. The dirty hours of each account are part of the
+ *   statement's text, so every hour of an account is read from exactly one source. If the list would be too long, the statement reads all
+ *   hours from the first to the last dirty hour from the events, for every account. Reading an hour from the events needs no mark.
+ * - A maintainer reads marks, writes the hourly rows, then reads the daily `sealingUntil`, then writes the daily rows below it, and then
+ *   clears exactly the marks that it read.
  *
- * The reading of `sealedUntil` may be old: it only rises, so every hour below an older reading is below the current value too, and what is
- * said below holds of it. The older it is, the more a query reads from events. readable.ts keeps a reading for two seconds.
+ * The query's value of `sealedUntil` may be old. The watermark only rises, so every hour below an old value is also below the current one,
+ * and the proof below holds for it. An older value only makes the query read more from the events. readable.ts keeps a value for two
+ * seconds.
  *
- * Take an event that was acknowledged before the query, whose hour the query reads from its rollup row: the hour is below
- * `sealedUntil` and has no mark. Either its writer had read a `sealingUntil` not above the hour. Then the event was stored before
- * any sealer of the hour took its snapshot, and before `sealedUntil` was published the row was written, or the hour marked: then
- * the query, which knew `sealedUntil` before it read marks, would have found that mark, unless it is gone. Or the writer had
- * marked the hour, and the mark is gone. Of a mark that is gone: a maintainer has read it, so its snapshot, taken later, holds
- * the event, and the row was written before the mark was cleared. Any row that replaces it has a higher version: a later
- * snapshot.
+ * Proof for hours. Take an event that was acknowledged before the query began, and whose hour the query reads from its rollup row: the hour
+ * is below `sealedUntil`, and the query saw no mark. There are two cases:
  *
- * A day is read from its row only if none of its hours is dirty. Then the hour's row with the event was written either
- * before the snapshot of the sealer of the day, and is in it, or after that sealer had published the days' `sealingUntil`; then
- * the maintainer has read that, and has written the day before it cleared the mark. If that sealer has marked the day's first
- * hour instead of writing the day, the same holds of the maintainer that has cleared this mark: it has read marks, and the
- * hours' rows, after the sealer had published the days' `sealingUntil`.
+ * 1. The event's writer read a `sealingUntil` that was not above the hour. Then the event was stored before any sealer of the hour took its
+ *    snapshot. Before `sealedUntil` was published, the sealer wrote the row, which contains the event, or marked the hour. The query read
+ *    `sealedUntil` before the marks, so it would have seen that mark unless the mark was cleared.
+ * 2. The writer marked the hour before it acknowledged, so the query would have seen that mark unless the mark was cleared.
  *
- * One maintainer runs at a time, but nothing rests on that: any number of them, late or killed anywhere, do no harm. An event
- * whose writer died before its mark was durable is not acknowledged, and its redelivery marks again. A key that is cleared is
- * never set on purpose again, and one that arrives late because it was sent twice costs a recomputation. Marks of rows that are
- * too large are cleared together with new ones for the same hours that are due later.
+ * If a mark was cleared, a maintainer had read it, and took its snapshot later, so the snapshot contains the event. It wrote the row before
+ * it cleared the mark. Any row that replaces this row has a higher version, so it comes from a later snapshot.
+ *
+ * Proof for days. A day is read from its row only if none of its hours is dirty. By the proof above, the hourly row with the event was
+ * written. Either it was written before the snapshot of the day's sealer, so the day's row contains the event. Or it was written after that
+ * sealer had published the daily `sealingUntil`. Then the maintainer read that value, and wrote the day's row before it cleared the mark.
+ * If the sealer marked the day's first hour instead of writing the day, the same holds for the maintainer that cleared this mark: it read
+ * the marks and the hourly rows after the sealer had published the daily `sealingUntil`.
+ *
+ * The proof does not need a single maintainer: any number of them, late or killed at any point, do no harm. If a writer dies before its
+ * mark is durable, the event is not acknowledged, and its redelivery marks the hour again. A cleared key is never written again on purpose.
+ * A mark that arrives after its clearing, because it was sent twice, costs a recomputation. The marks of rows that are too large are
+ * cleared in the same insert that marks the hours again with a later due time.
  */
 import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { z } from 'zod';
-import { type Accounts, accountsCondition, accountsParameters, onlyAccount } from '../accounts.js';
+import { type Accounts, accountsCondition, accountsParameters } from '../accounts.js';
 import { readBounds } from '../bounds.js';
 import { insertRows, type Statement, type Warehouse } from '../clickhouse/connection.js';
 import { listedBytes, MAX_LIST_BYTES } from '../clickhouse/list-size.js';
 import { type EventRows, hoursBefore } from '../events/event-rows.js';
-import type { AccountBucket, AccountHours, RollupKey } from './rollup-rows.js';
+import type { AccountHours, RollupKey } from './rollup-rows.js';
+import type { DirtyHours } from './watermarks.js';
 
 const TABLE = 'dirty_hours';
-/** When rows are tried again that the server's limits did not let be computed: each attempt takes as much as these allow. */
+/** When to retry rollup rows that exceeded the server's limits. Each attempt uses all the time or memory that the limits allow. */
 const TOO_LARGE_DUE_SECONDS = 3_600;
 
 /**
- * Marks the hours of events that are durable, as far as they are sealed or being sealed. To be called before the job is acknowledged;
- * calling it again does no harm.
- * @param sealingUntil of hours, as read after the insert had succeeded
- * @returns what was marked: an account once
+ * Marks the hours of durable events that are below `sealingUntil`. Call it before acknowledging the job. Calling it again does no harm.
+ * @param sealingUntil the hourly watermark, read after the insert succeeded
+ * @returns the marked hours by account
  */
 export async function markDirtyHours(
   warehouse: Warehouse,
@@ -66,7 +70,9 @@ export async function markDirtyHours(
   return dirty;
 }
 
-/** Marks the hours of all events of an account on a shard, as far as they are sealed or being sealed: marks may have been removed. */
+/**
+ * Marks the hours of all of an account's events on a shard that are below `sealingUntil`, because an erasure may have removed their marks.
+ */
 export async function markHoursOfEvents(shard: Warehouse, accountId: string): Promise<void> {
   const query = `
 SELECT DISTINCT account_id AS accountId, toUnixTimestamp(event_hour) AS bucket
@@ -76,13 +82,13 @@ WHERE account_id = {account_id: String}`;
     { name: 'read_event_hours', query, query_params: { account_id: accountId } },
     markedHourRow,
   );
-  // After the events, like a writer: what a sealer has not begun to compute by then has them.
+  // Read after the events, as by a writer: an hour that is not being sealed by then will be computed with its events.
   const { hourly } = await readBounds(shard);
   const sealed = rows.filter(({ bucket }) => bucket < hourly.sealingUntil);
   await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
 }
 
-/** A row for each account, whatever the number of its hours: no two rows of an insert have the same key. */
+/** Returns one row per account with all its hours, so no two rows of an insert have the same key. */
 function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
   const markId = randomUUID();
   return dirty.map(({ accountId, hours }) => ({
@@ -95,8 +101,8 @@ function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
 }
 
 /**
- * Marks rows that nobody may read, and no maintainer recompute, for an hour: of a day its first hour, which is enough for the day
- * not to be read. A sealer marks those that it has not computed, before it raises `sealedUntil` above them.
+ * Marks rollup rows that queries must not read, due for recomputation in an hour. For a day, marking its first hour is enough to keep
+ * queries from reading the day. A sealer marks rows that it could not compute, before it raises `sealedUntil` above them.
  */
 export async function markUnreadable(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<MarkKey[]> {
   const marks = setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS);
@@ -104,7 +110,6 @@ export async function markUnreadable(warehouse: Warehouse, rows: readonly Rollup
   return marks.map(({ account_id, mark_id }) => ({ accountId: account_id, markId: mark_id }));
 }
 
-/** By account. */
 export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
   const hours = new Map<string, EpochMs[]>();
   for (const { accountId, bucket } of rows) {
@@ -116,8 +121,8 @@ export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
 }
 
 /**
- * To be called when the rows of all their hours, and of these hours' days, are durable.
- * @param left the hours among these whose rows are too large: they stay dirty, by a later mark, in the same insert
+ * Clears marks. Call it when the rollup rows of all their hours and of these hours' days are durable.
+ * @param left hours among these whose rollup rows are too large; the same insert marks them again, due later
  */
 export async function clearMarks(
   warehouse: Warehouse,
@@ -125,38 +130,34 @@ export async function clearMarks(
   left: readonly AccountHours[] = [],
 ): Promise<void> {
   const cleared = marks.map(({ accountId, markId }) => ({
-    ...{ account_id: accountId, mark_id: markId, hours: [], due_in: 0, sign: -1 },
+    account_id: accountId,
+    mark_id: markId,
+    hours: [],
+    due_in: 0,
+    sign: -1,
   }));
   await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
 }
 
-/** Whether none of the rows of one key removes the mark. */
+/** Whether no row of the key clears the mark. */
 const IS_OPEN = 'min(sign) > 0';
-/** As numbers: seconds since 1970. */
+/** The marked hours in seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
-/** The most marked hours of several accounts: beyond so many, or so much text, a statement has hours without accounts. */
-const MOST_NAMED_HOURS = 2_000;
+/** More hours than this are never listed: their list would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
+const MOST_LISTED_HOURS = Math.floor(MAX_LIST_BYTES / listedBytes(''));
 
-/**
- * The marked hours of accounts in a window, ascending: of several accounts each with its own, while a statement can name
- * them all. Of one account a short statement, of one level: see docs/decisions/0010.
- */
-export async function readDirtyHours(
-  warehouse: Warehouse,
-  accounts: Accounts,
-  window: Window,
-): Promise<AccountBucket[]> {
-  if (onlyAccount(accounts) === undefined) {
-    const named = await readMarkedHours(warehouse, accounts, window, MOST_NAMED_HOURS + 1);
-    const bytes = named.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
-    if (named.length <= MOST_NAMED_HOURS && bytes <= MAX_LIST_BYTES) return named;
-  }
-  const hours = await warehouse.read(dirtyHoursStatement(accounts, window, [MARKED_HOUR]), hourRow);
-  return ascending(hours);
+/** Reads the dirty hours of accounts in a window. In one statement, without subqueries, unless they are too many: docs/decisions/0010. */
+export async function readDirtyHours(warehouse: Warehouse, accounts: Accounts, window: Window): Promise<DirtyHours> {
+  const hours = await readMarkedHours(warehouse, accounts, window, MOST_LISTED_HOURS + 1);
+  const bytes = hours.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
+  if (bytes <= MAX_LIST_BYTES) return hours;
+  const all = await warehouse.read(dirtyHoursStatement(accounts, window, [MARKED_HOUR]), hourRow);
+  const [first, last] = [ascending(all)[0], ascending(all).at(-1)];
+  return first && last ? { startTime: first.bucket, endTime: last.bucket + MS_PER_HOUR } : [];
 }
 
-/** The marked hours of accounts in a window, ascending. @param limit how many at most */
+/** Reads the marked hours of accounts in a window, ascending. @param limit maximum number; 0 for all */
 export async function readMarkedHours(
   warehouse: Warehouse,
   accounts: Accounts,
@@ -167,15 +168,15 @@ export async function readMarkedHours(
   return ascending(await warehouse.read(statement, markedHourRow));
 }
 
-function ascending<Bucket extends AccountBucket>(buckets: readonly Bucket[]): Bucket[] {
-  return [...buckets].sort((a, b) => a.bucket - b.bucket);
+function ascending<Hour extends Pick<RollupKey, 'bucket'>>(hours: readonly Hour[]): Hour[] {
+  return [...hours].sort((a, b) => a.bucket - b.bucket);
 }
 
 const MARKED_HOUR = `arrayJoin(arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, ${HOURS})) AS bucket`;
 const hourRow = z.object({ bucket: z.number().transform((second) => second * 1000) });
 const markedHourRow = hourRow.extend({ accountId: z.string() });
 
-/** @param window a window of any years @param limit 0: none */
+/** @param window may be of any years */
 function dirtyHoursStatement(
   accounts: Accounts,
   { startTime, endTime }: Window,
@@ -199,7 +200,7 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
   };
 }
 
-/** An account of which any mark is due later waits until then with all: one of its rows is too large. */
+/** If any mark of an account is due later, all its marks wait until then, because one of its rollup rows is too large. */
 const OPEN_MARKS = `
     SELECT
       account_id,
@@ -212,15 +213,13 @@ const OPEN_MARKS = `
     HAVING ${IS_OPEN}`;
 
 export interface OpenMarks {
-  /** Hours that are marked, once for each mark. */
+  /** The number of marked hours; an hour with several marks counts several times. */
   readonly hours: number;
-  /** The age of the oldest mark, 0 when there is none. */
   readonly oldestSeconds: number;
 }
 
 const openMarksRow = z.object({ open_hours: z.coerce.number(), oldest: z.number() });
 
-/** On one shard. */
 export async function readOpenMarks(shard: Warehouse): Promise<OpenMarks> {
   const query = `
 SELECT
@@ -240,13 +239,13 @@ const mark = z.object({
   hours: z.array(z.number().transform((second) => second * 1000)),
 });
 
-/** Some hours of one account that one insert has marked. */
+/** The hours of one account that one insert marked. */
 type Mark = z.output<typeof mark>;
 type MarkKey = Pick<Mark, 'accountId' | 'markId'>;
 
 /**
- * Marks that are due on one shard, of about so many hours, and at least one if there is any. An account's marks come together.
- * Accounts come in another order each time: one whose recomputation fails does not hold up the others for ever.
+ * Reads due marks of one shard with about `hours` hours, and at least one mark if there is any. The order of accounts is random, so that an
+ * account whose recomputation fails does not block others forever; the marks of one account come together.
  */
 export async function readDueMarks(shard: Warehouse, hours: number): Promise<Mark[]> {
   const statement = {

@@ -57,7 +57,7 @@ const usages = () => Promise.all(['acme', 'large', 'zeta'].map(usage));
 it('a rollup row of an hour that is too large for a statement is marked, and all others are sealed', async () => {
   expect(await sealNext([small], END)).toMatchObject({ grain: 'hourly', to: END, tooLarge: [LARGE_HOUR] });
   expect(await sealNext([small], END)).toMatchObject({ grain: 'daily', to: END, tooLarge: [] });
-  expect(await readDirtyHours(warehouse, ['large'], WINDOW)).toEqual([{ bucket: LARGE_HOUR.bucket }]);
+  expect(await readDirtyHours(warehouse, ['large'], WINDOW)).toEqual([LARGE_HOUR]);
   expect(await usages()).toEqual(['3', `${EVENTS + 1}`, '3']);
   const computed = `SELECT concat(account_id, ' ', toString(toHour(bucket))) AS hour FROM usage_hourly FINAL ORDER BY hour`;
   expect((await select<{ hour: string }>(warehouse, computed)).map(({ hour }) => hour)).toEqual([

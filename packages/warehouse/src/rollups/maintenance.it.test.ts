@@ -9,7 +9,7 @@ import { createWarehouse, type Warehouse } from '../clickhouse/connection.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { readMetrics } from '../metrics/read.js';
 import { readRollupDifferences } from '../operations/audit.js';
-import { clearMarks, readDirtyHours, readOpenMarks } from './dirty-hours.js';
+import { clearMarks, readDirtyHours, readMarkedHours, readOpenMarks } from './dirty-hours.js';
 import { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './maintenance.js';
 import { GRAINS } from './rollup-rows.js';
 import { raiseWatermarks } from './watermarks.js';
@@ -117,7 +117,7 @@ describe('dirty hours', () => {
 
   /** The hours that are marked, counted from the first. */
   async function dirtyHours(accountId = account, window = WINDOW): Promise<number[]> {
-    const dirty = await readDirtyHours(warehouse, [accountId], window);
+    const dirty = await readMarkedHours(warehouse, [accountId], window);
     return dirty.map(({ bucket }) => (bucket - DAY) / MS_PER_HOUR);
   }
 

@@ -1,7 +1,6 @@
 /**
- * What a maintainer of the rollups does: it recomputes dirty hours, and seals past hours and days. Each function does one bounded
- * step. Correct however often it is done, at once, paused or killed anywhere: the argument is in dirty-hours.ts. Source: DESIGN
- * section 5.
+ * Maintains the rollups: recomputes dirty hours, and seals past hours and days. Each function performs one bounded step. The steps are
+ * correct however often they run, concurrently, suspended or killed at any point: see dirty-hours.ts. Source: DESIGN section 5.
  */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
@@ -23,22 +22,22 @@ import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sour
 import { lowestWatermarks, raiseWatermarks } from './watermarks.js';
 
 export interface DirtyLimits extends StatementLimits {
-  /** About how many dirty hours one step takes. It has at least one mark, however many hours that has. */
+  /** Approximate number of dirty hours per step. A step takes at least one mark, however many hours the mark has. */
   readonly hours: number;
 }
 
 export const DIRTY_LIMITS: DirtyLimits = { hours: 10_000, statementRows: 500_000, largeRows: LARGE_ROWS };
 
-/** How many marks were cleared, and how many rollup rows of each grain were recomputed. */
+/** The number of cleared marks and, per grain, of recomputed rollup rows. */
 export interface Recomputed extends Readonly<Record<Grain | 'marks', number>> {
-  /** What the server's limits do not let be recomputed: marked again, and due in an hour. */
+  /** Rollup rows that exceed the server's limits. They are marked again, and due in an hour. */
   readonly tooLarge: readonly RollupKey[];
   readonly conflicts: Conflicts;
 }
 
 /**
- * Recomputes the rows of one bounded step of dirty hours of a shard, then those of their days, and clears the marks. A failure
- * leaves the marks, and rows that are recomputed once more. When no mark was cleared, none was due.
+ * Recomputes the hourly rows of one bounded step of a shard's dirty hours, then the rows of their days, and clears the marks. After a
+ * failure the marks remain, and the next step recomputes the rows once more. If no mark was cleared, none was due.
  */
 export async function recomputeDirtyHours(
   shard: Warehouse,
@@ -48,14 +47,16 @@ export async function recomputeDirtyHours(
   if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [], conflicts: { events: 0 } };
   const hourly = bucketsOf(marks, 'hourly');
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
-  // Read after the hours are durable: a sealer that publishes a later watermark finds them.
+  // Read after the hourly rows are durable, so that a sealer that publishes a later watermark finds them.
   const { sealingUntil } = (await readBounds(shard)).daily;
   const daily = bucketsOf(marks, 'daily').filter(({ bucket }) => bucket < sealingUntil);
   const largeDays = await recomputeEach(shard, 'daily', daily, limits);
   await clearMarks(shard, marks, hoursLeft(marks, largeHours, largeDays));
   const conflicts = await readConflictsOfRollups(shard, hourly);
   return {
-    ...{ marks: marks.length, hourly: hourly.length - largeHours.length, daily: daily.length - largeDays.length },
+    marks: marks.length,
+    hourly: hourly.length - largeHours.length,
+    daily: daily.length - largeDays.length,
     tooLarge: [...largeHours, ...largeDays],
     conflicts,
   };
@@ -72,7 +73,7 @@ function hoursLeft(
   return hoursOf(bucketsOf(marks, 'hourly').filter(isLeft));
 }
 
-/** The distinct rows that hold the hours. */
+/** Returns the rollup rows that contain the hours, without duplicates. */
 function bucketsOf(marked: readonly AccountHours[], grain: Grain): RollupKey[] {
   const buckets = new Map<string, Set<EpochMs>>();
   for (const { accountId, hours } of marked) {
@@ -83,27 +84,27 @@ function bucketsOf(marked: readonly AccountHours[], grain: Grain): RollupKey[] {
   return [...buckets].flatMap(([accountId, starts]) => Array.from(starts, (bucket) => ({ accountId, bucket })));
 }
 
-/** Rows are events of hours, and groups of the rows of hours. */
+/** Limits count source rows: events for hourly rows, and groups of hourly rows for daily rows. */
 export interface SealingLimits extends StatementLimits {
-  /** About how many rows one step reads on a shard. A step has at least one bucket, however many rows that has. */
+  /** Approximate number of rows that one step reads on a shard. A step has at least one bucket, however many rows the bucket has. */
   readonly stepRows: number;
 }
 
 const SEALING_LIMITS: SealingLimits = { stepRows: 4_000_000, statementRows: 250_000, largeRows: LARGE_ROWS };
 
-/** A step of sealing: every row with from <= bucket < to was computed, and may be read, but for those that are too large. */
+/** A sealed step: all rollup rows with from <= bucket < to are computed and may be read, except those that are too large. */
 export interface SealedStep {
   readonly grain: Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
-  /** What the server's limits do not let be computed: marked, and so answered from hours or events. */
+  /** Rollup rows that exceed the server's limits. They are marked, so queries read their hours from hourly rows or events. */
   readonly tooLarge: readonly RollupKey[];
   readonly conflicts: Conflicts;
 }
 
 /**
  * Seals one bounded step of buckets that ended before `due`, on all shards, hours before their days.
- * @returns undefined when there was nothing to seal. A step that failed is left to the next call, of this process or another.
+ * @returns undefined if there is nothing to seal. The next call, in any process, repeats a failed step.
  */
 export async function sealNext(
   shards: readonly Warehouse[],
@@ -113,7 +114,7 @@ export async function sealNext(
   const { hourly, daily } = await lowestWatermarks(shards);
   return (
     (await sealStep(shards, 'hourly', hourly.sealedUntil, bucketOf(due, 'hourly'), limits)) ??
-    // Days are made of hours, so only hours that are sealed make a day.
+    // Days are computed from hours, so a day can be sealed only after all its hours.
     sealStep(shards, 'daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily'), limits)
   );
 }
@@ -125,17 +126,17 @@ async function readClock(shard: Warehouse): Promise<EpochMs> {
   return row.second * 1000;
 }
 
-/** The slices are read after the first watermark is raised: a row that is in none of them has only later events. */
+/** Reads the slices after raising the first watermark, so a rollup row in no slice has only later events. */
 async function sealStep(
   shards: readonly Warehouse[],
   grain: Grain,
   from: EpochMs,
-  wanted: EpochMs,
+  due: EpochMs,
   limits: SealingLimits,
 ): Promise<SealedStep | undefined> {
-  if (from >= wanted) return undefined;
-  // A watermark never falls again, so a clock of ours that is ahead must not raise it.
-  const limit = Math.min(wanted, bucketOf(Math.min(...(await onEachShard(shards, readClock))), grain));
+  if (from >= due) return undefined;
+  // A watermark never falls, so a local clock that runs ahead must not raise it.
+  const limit = Math.min(due, bucketOf(Math.min(...(await onEachShard(shards, readClock))), grain));
   if (from >= limit) return undefined;
   const { stepRows, statementRows } = limits;
   const ends = await onEachShard(shards, (shard) => readStepEnd(shard, grain, { from, limit, stepRows }));
@@ -146,7 +147,7 @@ async function sealStep(
     for (const slice of await readSlices(shard, grain, { from, to, sliceRows: statementRows })) {
       found.push(...(await sealSlice(shard, grain, slice, limits)));
     }
-    // Before the second watermark, which lets queries read what is not there: see dirty-hours.ts.
+    // Before raising the second watermark, which allows queries to read the step: see dirty-hours.ts.
     await markUnreadable(shard, found);
     return found;
   });
@@ -156,7 +157,7 @@ async function sealStep(
   return { grain, from, to, tooLarge: tooLarge.flat(), conflicts: allConflicts(conflicts) };
 }
 
-/** A slice that meets a limit of the server is computed in smaller parts. @returns the rows that are too large */
+/** Computes a slice, in smaller parts if it exceeds the server's limits. @returns the rollup rows that are too large */
 async function sealSlice(
   shard: Warehouse,
   grain: Grain,
@@ -174,5 +175,5 @@ async function sealSlice(
   return recomputeEach(shard, grain, rows, { statementRows: Math.ceil(statementRows / DIVIDED_BY), largeRows });
 }
 
-/** Into how many parts a slice that is too large for a statement is divided. */
+/** A slice that is too large for one statement is split into about this many parts. */
 const DIVIDED_BY = 8;

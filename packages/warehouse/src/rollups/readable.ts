@@ -1,34 +1,34 @@
 /**
- * What a query may read: which rollup rows, and which events are still there. The watermarks are a reading of at most two seconds ago; the
- * dirty hours are read for each query, after them and before its statement. dirty-hours.ts says why no response lacks an acknowledged event.
+ * Determines which rollup rows and events a query may read. The watermarks come from a reading that is at most two seconds old. The dirty
+ * hours are read for each query, after the watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an
+ * acknowledged event.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import type { Accounts } from '../accounts.js';
 import { readBounds } from '../bounds.js';
 import type { Warehouse } from '../clickhouse/connection.js';
 import { readDirtyHours } from './dirty-hours.js';
-import { NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
+import { type DirtyHours, NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
 
-/** What a query is about, and the warehouse that answers it: its statements end when the client goes. */
+/** The accounts of a query, and a connection that aborts its statements when the client disconnects. */
 export interface QueryScope {
   readonly accounts: Accounts;
   readonly warehouse: Warehouse;
 }
 
-/** Which rollup rows a query may read, and before when it may read nothing else. */
+/** The rollup rows that a query may read, and the time before which it may read nothing else. */
 export interface RollupState extends ReadableRollups {
-  /** Events before may be gone. */
   readonly droppedBefore: EpochMs;
 }
 
 export type ReadRollupState = (scope: QueryScope, window: Window) => Promise<RollupState>;
 
-/** How long a reading of the watermarks is used, from before it began; from half of that on it is replaced in the background. */
+/** How long a reading of the watermarks is used, counted from before the read. From half of that on it is refreshed in the background. */
 const REMEMBERED_MS = 2_000;
 
 /**
- * @param own a connection that no request aborts: the watermarks that one request has read are used by others
- * @param isOfEventsAlone the events answer alone, as far as there are any: slower, and what rollups are compared with
+ * @param own a connection that no request aborts, because requests share the watermarks
+ * @param isOfEventsAlone whether to read only events, as far as they exist: slower, to compare rollups with
  */
 export function rollupStateReader(own: Warehouse, isOfEventsAlone = false): ReadRollupState {
   const bounds = remembered(() => readBounds(own), REMEMBERED_MS);
@@ -40,7 +40,7 @@ export function rollupStateReader(own: Warehouse, isOfEventsAlone = false): Read
   };
 }
 
-/** The latest value, unless it is too old: then it is read. Callers at the same time share a reading. */
+/** Caches the latest value for `maxAgeMs`. Concurrent callers share a read. */
 function remembered<T>(read: () => Promise<T>, maxAgeMs: number): () => Promise<T> {
   let last: { readonly value: T; readonly since: number } | undefined;
   let current: Promise<T> | undefined;
@@ -59,21 +59,27 @@ function remembered<T>(read: () => Promise<T>, maxAgeMs: number): () => Promise<
   return async () => {
     const ageMs = performance.now() - (last?.since ?? Number.NEGATIVE_INFINITY);
     if (!last || ageMs > maxAgeMs) return next();
-    // A failure is that of the next caller who needs the value.
+    // If the refresh fails, the next caller that needs a new value reads again and gets the error.
     if (ageMs > maxAgeMs / 2) next().catch(() => undefined);
     return last.value;
   };
 }
 
 /**
- * Months are closed only when they are sealed, whatever a watermark that was set back says. A mark of such a month was left by a
- * worker that was frozen: its rollup rows are final.
+ * Everything before `droppedBefore` is read from rollup rows: months are dropped only after they were sealed, even if a watermark was set
+ * back since. A mark before `droppedBefore` comes from a worker that was suspended; the rollup rows of its hours are final.
  */
 export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }: ReadableRollups): RollupState {
   return {
     hourly: Math.max(hourly, droppedBefore),
     daily: Math.max(daily, droppedBefore),
-    dirtyHours: dirtyHours.filter(({ bucket }) => bucket >= droppedBefore),
+    dirtyHours: dirtySince(droppedBefore, dirtyHours),
     droppedBefore,
   };
+}
+
+function dirtySince(start: EpochMs, dirtyHours: DirtyHours): DirtyHours {
+  if (!('startTime' in dirtyHours)) return dirtyHours.filter(({ bucket }) => bucket >= start);
+  const { startTime, endTime } = dirtyHours;
+  return endTime > start ? { startTime: Math.max(startTime, start), endTime } : [];
 }

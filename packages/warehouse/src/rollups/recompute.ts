@@ -1,7 +1,6 @@
 /**
- * Recomputing rollup rows from what they are derived from: hours from the deduplicated events, days from hours. Computing one
- * again, late, twice or at the same time as someone else does no harm: the row with the higher version is the later
- * snapshot, and it is the one that readers see. Source: DESIGN section 4.
+ * Recomputes rollup rows: hours from the deduplicated events, days from hours. Recomputing a row again, late, twice or concurrently does no
+ * harm: the row with the higher version comes from the later snapshot, and readers see that row. Source: DESIGN section 4.
  */
 import type { Warehouse } from '../clickhouse/connection.js';
 import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
@@ -10,7 +9,7 @@ import { allConflicts, type Conflicts, readConflicts } from './conflicts.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
 import { type RollupSelection, readSourceRows, SOURCES, selectRollups } from './sources.js';
 
-/** In the order of {@link rollupsSelect}. */
+/** In the order of the columns of {@link rollupsSelect}. */
 export const ROLLUP_COLUMNS = [
   'account_id',
   'bucket',
@@ -21,8 +20,8 @@ export const ROLLUP_COLUMNS = [
 ];
 
 /**
- * The highest bit, of the version of a final rollup row. Versions that are computed from events do not reach it below 2^31
- * events in a rollup row. A sum of hours' versions may have lost it, and is right in the other bits.
+ * The highest bit of a version marks a final rollup row. A version computed from events reaches it only above 2^31 events in one rollup
+ * row. The sum of final hours' versions may overflow this bit, but is correct in the other bits.
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
@@ -30,9 +29,9 @@ export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 export type Finality = 'replaceable' | 'final';
 
 /**
- * The rollup rows as they should be: a row of ROLLUP_COLUMNS for each. Summary and detail come from one read of the source.
- * Entries are sorted because they then compress better. As texts they are compared in a seventh of the time that tuples take;
- * names hold no control characters, so the order is that of the tuples.
+ * Selects the correct rollup rows, with the columns of ROLLUP_COLUMNS. Summary and detail come from a single read of the source. Entries
+ * are sorted because they then compress better. Comparing them as text takes a seventh of the time of comparing tuples. Names contain no
+ * control characters, so the order is the same.
  */
 function rollupsSelect(grain: Grain, condition: string, finality: Finality): string {
   const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
@@ -95,15 +94,15 @@ GROUP BY account_id, bucket`;
 }
 
 /**
- * Several threads would each build arrays of every rollup row and then put them together, which is more work than they save, and
- * takes processors from queries. Measured: docs/performance.md. Nobody waits for these statements, so inserts and
- * queries go first.
+ * One thread: several would each build arrays for every rollup row and then merge them, which is more work than they save, and takes
+ * processors from queries (measured in docs/performance.md). Low priority: no caller waits for these statements, so inserts and queries go
+ * first.
  */
 export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
 /**
- * Resolves when the recomputed rollup rows are durable.
- * @throws ForeignResponse when ClickHouse reports fewer rows as written than there are
+ * Recomputes the selected rollup rows, which are durable when the promise resolves.
+ * @throws ForeignResponse if ClickHouse reports fewer rows as written than there are
  */
 export async function recomputeRollups(
   warehouse: Warehouse,
@@ -119,7 +118,7 @@ export async function recomputeRollups(
       query_params,
     })) ?? Number.POSITIVE_INFINITY;
   if (written >= ('rollups' in selection ? selection.rollups.length : selection.rollupRows)) return;
-  // An account may have been erased in between: what has no rows now was not to be written.
+  // An account may have been erased meanwhile. Rollup rows without source rows need not be written.
   const present = await readSourceRows(warehouse, grain, selection);
   if (written < present.length) {
     throw new ForeignResponse(`recomputing wrote ${written} rows of ${present.length} to ${ROLLUP_TABLE[grain]}`);
@@ -127,16 +126,18 @@ export async function recomputeRollups(
 }
 
 export interface StatementLimits {
-  /** About how many rows one statement reads at most. It takes a few hundred bytes of the server's memory for each. */
+  /** Approximate maximum number of rows that one statement reads. Each takes a few hundred bytes of the server's memory. */
   readonly statementRows: number;
-  /** A statement of so many rows that meets a limit of the server is at fault; with fewer it is the server, which may recover. */
+  /**
+   * A statement with at least this many rows that exceeds a limit is itself too large. With fewer rows the server is overloaded, and may
+   * recover.
+   */
   readonly largeRows: number;
 }
 
-/** With the longest names a thousand rows take a few megabytes. */
+/** With the longest names, a thousand rows take a few megabytes. */
 export const LARGE_ROWS = 1_000;
 
-/** Among the events of these hours. */
 export async function readConflictsOfRollups(warehouse: Warehouse, hours: readonly RollupKey[]): Promise<Conflicts> {
   const found: Conflicts[] = [];
   for (const rollups of inParts(hours, ({ accountId }) => listedBytes(accountId))) {
@@ -145,10 +146,7 @@ export async function readConflictsOfRollups(warehouse: Warehouse, hours: readon
   return allConflicts(found);
 }
 
-/**
- * Recomputes rollup rows in statements of bounded size.
- * @returns the rollup rows that the server's limits do not let be computed
- */
+/** Recomputes rollup rows in statements of bounded size. @returns the rollup rows that exceed the server's limits */
 export async function recomputeEach(
   warehouse: Warehouse,
   grain: Grain,
@@ -157,17 +155,14 @@ export async function recomputeEach(
 ): Promise<RollupKey[]> {
   const tooLarge: RollupKey[] = [];
   for (const named of inParts(rollups, ({ accountId }) => listedBytes(accountId))) {
-    // A part has at least one, however many rows that is computed from.
+    // A single rollup row cannot be split, however many source rows it has.
     const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
     for (const part of parts) tooLarge.push(...(await recomputePart(warehouse, grain, part, largeRows)));
   }
   return tooLarge;
 }
 
-/**
- * What meets a limit of the server is divided until it stands alone: it must not keep those of other accounts from being
- * computed.
- */
+/** Splits a part that exceeds the server's limits until the rollup row at fault stands alone, so that it does not block other accounts. */
 async function recomputePart(
   warehouse: Warehouse,
   grain: Grain,
@@ -190,7 +185,7 @@ async function recomputePart(
   ];
 }
 
-/** @returns how many rows a rollup row is computed from */
+/** @returns a function that returns the number of source rows of a rollup row */
 async function sizesOf(
   warehouse: Warehouse,
   grain: Grain,

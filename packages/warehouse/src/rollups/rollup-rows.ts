@@ -1,7 +1,7 @@
-/** What a rollup row is: one account in one hour or day, one row of usage_hourly or usage_daily. Source: DESIGN section 4. */
+/** Defines rollup rows: one row of usage_hourly or usage_daily is the usage of one account in one hour or day. Source: DESIGN section 4. */
 import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 
-/** How long the bucket of a rollup row is. UTC has no daylight saving, so all buckets of a grain have the same length. */
+/** The lengths of a rollup row's bucket. UTC has no daylight saving time, so all buckets of a grain have the same length. */
 export const GRAINS = ['hourly', 'daily'] as const;
 export type Grain = (typeof GRAINS)[number];
 
@@ -11,33 +11,26 @@ export const ROLLUP_TABLE = { hourly: 'usage_hourly', daily: 'usage_daily' } as 
 
 export interface RollupKey {
   readonly accountId: string;
-  /** The start of its hour or day. */
   readonly bucket: EpochMs;
 }
 
-/** A bucket of one account, or of every account that a query is about. */
-export interface AccountBucket extends Partial<Pick<RollupKey, 'accountId'>>, Pick<RollupKey, 'bucket'> {}
-
-/** Some hours of one account. */
 export interface AccountHours {
   readonly accountId: string;
-  /** The starts of the hours. */
   readonly hours: readonly EpochMs[];
 }
 
-/** The two sets of parallel arrays in a rollup row, and the dimensions by which the entries of each differ. */
+/** The two sets of parallel arrays in a rollup row, and the dimensions that distinguish their entries. */
 export const ROLLUP_ARRAYS = {
   summary: ['workspace', 'resource_type', 'billing_dimension'],
   detail: ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],
 } as const satisfies Record<string, readonly GroupByDimension[]>;
 export type RollupArrays = keyof typeof ROLLUP_ARRAYS;
 
-/** The start of the bucket that holds the instant. */
 export function bucketOf(instant: EpochMs, grain: Grain): EpochMs {
   return instant - (instant % GRAIN_MS[grain]);
 }
 
-/** The start of the first bucket that begins at the instant or after it. */
+/** Returns the start of the first bucket that begins at or after the instant. */
 export function nextBucket(instant: EpochMs, grain: Grain): EpochMs {
   return bucketOf(instant + GRAIN_MS[grain] - 1, grain);
 }

@@ -1,6 +1,6 @@
 /**
- * What rollup rows are computed from: hours from the events, days from the rollup rows of hours; and how much there is to read, so that
- * no statement takes too long or too much memory. Source: DESIGN section 4.
+ * Selects the source rows of rollup rows: events for hours, hourly rollup rows for days. Also measures how many there are, so that no
+ * statement takes too long or too much memory. Source: DESIGN section 4.
  */
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
@@ -8,10 +8,10 @@ import { z } from 'zod';
 import type { StatementParameters, Warehouse } from '../clickhouse/connection.js';
 import { GRAIN_MS, type Grain, type RollupKey } from './rollup-rows.js';
 
-/** A rollup row's place in the order of its table. */
+/** The position of a rollup row in the sort order of its table. */
 type RollupKeyPair = readonly [accountId: string, bucket: EpochMs];
 
-/** The rollup rows with from <= bucket < to that lie between two keys, these included. */
+/** The rollup rows with from <= bucket < to between two keys, inclusive. */
 interface Slice {
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -23,15 +23,14 @@ export type RollupSelection = SizedSlice | { readonly rollups: readonly RollupKe
 
 export interface Source {
   readonly table: string;
-  /** The column that its table is ordered by, after the account. */
+  /** The second column of the table's sort order, after the account. */
   readonly hour: string;
-  /** The bucket that a row of it belongs to. */
   readonly bucket: string;
-  /** How many rows of the relation the rows of a rollup row are, unmerged duplicates included. */
+  /** The expression that counts the source rows of a rollup row, including unmerged duplicates. */
   readonly rows: string;
-  /** What else a slice's rows have in common, for ClickHouse to find them by. */
+  /** Additional conditions of a slice that help ClickHouse find its rows. */
   readonly ofSlice: readonly string[];
-  /** @param condition on the columns of the table's key alone: it applies before FINAL chooses a row of each key */
+  /** @param condition on key columns only, because it applies before FINAL picks a row of each key */
   readonly relation: (condition: string) => string;
 }
 
@@ -40,8 +39,8 @@ const OF_HOURS = (hour: string) =>
 const OF_ACCOUNTS = 'account_id >= {first_account: String} AND account_id <= {last_account: String}';
 
 /**
- * A row for each event or for each group of an hour's rollup row. Voided events have no amounts
- * and no place in the arrays, but they have a version: without it a rollup row would not change when its event is voided.
+ * A relation has a row for each event, or for each group of an hourly rollup row. Voided events have no amounts and no place in the arrays,
+ * but they add to the version: otherwise voiding an event would not change the version of its rollup row.
  */
 export const SOURCES: Readonly<Record<Grain, Source>> = {
   hourly: {
@@ -49,7 +48,7 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
     hour: 'event_hour',
     bucket: 'event_hour',
     rows: 'count()',
-    // Accounts without events in these hours are not read. The projection by_hour knows the others.
+    // Skips accounts without events in these hours. The projection by_hour makes this check cheap.
     ofSlice: [
       `account_id IN (SELECT account_id FROM usage_events WHERE ${OF_HOURS('event_hour')} AND ${OF_ACCOUNTS} GROUP BY account_id)`,
     ],
@@ -104,13 +103,13 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
   },
 };
 
-/** Conditions on the table's key, with their parameters. */
+/** A condition on the table's key, with its parameters. */
 export interface Selected {
   readonly condition: string;
   readonly query_params: StatementParameters;
 }
 
-/** The rows with from <= hour < to, of every account. */
+/** Selects the rows of every account with from <= hour < to. */
 export function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
   return { condition: OF_HOURS(SOURCES[grain].hour), query_params: { from: from / 1000, to: to / 1000 } };
 }
@@ -124,7 +123,7 @@ export function selectRollups(grain: Grain, selection: RollupSelection): Selecte
   const { from, to, first, last } = selection;
   const conditions = [
     OF_HOURS(hour),
-    // The bounds of accounts follow from the tuples below; ClickHouse finds rows by these bounds, and not by a tuple's order.
+    // The tuples below imply these bounds, but ClickHouse can use only the bounds to find rows.
     OF_ACCOUNTS,
     `(account_id, ${bucket}) >= {first_rollup: ${KEY}}`,
     `(account_id, ${bucket}) <= {last_rollup: ${KEY}}`,
@@ -148,7 +147,7 @@ function keyTuple([accountId, bucket]: RollupKeyPair): TupleParam {
   return new TupleParam([accountId, dateTime(bucket)]);
 }
 
-/** As text of type DateTime: inside a tuple a parameter has no other form that holds for all of 1970. */
+/** Formats a DateTime as text: inside a tuple no other form works for all of 1970. */
 export function dateTime(instant: EpochMs): string {
   return new Date(instant).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
 }
@@ -157,7 +156,7 @@ const sourceRows = z
   .object({ accountId: z.string(), started: z.number(), rows: z.coerce.number() })
   .transform(({ started, ...row }) => ({ ...row, bucket: started * 1000 }));
 
-/** A rollup row and how many rows it is computed from, unmerged duplicates included. */
+/** A rollup row and the number of its source rows, including unmerged duplicates. */
 type SourceRows = z.output<typeof sourceRows>;
 
 /** @returns the rollup rows of the selection that have source rows */
@@ -184,8 +183,8 @@ GROUP BY account_id, started`,
 }
 
 /**
- * The end of a step that begins at `from` and reads about so many rows, the bucket included in which it reaches them; the
- * limit when there are fewer. Buckets that hold nothing cost nothing.
+ * Returns the end of a step that begins at `from`: after the bucket in which it reaches `stepRows` rows, or `limit` if there are fewer
+ * rows. Empty buckets cost nothing.
  */
 export async function readStepEnd(
   warehouse: Warehouse,
@@ -216,7 +215,6 @@ LIMIT 1`,
   return last ? last.last_bucket * 1000 + GRAIN_MS[grain] : limit;
 }
 
-/** A place in the order of rollup rows. */
 const place = z
   .tuple([z.string(), z.number()])
   .transform(([accountId, started]) => [accountId, started * 1000] as const);
@@ -225,14 +223,14 @@ const slice = z.object({ first: place, last: place, rows: z.coerce.number(), rol
 
 export interface SizedSlice extends Slice {
   readonly rollupRows: number;
-  /** How many rows these are computed from, unmerged duplicates included. */
+  /** The number of their source rows, including unmerged duplicates. */
   readonly rows: number;
 }
 
 /**
- * All rollup rows of a step in slices of about so many rows each: fewer than twice as many. A rollup row is never
- * divided: one with so many rows or more is a slice of its own. Groups are never more than rows, so this bounds a statement's
- * memory, too.
+ * Splits the rollup rows of a step into slices of about `sliceRows` source rows each, fewer than twice as many. A rollup row is never
+ * split: one with at least `sliceRows` source rows is a slice of its own. There are at most as many groups as source rows, so this also
+ * bounds the memory of a statement.
  */
 export async function readSlices(
   warehouse: Warehouse,

@@ -1,27 +1,33 @@
 /**
- * Watermarks: up to which hour and day the rollups may be read. Both of a grain only rise. Source: DESIGN section 5.
+ * Reads and raises watermarks: up to which hour and day the rollups may be read. Both watermarks of a grain only rise. Source: DESIGN
+ * section 5.
  *
- * Watermarks are the same for all shards, and each shard has a copy. `sealingUntil` is on every shard before a snapshot is taken on
- * any, and a bucket is recomputed on every shard before `sealedUntil` is on any: so whichever copy a worker or a query reads
- * will do, also while other shards are away.
+ * Watermarks are the same for all shards, and each shard has a copy. `sealingUntil` is written to every shard before any shard takes its
+ * snapshot, and every shard has recomputed a bucket before `sealedUntil` is written to any. So workers and queries may read any copy, even
+ * while other shards are unavailable.
  */
-import type { EpochMs } from '@meterline/catalog';
+import type { EpochMs, Window } from '@meterline/catalog';
 import { type GrainWatermarks, readBounds, type Watermarks } from '../bounds.js';
 import { insertRows, onEachShard, type Warehouse } from '../clickhouse/connection.js';
-import type { AccountBucket, Grain } from './rollup-rows.js';
+import type { Grain, RollupKey } from './rollup-rows.js';
 
-/** Below which instant the rollup rows of each grain may be read. */
+/** Rollup rows of each grain below this instant may be read. */
 export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
-/** Which rollups a query may read: those below these instants, without the dirty hours and the days that they are of. */
+/** The rollup rows that a query may read: those below these instants, except the rows of dirty hours and of their days. */
 export interface ReadableRollups extends SealedUntil {
-  /** Hours that are answered from the events, ascending: all with their accounts, or all of every account. */
-  readonly dirtyHours: readonly AccountBucket[];
+  readonly dirtyHours: DirtyHours;
 }
+
+/**
+ * Hours of accounts that must be read from the events, ascending by hour. If they are too many to be listed in a statement: the window from
+ * the first to the last, in which every account is read from the events.
+ */
+export type DirtyHours = readonly RollupKey[] | Window;
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };
 
-/** Raises watermarks on every shard; one that is higher already stays. Durable when the promise resolves. */
+/** Raises watermarks on every shard; a higher watermark stays. Durable when the promise resolves. */
 export async function raiseWatermarks(
   shards: readonly Warehouse[],
   grain: Grain,
@@ -35,7 +41,6 @@ export async function raiseWatermarks(
   await onEachShard(shards, (shard) => insertRows(shard, 'rollup_watermarks', [raised], 'raise_watermark'));
 }
 
-/** The watermarks that hold on every shard. */
 export async function lowestWatermarks(shards: readonly Warehouse[]): Promise<Watermarks> {
   const found = await onEachShard(shards, readBounds);
   const lowest = (grain: Grain): GrainWatermarks => ({

@@ -30,7 +30,7 @@ it.each([
   [['0000_a.sql'], '0000_a.sql is out of order: expected number 0001'],
   [['a.sql'], 'a.sql is out of order'],
   [['001_a.sql'], '001_a.sql is out of order'],
-])('migration files called %j are refused by name', async (names, message) => {
+])('migration files called %j are rejected because of their names', async (names, message) => {
   const sent = read(Object.fromEntries(names.map((name) => [name, CREATE])));
   await expect(sent).rejects.toMatchObject({ name: 'MigrationError', message: expect.stringContaining(message) });
 });
@@ -57,7 +57,7 @@ it.each([
   ['was edited after it ran', [file(1), file(2)], [file(1), file(2, 'y')]],
   ['is not there', [file(1)], [file(1), file(2)]],
   ['has another name', [{ ...file(1), name: '0001_n.sql' }, file(2)], [file(1), file(2)]],
-])('migrations are refused when a file %s', (_, migrations, applied) => {
+])('migrations are rejected if a file %s', (_, migrations, applied) => {
   expect(() => pendingMigrations(migrations, applied, 'm')).toThrow('database m was made by another build');
 });
 
@@ -95,7 +95,7 @@ it('the migrations of a cluster change a column in both databases, and settings 
   expect(databases('ALTER TABLE a MODIFY SETTING x = 1')).toEqual(['local']);
 });
 
-it('the migrations of a cluster are refused for a table whose shards nobody has chosen', () => {
+it('a cluster migration is rejected for a table without a sharding key', () => {
   const sql = 'CREATE TABLE IF NOT EXISTS a\n(\n    x UInt8\n)\nENGINE = Log';
   expect(() => inCluster(sql, 'm', SHARDS)).toThrow('table a has no account_id; name its shards');
 });

@@ -56,7 +56,7 @@ it('migrating runs a file that a later release adds, and only that', async () =>
   expect(await migrate(fresh, folder())).toEqual(['0002_second.sql']);
 });
 
-it('migrating refuses a database that another build has made, says what to do, and leaves it alone', async () => {
+it('migrating rejects a database that another build created, with instructions, and does not change the database', async () => {
   await createFile('0001_first.sql', 'first');
   await migrate(fresh, folder());
   await createFile('0001_first.sql', 'another');

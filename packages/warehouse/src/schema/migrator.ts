@@ -1,9 +1,8 @@
 /**
- * Brings a database to the schema of the migration files, however many processes start at once. A file is named
- * `NNNN_name.sql`, and the numbers run from 0001 without a gap. It holds one statement that changes nothing the second time:
- * ClickHouse has no lock to take, so processes that start at once run the same files, and a crash may fall between a statement and its
- * record. In a cluster each host is brought there by itself and has its own record of what it has run, so a host that was away or is
- * new gets what it lacks.
+ * Applies migrations to a database, however many processes start concurrently. A file is named `NNNN_name.sql`; the numbers run from 0001
+ * without a gap. Each file holds one statement that changes nothing when it runs again, because ClickHouse has no lock to take: concurrent
+ * processes run the same files, and a process may crash between a statement and its record. In a cluster each host is migrated separately
+ * and has its own record, so a new host, or one that was away, gets the migrations that it lacks.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -22,14 +21,13 @@ import { type Cluster, localDatabase } from '../clickhouse/hosts.js';
 
 export interface Migration {
   readonly version: number;
-  /** The file's name. */
   readonly name: string;
   readonly sql: string;
-  /** SHA-256 of the text, hexadecimal; line endings do not count. */
+  /** Hexadecimal SHA-256 of the text, independent of line endings. */
   readonly checksum: string;
 }
 
-/** The migration files cannot be trusted, or the database is not one that they have made; the message says what to do. */
+/** Thrown if the migration files are inconsistent, or if they did not create the database. The message says what to do. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
@@ -71,17 +69,16 @@ const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z
 type AppliedMigration = z.output<typeof historyRow>;
 
 /**
- * Creates the database if there is none and runs every migration that it lacks, in order, on each host. A user without rights to
- * the schema can call it too: nothing but a SELECT is sent when the schema is up to date.
- * Safe when several processes do so at once and when one dies in between.
- * @returns the names of the migrations that this call has run, on any host
- * @throws MigrationError when another build has made the database, it has another form than the options say, or a migration has
- * to run and the user may not; the database is left as it is
+ * Creates the database if it does not exist and runs all missing migrations, in order, on each host. A user without rights to the schema
+ * can call this too: if the schema is up to date, it only sends a SELECT. Concurrent calls and crashes are safe.
+ * @returns the names of the migrations that this call ran, on any host
+ * @throws MigrationError if another build created the database, if its layout (single server or cluster) differs from the options, or if a
+ * migration must run and the user may not run it; the database is left unchanged
  */
 export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const names = new Set<string>();
-  // One host after the other: two replicas must not alter their table at the same time.
+  // One host after another: two replicas must not alter their table concurrently.
   for (const url of hostsOf(options.url)) {
     for (const name of await migrateHost({ ...options, url }, migrations)) names.add(name);
   }
@@ -90,7 +87,7 @@ export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_
 
 async function migrateHost(options: WarehouseOptions, migrations: readonly Migration[]): Promise<string[]> {
   const { database, cluster } = options;
-  // A host of a cluster has a database of its tables, with the record of what has run, and one of tables that lead to all shards.
+  // A host of a cluster has a local database with its tables and the migration record, and one with Distributed tables.
   const local = createWarehouse({ ...options, database: cluster ? localDatabase(database) : database });
   const distributed = createWarehouse(options);
   try {
@@ -102,14 +99,14 @@ async function migrateHost(options: WarehouseOptions, migrations: readonly Migra
   }
 }
 
-/** A single server, whose two databases are one, or a host of a cluster. */
+/** A host of a cluster, or a single server, where both connections use the same database. */
 interface MigratedHost {
   readonly options: WarehouseOptions;
   readonly local: Warehouse;
   readonly distributed: Warehouse;
 }
 
-/** Empty for a database that does not exist. */
+/** Returns an empty list for a database that does not exist. */
 async function readHistory(warehouse: Warehouse): Promise<AppliedMigration[]> {
   try {
     return await warehouse.read(READ_HISTORY, historyRow);
@@ -124,7 +121,7 @@ async function runMigrations(host: MigratedHost, pending: readonly Migration[]):
   try {
     if (cluster) await createDatabase(host.options, localDatabase(database));
     await createDatabase(host.options, database);
-    await requireForm(host);
+    await checkLayout(host);
     await host.local.run({ name: 'create_schema_migrations', query: CREATE_HISTORY });
     for (const migration of pending) await apply(host, migration);
   } catch (cause) {
@@ -137,8 +134,8 @@ async function runMigrations(host: MigratedHost, pending: readonly Migration[]):
   }
 }
 
-/** Statements that change nothing where something else has their tables' names would leave a database of two forms. */
-async function requireForm({ options: { database, cluster }, distributed }: MigratedHost): Promise<void> {
+/** CREATE … IF NOT EXISTS does nothing if a table of another layout has the name, and would leave a database with two layouts. */
+async function checkLayout({ options: { database, cluster }, distributed }: MigratedHost): Promise<void> {
   const [table] = await distributed.read(READ_ENGINE, z.object({ engine: z.string() }));
   if (!table || (table.engine === 'Distributed') === (cluster !== undefined)) return;
   throw new MigrationError(
@@ -149,10 +146,7 @@ async function requireForm({ options: { database, cluster }, distributed }: Migr
   );
 }
 
-/**
- * The migrations still to run. Those that have run must be the first of the files, letter by letter.
- * @throws MigrationError
- */
+/** Returns the migrations still to run. The applied ones must equal the first files, byte for byte. @throws MigrationError */
 export function pendingMigrations(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
@@ -171,7 +165,7 @@ export function pendingMigrations(
   return migrations.filter(({ version }) => !applied.some((past) => past.version === version));
 }
 
-/** Differs for every database, also for a new one with the name and address of an old one. */
+/** Reads an ID that is unique to the database: a new database with the name and address of an old one has another ID. */
 export async function readDatabaseId(warehouse: Warehouse): Promise<string> {
   const [row] = await warehouse.read(READ_DATABASE_ID, z.object({ id: z.guid() }));
   if (!row) throw new Error('the database that is in use does not exist');
@@ -213,8 +207,8 @@ async function readMigration(directory: string, name: string, expected: number):
 }
 
 /**
- * Where the rows go of tables that are not by account. A table that is not named here is sharded by `account_id`, and must have
- * it. `every shard`: each has all rows, which are written to each of them, and read from whichever is asked.
+ * Tables that are not sharded by `account_id`. All other tables must have that column. `every shard`: every shard has all rows, which are
+ * written to each shard and read from any.
  */
 const NOT_BY_ACCOUNT: Readonly<Record<string, 'every shard' | { readonly key: string }>> = {
   rollup_watermarks: 'every shard',
@@ -224,17 +218,17 @@ const NOT_BY_ACCOUNT: Readonly<Record<string, 'every shard' | { readonly key: st
 };
 
 const CREATED_TABLE = /^CREATE TABLE IF NOT EXISTS (\w+)/m;
-/** Adds, changes or removes a column, which the Distributed table must follow. */
+/** Changes of columns also apply to the Distributed table. */
 const COLUMN_CHANGE = /^ALTER TABLE \w+ \w+ COLUMN\s/m;
 const ENGINE = /^ENGINE = (\w*MergeTree)(?:\((.*)\))?$/m;
 
-/** A statement of a shard's own database, or of the one that leads to all shards. */
+/** A statement for the shard's local database, or for the database of Distributed tables. */
 interface FormStatement {
   readonly database: 'local' | 'distributed';
   readonly sql: string;
 }
 
-/** The statements of a migration on each host of a cluster, in order; like the file, they change nothing when they run twice. */
+/** Returns the statements of a migration for each host of a cluster, in order. Like the file, they change nothing when they run twice. */
 export function inCluster(sql: string, database: string, cluster: Cluster): FormStatement[] {
   const local: FormStatement = { database: 'local', sql: cluster.insertQuorum === undefined ? sql : replicated(sql) };
   const table = CREATED_TABLE.exec(sql)?.[1];
@@ -242,7 +236,7 @@ export function inCluster(sql: string, database: string, cluster: Cluster): Form
   return COLUMN_CHANGE.test(sql) ? [local, { database: 'distributed', sql }] : [local];
 }
 
-/** The statement with the engine's form for replicas, which are told apart by the host's macros. */
+/** Replaces the engine by its replicated form. The host's macros identify the replica. */
 function replicated(sql: string): string {
   return sql.replace(ENGINE, (_, engine: string, columns?: string) => {
     const place = "'/clickhouse/tables/{shard}/{database}/{table}', '{replica}'";
@@ -250,7 +244,7 @@ function replicated(sql: string): string {
   });
 }
 
-/** A table of the same name that leads to all shards, or a view of the copy of the host that is asked. */
+/** Returns the statement that creates a Distributed table of the same name, or a view of the host's own copy. */
 function leadingTo(table: string, sql: string, database: string, { name }: Cluster): FormStatement {
   const rows = NOT_BY_ACCOUNT[table];
   const local = localDatabase(database);

@@ -12,11 +12,9 @@ import {
   type Principal,
   type RateLimiter,
   type Release,
-  type Usage,
 } from '@meterline/api';
 import { instruments } from '@meterline/service/metrics';
 import { LOW_PRIORITY, type Warehouse } from '@meterline/warehouse';
-import { LRUCache } from 'lru-cache';
 import type { Registry } from 'prom-client';
 import { overloaded, tooManyStatements } from '../http/errors.js';
 
@@ -50,30 +48,27 @@ export interface Admitted {
 export class Admission {
   readonly permits: FairPermits;
   readonly #options: AdmissionOptions;
-  readonly #usage = new StatementTimes();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    this.permits = new FairPermits(options.limits, this.#usage);
+    this.permits = new FairPermits(options.limits);
   }
 
   /** Counts a request. @throws ApiError `too_many_requests` */
   async admit(principal: Principal, response: ServerResponse): Promise<Admitted> {
     const gone = goneSignal(response);
     await this.#options.rates.count(principal, response);
-    let held: { readonly release: Release; readonly sinceMs: number } | undefined;
+    let release: Release | undefined;
     return {
       acquire: async () => {
-        held ??= { release: await this.#acquire(principal, gone), sinceMs: performance.now() };
+        release ??= await this.#acquire(principal, gone);
         gone.throwIfAborted();
-        const settings = this.#usage.of(principal.account) >= this.#usage.busyFrom ? LOW_PRIORITY : {};
+        const settings = this.permits.isLong(principal.account) ? LOW_PRIORITY : {};
         return this.#options.warehouse.within({ signal: gone, settings });
       },
       release: () => {
-        if (!held) return;
-        this.#usage.add(principal.account, performance.now() - held.sinceMs);
-        held.release();
-        held = undefined;
+        release?.();
+        release = undefined;
       },
     };
   }
@@ -105,29 +100,6 @@ export class Admission {
     const hasItsShare = this.permits.hasItsShare(principal);
     observeDenial?.(hasItsShare ? 'statements' : 'overload');
     return hasItsShare ? tooManyStatements(limits.account, limits.caller) : overloaded();
-  }
-}
-
-const MAX_ACCOUNTS = 10_000;
-/** Time constant of the exponential decay: after this time, a statement counts 1/e, about a third. */
-const MEMORY_MS = 10_000;
-
-/**
- * Tracks how much statement time each account has used recently. A busy account gets half of the permits, and its statements run with one
- * thread and a lower CPU priority. An account that only loads its dashboard, with ten queries, does not become busy.
- */
-class StatementTimes implements Usage {
-  readonly busyFrom = 1_000;
-  /** Statement time with exponential decay. */
-  readonly #times = new LRUCache<string, { readonly ms: number; readonly atMs: number }>({ max: MAX_ACCOUNTS });
-
-  of(account: string): number {
-    const time = this.#times.get(account);
-    return time ? time.ms * Math.exp((time.atMs - performance.now()) / MEMORY_MS) : 0;
-  }
-
-  add(account: string, ms: number): void {
-    this.#times.set(account, { ms: this.of(account) + ms, atMs: performance.now() });
   }
 }
 

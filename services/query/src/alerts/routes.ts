@@ -1,6 +1,6 @@
 /**
- * /v0/accounts/{accountId}/alerts: an account's alerts, and the webhooks that they have sent. Members read them, but for those about
- * workspaces, which a member may not know of; admins write. An extension of the platform's API.
+ * Serves /v0/accounts/{accountId}/alerts, an extension of the platform's API: an account's alerts and their webhook deliveries. Admins read and
+ * write. Members only read, and do not see alerts with a workspace filter, because members may not know the workspaces.
  */
 import {
   invalidBody,
@@ -41,9 +41,9 @@ import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/resp
 
 type RouteDependencies = Requires<'alerts' | 'allowedHosts' | 'clock' | 'cursors'>;
 
-type OfAccount = { accountId: string };
-type OfAlert = OfAccount & { alertId: string };
-type OfDelivery = OfAlert & { deliveryId: string };
+type AccountPath = { accountId: string };
+type AlertPath = AccountPath & { alertId: string };
+type DeliveryPath = AlertPath & { deliveryId: string };
 
 const EXAMPLE = {
   name: 'Monthly spend',
@@ -53,34 +53,34 @@ const EXAMPLE = {
   url: 'https://example.com/hooks',
 };
 
-export function alertListRoute(dependencies: RouteDependencies): RequestHandler<OfAccount> {
+export function alertListRoute(dependencies: RouteDependencies): RequestHandler<AccountPath> {
   const { alerts, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     const { caller, role, version } = await admitMember(dependencies, request, response, accountId);
-    const wanted = parseListRequest(rawQuery(request), version, ALERT_LIST_PARAMETERS);
-    const found = (await orAuthUnavailable(alerts.listOf(accountId))).filter((alert) => maySee(role, alert));
+    const listRequest = parseListRequest(rawQuery(request), version, ALERT_LIST_PARAMETERS);
+    const visible = (await orAuthUnavailable(alerts.listOf(accountId))).filter((alert) => maySee(role, alert));
     const entries = await Promise.all(
-      found.map((alert) => alertEntry(dependencies, alert, mayWrite(caller, accountId))),
+      visible.map((alert) => alertEntry(dependencies, alert, mayWrite(caller, accountId))),
     );
-    send(response, listResponse(entries, wanted, ['alerts', accountId, role], cursors));
+    send(response, listResponse(entries, listRequest, ['alerts', accountId, role], cursors));
   };
 }
 
-export function alertCreationRoute(dependencies: RouteDependencies): RequestHandler<OfAccount> {
+export function alertCreationRoute(dependencies: RouteDependencies): RequestHandler<AccountPath> {
   const { alerts, allowedHosts, clock } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     await admitWriter(dependencies, request, response);
     const settings = parseBody(request.body, newAlertSchema, EXAMPLE);
-    refuseProblems([...alertProblems(settings), ...urlProblems(settings.url, allowedHosts)]);
-    const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(refuseTooMany));
+    rejectProblems([...alertProblems(settings), ...urlProblems(settings.url, allowedHosts)]);
+    const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(rejectTooMany));
     response.status(201).location(`alerts/${alert.id}`);
     send(response, { ...(await alertEntry(dependencies, alert, true)), secret: alert.secret });
   };
 }
 
-export function alertRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+export function alertRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   return async (request, response) => {
     const { alert, caller } = await admitReader(dependencies, request, response);
     requireNoParameters(rawQuery(request));
@@ -88,14 +88,14 @@ export function alertRoute(dependencies: RouteDependencies): RequestHandler<OfAl
   };
 }
 
-export function alertChangeRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+export function alertChangeRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   const { alerts, allowedHosts, clock } = dependencies;
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const { id } = await findAlert(dependencies, request.params, 'admin');
     const change = parseBody(request.body, alertChangeSchema, { amount: '200' });
-    const ofUrl = change.url === undefined ? [] : urlProblems(change.url, allowedHosts);
-    const check = (alert: Alert) => refuseProblems([...alertProblems(settingsOf(alert)), ...ofUrl]);
+    const urlErrors = change.url === undefined ? [] : urlProblems(change.url, allowedHosts);
+    const check = (alert: Alert) => rejectProblems([...alertProblems(settingsOf(alert)), ...urlErrors]);
     const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));
     if (!alert) throw noSuchAlert();
     const entry = await alertEntry(dependencies, alert, true);
@@ -103,7 +103,7 @@ export function alertChangeRoute(dependencies: RouteDependencies): RequestHandle
   };
 }
 
-export function alertDeletionRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+export function alertDeletionRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const alert = await findAlert(dependencies, request.params, 'admin');
@@ -112,8 +112,8 @@ export function alertDeletionRoute(dependencies: RouteDependencies): RequestHand
   };
 }
 
-/** Sends a webhook about no crossing, to see whether it arrives. */
-export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+/** Queues a test webhook. */
+export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   const { alerts, clock } = dependencies;
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
@@ -125,40 +125,40 @@ export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<
   };
 }
 
-export function deliveryListRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+export function deliveryListRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   const { alerts, clock, cursors } = dependencies;
   return async (request, response) => {
     const { alert, role, version } = await admitReader(dependencies, request, response);
-    const wanted = parseListRequest(rawQuery(request), version, DELIVERY_LIST_PARAMETERS);
-    const found = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
+    const listRequest = parseListRequest(rawQuery(request), version, DELIVERY_LIST_PARAMETERS);
+    const all = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
     const read = async (entries: readonly { id: string }[]) =>
       (await orAuthUnavailable(Promise.all(entries.map(({ id }) => alerts.deliveries.find(id))))).flatMap(
         (delivery) => delivery ?? [],
       );
-    const visible = role === 'admin' ? found : (await read(found)).filter(({ seenBy }) => seenBy === role);
-    const list = listResponse(visible, wanted, ['deliveries', alert.id], cursors);
+    const visible = role === 'admin' ? all : (await read(all)).filter(({ seenBy }) => seenBy === role);
+    const list = listResponse(visible, listRequest, ['deliveries', alert.id], cursors);
     const shown = async (page: readonly { id: string }[]) => (await read(page)).map(deliveryEntry);
     send(response, 'data' in list ? { ...list, data: await shown(list.data) } : await shown(list));
   };
 }
 
-export function redeliveryRoute(dependencies: RouteDependencies): RequestHandler<OfDelivery> {
+export function redeliveryRoute(dependencies: RouteDependencies): RequestHandler<DeliveryPath> {
   const { deliveries } = dependencies.alerts;
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const { id: alertId } = await findAlert(dependencies, request.params, 'admin');
     const delivery = await orAuthUnavailable(deliveries.find(request.params.deliveryId));
-    if (delivery?.alertId !== alertId || !(await orAuthUnavailable(deliveries.sendAgain(delivery.id)))) {
+    if (delivery?.alertId !== alertId || !(await orAuthUnavailable(deliveries.redeliver(delivery.id)))) {
       throw noSuchDelivery();
     }
     send(response.status(202), deliveryEntry({ ...delivery, state: 'pending' }));
   };
 }
 
-/** @throws ApiError `forbidden` for all but admins of the account, before anything else is looked at */
+/** @throws ApiError `forbidden` unless the caller is an admin of the account. Checked before parameters, body and alert. */
 async function admitWriter(
   dependencies: RouteDependencies,
-  request: Request<OfAccount>,
+  request: Request<AccountPath>,
   response: Response,
 ): Promise<void> {
   const { accountId } = request.params;
@@ -167,12 +167,12 @@ async function admitWriter(
   requireNoParameters(rawQuery(request));
 }
 
-async function admitReader(dependencies: RouteDependencies, request: Request<OfAlert>, response: Response) {
+async function admitReader(dependencies: RouteDependencies, request: Request<AlertPath>, response: Response) {
   const admission = await admitMember(dependencies, request, response, request.params.accountId);
   return { ...admission, alert: await findAlert(dependencies, request.params, admission.role) };
 }
 
-async function findAlert({ alerts }: RouteDependencies, { accountId, alertId }: OfAlert, role: Role): Promise<Alert> {
+async function findAlert({ alerts }: RouteDependencies, { accountId, alertId }: AlertPath, role: Role): Promise<Alert> {
   const alert = await orAuthUnavailable(alerts.find(alertId));
   if (alert?.account !== accountId || !maySee(role, alert)) throw noSuchAlert();
   return alert;
@@ -187,15 +187,15 @@ function urlProblems(url: string, allowed: AllowedHosts): ParameterProblem[] {
   return problem === undefined ? [] : [{ parameter: 'url', message: `url ${problem}.` }];
 }
 
-function refuseProblems(problems: readonly ParameterProblem[]): void {
+function rejectProblems(problems: readonly ParameterProblem[]): void {
   if (problems.length > 0) throw invalidBody(problems);
 }
 
-function refuseTooMany(error: unknown): never {
+function rejectTooMany(error: unknown): never {
   throw error instanceof TooManyAlerts ? tooManyAlerts() : error;
 }
 
-/** @param hasUrl false: the origin alone, because the rest of a webhook's URL may be a secret */
+/** @param hasUrl false to return only the origin of the URL, because path and query may contain a secret */
 async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, hasUrl: boolean) {
   const { startTime } = periodAt(alert.period, clock().getTime());
   const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
@@ -209,7 +209,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, ha
   };
 }
 
-function deliveryEntry({ account, alertId, resends, seenBy, payload, ...delivery }: Delivery) {
+function deliveryEntry({ account, alertId, type, failures, seenBy, payload, ...delivery }: Delivery) {
   return { ...delivery, payload: new RawJson(payload) };
 }
 
@@ -217,16 +217,16 @@ function send(response: Response, value: ExactJson): void {
   response.type('json').send(writeJson(value));
 }
 
-/** What no member alone shows, by member. */
+/** Checks the rules that involve several members. */
 function alertProblems({ measure, filters }: { readonly measure: AlertMeasure; readonly filters: AlertFilters }) {
   const problems: { parameter: string; message: string }[] = [];
   const count = Object.values(filters).reduce((sum, list) => sum + (list?.length ?? 0), 0);
   if (count > MAX_FILTER_VALUES) {
-    problems.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values together.` });
+    problems.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values in total.` });
   }
   if (measure === 'usage' && filters.billingDimension?.length !== 1) {
     const message =
-      'filters.billingDimension must have exactly one value where measure is usage: each dimension has a unit.';
+      'filters.billingDimension must have exactly one value if measure is usage, because each dimension has its own unit.';
     problems.push({ parameter: 'filters.billingDimension', message });
   }
   return problems;

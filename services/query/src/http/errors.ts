@@ -133,7 +133,7 @@ export function orStorageUnavailable<T>(response: Promise<T>): Promise<T> {
 }
 
 const START_TIME =
-  'startTime must be RFC 3339 in UTC (Z or +00:00), of the years 0001 to 9999, such as 2025-10-01T00:00:00Z (got "yesterday").';
+  'startTime must be RFC 3339 in UTC (Z or +00:00), in the years 0001 to 9999, such as 2025-10-01T00:00:00Z (got "yesterday").';
 
 export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   ...COMMON_ERRORS,

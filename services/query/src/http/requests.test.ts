@@ -37,7 +37,7 @@ it.each<Row>([
   [
     { role: 'operator' },
     'role',
-    'emitter; keys for all accounts are created with the command line, with access to Redis (got',
+    'emitter; create keys for all accounts with the command line, with access to Redis (got',
   ],
   [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a field; the fields are role, account, expiresAt.'],
   [{ ...KEY, expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'],
@@ -55,7 +55,7 @@ it.each<Row>([
   alert({ colour: 'red' }, 'colour', '"colour" is not a field; the fields are name, period'),
   alert({ period: 'week', measure: 'money' }, 'period,measure', 'period must be one of day, month (got "week").'),
   ...['0', '0.000', '0125', '00.5', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map(
-    (amount) => alert({ amount }, 'amount', 'amount must be a decimal above 0 in a string'),
+    (amount) => alert({ amount }, 'amount', 'amount must be a decimal string above 0'),
   ),
   ...[[], [50, 50], [80, 50], Array.from({ length: 11 }, (_, n) => n + 1), 50].map((thresholds) =>
     alert({ thresholds }, 'thresholds', THRESHOLDS),

@@ -31,7 +31,13 @@ it.each([
   ['of a part of an hour', SEALED, { startTime: MAY + 1, endTime: JUNE }, [0, MAY]],
   [
     'of a dirty hour',
-    { ...SEALED, dirtyHours: [{ bucket: MAY - MS_PER_HOUR }] },
+    { ...SEALED, dirtyHours: [{ accountId: 'acme', bucket: MAY - MS_PER_HOUR }] },
+    { startTime: 0, endTime: MAY },
+    [0, MAY],
+  ],
+  [
+    'of dirty hours that are too many to list',
+    { ...SEALED, dirtyHours: { startTime: 0, endTime: MAY } },
     { startTime: 0, endTime: MAY },
     [0, MAY],
   ],
@@ -46,7 +52,7 @@ it.each([
   expect(bounds).toEqual(runs);
 });
 
-it('watermarks are read once for queries at the same time and after, and one that is aborted leaves the reading to the others', async () => {
+it('concurrent and later queries share one reading of the watermarks, even if the first query is aborted', async () => {
   const names: string[] = [];
   const own = createWarehouse({
     ...database.options,
@@ -68,7 +74,7 @@ it('watermarks are read once for queries at the same time and after, and one tha
   expect(names.toSorted()).toEqual(['read_bounds', 'read_dirty_hours', 'read_dirty_hours', 'read_dirty_hours']);
 });
 
-it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {
+it('dropped months are read from rollup rows, even if a watermark was set back', async () => {
   await raiseWatermarks([database.warehouse], 'hourly', { sealingUntil: MAY, sealedUntil: MAY });
   await setRetentionBound([database.warehouse], 'dropped', JUNE);
   const scope = { accounts: ['acme'], warehouse: database.warehouse };

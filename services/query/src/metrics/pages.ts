@@ -1,8 +1,8 @@
 /**
- * A result in pages, and which rollup rows it may be read from. A first page is computed and nothing is kept of it. Its cursor
- * holds a digest of the whole result, so the second page can tell whether what it computes is still that result; if it is, all
- * groups are stored, ranked, and this page and those after it are slices of what was stored. If events have changed the result,
- * paginating ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ * Splits a result into pages. A first page is computed and nothing is stored. Its cursor holds a digest of the whole result, so the request
+ * for the second page can check whether the result is still the same. If so, all its groups are stored, ranked, and this page and all later
+ * ones are slices of the stored groups. If events have changed the result, pagination ends with `cursor_expired`. Source: DESIGN section 6,
+ * "Paging"; docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
 import { ClientGone, callerKey, type Principal } from '@meterline/api';
@@ -28,31 +28,29 @@ import { cursorExpired, orStorageUnavailable, partOfHourDropped, tooManyStoredGr
 import type { MetricsRequest } from './request.js';
 
 export interface PagesDependencies {
-  /** Which rollup rows may be read; read before each query. */
   readonly readRollupState: ReadRollupState;
-  /** How many groups may be stored for later pages. */
   readonly storedGroups: StoredGroups;
   readonly clock: () => Date;
 }
 
 const digits = z.string().regex(/^\d{1,20}$/);
 
-/** Where the next page begins: in which answer, and after which group. */
+/** The position of the next page: the result, and the last group of the previous page. */
 export const pagePosition = z.object({
   resultId: z.uuid(),
   /** When the first page was computed, in epoch milliseconds. */
   requestedAt: z.number(),
-  /** Which rollup rows the first page could be read from. */
+  /** Up to when the first page could read rollup rows. */
   sealed: z.object({ hourly: z.number(), daily: z.number() }),
   digest: digits,
   newestBlock: digits,
   totalGroups: z.int(),
-  /** The rank of the last group on the page before. */
+  /** The rank of the last group on the previous page. */
   after: z.int(),
 });
 export type PagePosition = z.output<typeof pagePosition>;
 
-/** What is asked, and what the caller may see of it. */
+/** The query, and whether the caller may see workspaces. */
 export type PageRequest = MetricsRequest & Required<Pick<Grouping, 'hidesWorkspace'>>;
 
 export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
@@ -61,7 +59,7 @@ export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
 }
 
 /**
- * @param query what the pages of one result have in common, as text
+ * @param query identifies the query, equal for all pages of a result
  * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped`
  */
 export async function firstPage(
@@ -87,7 +85,7 @@ export async function firstPage(
 }
 
 /**
- * @param principal who stores the result, if it is not stored yet
+ * @param principal charged for storing the result, if it is not stored yet
  * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_groups`, `too_many_stored_groups`
  */
 export async function nextPage(
@@ -105,12 +103,13 @@ export async function nextPage(
     orStorageUnavailable(readStoredMetrics(warehouse, result, { after, limit, groupBy, hidesWorkspace }));
   const stored = await readPage();
   if (stored) return pageOf(stored, position);
-  const giveBack = await storedGroups.take(principal, position.totalGroups);
-  // Hours that have been marked as dirty since are read from the events, like those that were already.
+  const release = await storedGroups.reserve(principal, position.totalGroups);
+  // Hours marked as dirty since the first page are read from the events, like those that were dirty then.
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
-    // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
-    // nothing newer was part of its response; then everything there is gives the same response, as long as nothing came since.
+    // The first attempt ignores everything inserted since the first page. It also ignores a void or a revision that the first page had
+    // seen, if the first page contained no newer event. Then the second attempt, which reads everything, returns the same result if nothing
+    // was inserted since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
@@ -119,15 +118,13 @@ export async function nextPage(
     }
     throw cursorExpired();
   } catch (error) {
-    // Whoever hangs up may have had them stored all the same.
-    if (!(error instanceof ClientGone)) await giveBack();
+    // If the client disconnected, the groups may have been stored all the same.
+    if (!(error instanceof ClientGone)) await release();
     throw error;
   }
 }
 
-/**
- * The id under which the same query with the same result is stored once, for everybody: a UUID of version 8 (RFC 9562, section 5.8).
- */
+/** Returns the ID under which a query's result is stored once for all callers: a UUID of version 8 (RFC 9562, section 5.8). */
 function resultIdOf(query: string, digest: string): string {
   const bytes = createHash('sha256')
     .update(JSON.stringify([query, digest]))
@@ -138,18 +135,16 @@ function resultIdOf(query: string, digest: string): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** @param from where the page begins */
 function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition): MetricsPage {
   const shown = from.after + groups.length;
   return { groups, totals, next: shown < totalGroups ? { ...from, after: shown } : undefined };
 }
 
 /**
- * Months whose events have been dropped are answered from rollup rows, to the last digit, and what only events could answer is
- * refused; why no response lacks events that are dropped meanwhile: retention.ts in packages/warehouse.
- *
- * Runs a query, and once more with what is known then if events that it may have read were dropped meanwhile.
- * @throws ApiError `events_dropped` where a part of an hour is asked for of such a month
+ * Runs a query, and runs it again if events that it may have read were dropped meanwhile. Months whose events are dropped are read from
+ * rollup rows, exactly. Queries that only events could answer, for a part of an hour, are rejected. See retention.ts in packages/warehouse
+ * for why no response lacks events that are dropped meanwhile.
+ * @throws ApiError `events_dropped` if the window includes a part of an hour whose events are dropped
  */
 export async function whileEventsLast<T>(
   warehouse: Warehouse,
@@ -157,27 +152,27 @@ export async function whileEventsLast<T>(
   state: RollupState,
   run: (state: RollupState) => Promise<T>,
 ): Promise<T> {
-  requireWholeHours(window, state.droppedBefore);
+  rejectDroppedParts(window, state.droppedBefore);
   const result = await run(state);
-  // This month and the one before it are not dropped. With an old reading of the watermarks, or for a query of the events alone, events of
-  // earlier months may have been read.
+  // This month and the previous one are never dropped. Events of earlier months may have been read if the watermarks are old, or if the
+  // query reads only events.
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
-  if (!mayReadOldEvents && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0)
-    return result;
+  const hasDirtyHours = 'startTime' in state.dirtyHours || state.dirtyHours.length > 0;
+  if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;
   const { droppedBefore } = await readBounds(warehouse);
   if (droppedBefore <= state.droppedBefore) return result;
   return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
 }
 
-/** The current month and the one before it began at least so long ago, with a day for clocks that differ. */
+/** The previous month began at least this long ago, with a day for clock differences. */
 const NEVER_DROPPED_MS = 27 * MS_PER_DAY;
 
-function requireWholeHours(window: Window, droppedBefore: EpochMs): void {
+function rejectDroppedParts(window: Window, droppedBefore: EpochMs): void {
   const parameters = partsOfHours(window, droppedBefore);
   if (parameters.length > 0) throw partOfHourDropped(window, parameters, droppedBefore);
 }
 
-/** Which ends of the window cut an hour in two that begins before the instant, and not before all events. */
+/** Returns the ends of the window that are within an hour, and after the start of all events but before `before`. */
 function partsOfHours(window: Window, before: EpochMs): (keyof Window)[] {
   const ends = ['startTime', 'endTime'] as const;
   return ends.filter((end) => window[end] > 0 && window[end] < before && window[end] % MS_PER_HOUR !== 0);
@@ -187,14 +182,14 @@ const WINDOW_SECONDS = 24 * 60 * 60;
 const CALLER_SHARE = 1 / 4;
 
 /**
- * How many groups may be stored for later pages: in windows of 24 hours, of an account, and of one caller a quarter of that, so that
- * what one stores does not shut out the others. Counted in Redis for all processes together.
+ * Limits how many groups are stored for later pages, per 24 hours: of an account, and of each caller a quarter of that, so that one caller
+ * cannot use up the account's limit. The counters are in Redis and shared by all processes.
  */
 export class StoredGroups {
   readonly #account: RateLimiterAbstract;
   readonly #caller: RateLimiterAbstract;
 
-  /** @param most the most stored groups of an account in a window */
+  /** @param most maximum number of stored groups per account and 24 hours */
   constructor(redis: Redis, prefix: string, most: number) {
     const limiter = (name: string, points: number) => {
       const window = { points, duration: WINDOW_SECONDS, keyPrefix: `${prefix}:stored-groups:${name}` };
@@ -206,27 +201,27 @@ export class StoredGroups {
   }
 
   /**
-   * To be called before so many groups are stored.
-   * @returns gives them back, if none are stored
-   * @throws ApiError `too_many_groups`; `too_many_stored_groups`, which says when there is room
+   * Reserves groups. Call it before storing them.
+   * @returns a function that releases the groups if none are stored
+   * @throws ApiError `too_many_groups`; `too_many_stored_groups`, which includes when to retry
    */
-  async take(principal: Principal, groups: number): Promise<() => Promise<void>> {
-    const taken: [RateLimiterAbstract, string][] = [];
-    const giveBack = async () => {
-      for (const [limiter, key] of taken) await limiter.reward(key, groups);
+  async reserve(principal: Principal, groups: number): Promise<() => Promise<void>> {
+    const reserved: [RateLimiterAbstract, string][] = [];
+    const release = async () => {
+      for (const [limiter, key] of reserved) await limiter.reward(key, groups);
     };
-    // The account's only when the caller may: what is refused to one must not be in the way of another meanwhile.
+    // Reserve from the account only if the caller's limit allows it, so that a rejected request does not block other callers meanwhile.
     for (const [limiter, key] of [
       [this.#caller, callerKey(principal)],
       [this.#account, principal.account],
     ] as const) {
       const { consumedPoints, msBeforeNext } = await limiter.penalty(key, groups);
-      taken.push([limiter, key]);
+      reserved.push([limiter, key]);
       if (consumedPoints <= limiter.points) continue;
-      await giveBack();
+      await release();
       const seconds = Math.ceil(msBeforeNext / 1000);
       throw tooManyStoredGroups({ groups, most: limiter.points, isOfCaller: limiter === this.#caller, seconds });
     }
-    return giveBack;
+    return release;
   }
 }

@@ -154,7 +154,7 @@ const VALUES: readonly Row[] = [
 const GROUP_BY: readonly Row[] = [
   ...metrics(
     'groupBy',
-    'must list dimensions out of workspace, resource_type, resource_name, resource_uuid, billing_dimension',
+    'must list dimensions from workspace, resource_type, resource_name, resource_uuid, billing_dimension',
     ...encoded('groupBy', 'colour', 'resourceType', 'workspace, resource_type', 'workspace,', ',', 'toString'),
     'groupBy=account',
   ),
@@ -168,7 +168,7 @@ const WINDOWS: readonly Row[] = [
   ...metrics('resolution', 'at most 7 days', `${window(DAY.startTime, '2025-10-08T00:00:00.001Z')}&resolution=hourly`),
   ...metrics(
     'endTime',
-    'The window has 119988 monthly buckets, and a response at most 20000; shorten the window.',
+    'The window has 119988 monthly buckets, but a response may have at most 20000; shorten the window.',
     window('0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'),
   ),
   ...['2025-10-01', '0000-12-31T23:59:59.999Z', '1759276800'].flatMap((time) =>

@@ -1,4 +1,4 @@
-/** The query string of GET …/metrics, parsed. Source: the API specification, section "Billing API", and DESIGN section 6. */
+/** Parses the query string of GET …/metrics. Source: the API specification, section "Billing API", and DESIGN section 6. */
 import { type ParameterRules, QueryParameters } from '@meterline/api/http/query-parameters';
 import {
   ACCOUNT_FILTERS,
@@ -23,14 +23,12 @@ import {
 } from '@meterline/catalog';
 import type { DimensionValues, MetricsQuery, Selection } from '@meterline/warehouse';
 
-/** The values that usage must have, and those that it must not have. */
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
-/** What the caller asks for: a query to the warehouse, before the accounts and the watermarks are added. */
+/** A query to the warehouse as the caller requested it, without the accounts and the watermarks. */
 export interface MetricsRequest
   extends FilterValues,
     Omit<MetricsQuery, 'accounts' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
-  /** Empty for the first page. */
   readonly cursor: string;
 }
 
@@ -46,8 +44,8 @@ const RULES = {
 } as const satisfies Omit<ParameterRules, 'names'>;
 
 /**
- * @param schemas the schemas of the parameters: for a query about one account, or about several
- * @returns with a limit whose groups stay within it
+ * @param schemas the parameters of a query about one account, or about several
+ * @returns with `limit` reduced so that a page stays within the maximum number of points
  * @throws ApiError `invalid_parameter` with every error
  */
 export function parseMetricsRequest(
@@ -66,7 +64,7 @@ export function parseMetricsRequest(
   return { window, resolution, groupBy, ...selected, limit: Math.min(limit, mostGroups), cursor };
 }
 
-/** Whether the request groups or filters by workspace, which only an account's admins may do. */
+/** Whether the request groups or filters by workspace, which requires the role admin. */
 export function readsWorkspaces({
   groupBy = [],
   filters,
@@ -75,7 +73,7 @@ export function readsWorkspaces({
   return groupBy.includes('workspace') || filters.workspace !== undefined || excluded.workspace !== undefined;
 }
 
-/** What the enum of resource types is about. @throws ApiError `invalid_parameter` with every error */
+/** Parses the query string of the enum of resource types. @throws ApiError `invalid_parameter` with every error */
 export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick<Selection, 'window'> {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(RESOURCE_TYPES_PARAMETERS),
@@ -99,17 +97,16 @@ function readResolution(parameters: QueryParameters, window: Window | undefined)
   }
   const resolution = requested ?? defaultResolution(window);
   const buckets = bucketCount(window, resolution);
-  // A cap that is exceeded says more.
+  // An exceeded cap is the more helpful error.
   if (!cap && buckets > MAX_PAGE_POINTS) {
     parameters.problem(
       'endTime',
-      `The window has ${buckets} ${resolution} buckets, and a response at most ${MAX_PAGE_POINTS}; shorten the window.`,
+      `The window has ${buckets} ${resolution} buckets, but a response may have at most ${MAX_PAGE_POINTS}; shorten the window.`,
     );
   }
   return resolution;
 }
 
-/** startTime and endTime; undefined if one of them is at fault. */
 export function readWindow(parameters: QueryParameters): Window | undefined {
   const startTime = parameters.required('startTime', WINDOW_PARAMETERS.startTime);
   const endTime = parameters.required('endTime', WINDOW_PARAMETERS.endTime);
@@ -120,12 +117,12 @@ export function readWindow(parameters: QueryParameters): Window | undefined {
 }
 
 const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
-/** How an event without a resource UUID is stored. */
+/** The stored UUID of an event without a resource UUID. */
 const NO_UUID = '';
 
 /**
- * The values that usage must have to be counted, of which those of one filter are alternatives, and those that it must not
- * have. In canonical form, each once and in ascending order. Source: DESIGN section 6; docs/decisions/0019.
+ * Reads the filters: values of one filter are alternatives, and excluding filters take precedence. Values are deduplicated and sorted.
+ * Source: DESIGN section 6; docs/decisions/0019.
  */
 export function readFilters(parameters: QueryParameters): FilterValues {
   const filters = readValues(parameters, (field) => field, 'withoutResourceUuid');

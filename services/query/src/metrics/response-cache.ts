@@ -1,7 +1,7 @@
 /**
- * The response cache: first pages of metrics, for requests that allow it with `Cache-Control: max-age=N` (RFC 9111, section
- * 5.2.1.1). The age of a response counts from the moment before anything that it is made of was read, so what a request with N
- * gets holds every event that was acknowledged N seconds before it. Nothing outside this process knows of the cache.
+ * Caches first pages of metrics for requests that allow it with `Cache-Control: max-age=N` (RFC 9111, section 5.2.1.1). The age of a
+ * response counts from before its data was read, so a response to a request with max-age=N contains every event acknowledged at least N
+ * seconds ago. The cache is private to this process.
  */
 import { ApiError, ClientGone } from '@meterline/api/http/errors';
 import { instruments } from '@meterline/service/metrics';
@@ -14,25 +14,24 @@ export interface CachedResponse {
   readonly etag: string;
 }
 
-/** What became of a request for a first page. `shared`: it got the response that another request was computing. */
+/** The source of a first page. `shared`: the response that another request was computing. */
 const CACHE_RESULTS = ['hit', 'shared', 'computed'] as const;
 export type CacheResult = (typeof CACHE_RESULTS)[number];
 
-/** The oldest response that a request can ask for. */
+/** The maximum max-age in seconds. */
 const MOST_SECONDS = 300;
-/** The most of the memory that one account may have. */
 const ACCOUNT_SHARE = 1 / 4;
-/** About what an entry takes beside its body and its key. */
+/** Approximate memory of an entry besides its body and key. */
 const ENTRY_BYTES = 500;
 
 export interface FoundResponse {
   readonly response: CachedResponse;
-  /** Undefined: it was computed for this request. */
+  /** Undefined if the response was computed for this request. */
   readonly ageSeconds: number | undefined;
 }
 
 interface Dated {
-  /** Before anything was read that the response is made of. */
+  /** A time before the response's data was read. */
   readonly startedAt: number;
 }
 
@@ -40,10 +39,9 @@ interface Entry extends CachedResponse, Dated {
   readonly account: string;
 }
 
-/** What one account has in memory. */
 interface AccountEntries {
   bytes: number;
-  /** By key, the oldest first. */
+  /** By key, oldest first. */
   readonly sizes: Map<string, number>;
 }
 
@@ -60,8 +58,8 @@ export class ResponseCache {
   readonly #now: () => number;
 
   /**
-   * @param maxBytes the most bytes of memory; 0: nothing is kept
-   * @param now milliseconds of a clock that never goes back
+   * @param maxBytes maximum memory in bytes; 0 disables the cache
+   * @param now milliseconds of a monotonic clock
    */
   constructor(
     maxBytes: number,
@@ -87,10 +85,9 @@ export class ResponseCache {
   }
 
   /**
-   * A response from memory or from another request that computes it at the moment, as far as its age allows it, or one that is
-   * computed now.
-   * @param maxAgeSeconds 0: it is computed now
-   * @throws what the work fails with
+   * Returns a response from memory or from a concurrent request, if it is not too old, and otherwise computes one.
+   * @param maxAgeSeconds 0 to always compute
+   * @throws the error of `work`
    */
   async get(
     account: string,
@@ -113,10 +110,10 @@ export class ResponseCache {
         this.#observe('shared');
         return { response, ageSeconds: ageSeconds(inFlight) };
       } catch (error) {
-        // The client has gone that it was computed for: one of those that wait computes it for the others.
+        // The client of the computing request disconnected: one of the waiting requests computes the response for all.
         if (error instanceof ClientGone) return this.get(account, key, maxAgeSeconds, work);
-        // What one request may not do because of its limits says nothing about the others; any other failure would be theirs, too.
-        if (!isRefusal(error)) throw error;
+        // A rate limit of that request says nothing about this one; any other failure would affect this request too.
+        if (!isRateLimited(error)) throw error;
       }
     }
     return { response: await this.#compute(account, key, work), ageSeconds: undefined };
@@ -138,7 +135,7 @@ export class ResponseCache {
 
   #keep(key: string, entry: Entry): void {
     const known = this.#entries?.peek(key);
-    // A response whose computation began later may have been computed sooner.
+    // A computation that started later may have finished earlier.
     if (!this.#entries || (known && known.startedAt > entry.startedAt)) return;
     const size = sizeOf(entry, key);
     if (size > this.#most) return;
@@ -162,7 +159,7 @@ export class ResponseCache {
   }
 }
 
-function isRefusal(error: unknown): boolean {
+function isRateLimited(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 'too_many_statements' || error.code === 'overloaded');
 }
 
@@ -170,12 +167,12 @@ function sizeOf({ body }: CachedResponse, key: string): number {
   return body.length + 2 * key.length + ENTRY_BYTES;
 }
 
-/** A directive of `Cache-Control`: a name, and perhaps a value, which may be quoted (RFC 9111, section 5.2). */
+/** A directive of `Cache-Control`: a name with an optional value, which may be quoted (RFC 9111, section 5.2). */
 const DIRECTIVE = /^([a-z-]+)(?:="?(\d+)"?)?$/;
 
 /**
- * How old a response may be that the request gets: 0, the default, is a response that is computed for it. What cannot be read, and
- * `no-cache` and `no-store`, mean 0, too.
+ * Returns the maximum age that a request allows, in seconds. 0, the default, means to compute the response. Unreadable values, `no-cache`
+ * and `no-store` also mean 0.
  */
 export function allowedAgeSeconds(cacheControl: string | undefined): number {
   const directives = (cacheControl ?? '').toLowerCase().split(',');
@@ -188,16 +185,16 @@ export function allowedAgeSeconds(cacheControl: string | undefined): number {
   return seconds;
 }
 
-/** A cache whose results and memory are measured. @param maxBytes as for {@link ResponseCache} */
+/** Creates a cache with metrics. @param maxBytes as for {@link ResponseCache} */
 export function measuredCache(registry: Registry, maxBytes: number): ResponseCache {
   const { counter, readAtScrape } = instruments(registry);
   const results = counter(
     'meterline_response_cache_total',
-    'First pages of metrics that came from memory (hit), from a request that computed them already (shared), or were computed.',
+    'First pages of metrics: from memory (hit), from a concurrent request (shared), or computed.',
     'result',
   );
   for (const result of CACHE_RESULTS) results.inc({ result }, 0);
   const cache = new ResponseCache(maxBytes, (result) => results.inc({ result }));
-  readAtScrape('meterline_response_cache_bytes', 'Memory of the responses that are kept.', () => cache.bytes);
+  readAtScrape('meterline_response_cache_bytes', 'Memory of the cached responses.', () => cache.bytes);
   return cache;
 }

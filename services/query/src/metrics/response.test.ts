@@ -120,7 +120,7 @@ it('a response is computed once more, for all that wait, when the client goes th
   expect(new Set((await Promise.all(others)).map(([etag]) => etag))).toEqual(new Set(['0']));
 });
 
-it('a response is computed by each that waits when the first was refused because of its limits, and fails for all otherwise', async () => {
+it('each waiting request computes its own response if the first was rate-limited, and all fail after any other error', async () => {
   const refused = pending();
   const failing = pending();
   const first = [

@@ -1,9 +1,9 @@
 /**
- * The response of GET …/metrics as JSON: which fields it has, and a series over the whole window for each group.
- * Source: the API specification, section "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
+ * Writes the response of GET …/metrics as JSON, with a series over the whole window for each group. Source: the API specification, section
+ * "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  *
- * The numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write
- * them, but not the ready text of a whole series: eight times slower (docs/decisions/0002).
+ * Numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write exact numbers, but not
+ * the preformatted text of a whole series, and is eight times slower (docs/decisions/0002).
  */
 import {
   bucketAxis,
@@ -50,11 +50,10 @@ function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJ
   };
 }
 
-/** What is the same for every group of a response. */
 interface Axis {
-  /** How the entry of each bucket begins, up to its cost. */
+  /** The text of each bucket's entry, up to its cost. */
   readonly starts: readonly string[];
-  /** The entry of each bucket in which nothing was used. */
+  /** The text of each bucket's entry without usage. */
   readonly zeros: readonly string[];
 }
 
@@ -63,7 +62,7 @@ function shapeAxis({ window, resolution }: MetricsRequest, withUsage: boolean): 
   return { starts, zeros: starts.map((start) => (withUsage ? `${start}0,"usage":0}` : `${start}0}`)) };
 }
 
-/** Written as text: most of a response is series, and building objects for their entries took most of the time. */
+/** Writes the series as text. Most of a response is series, and building objects for their entries took most of the time. */
 function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsage: boolean): RawJson {
   const { buckets, costs, usages } = series;
   const entries = zeros.slice();
@@ -74,7 +73,6 @@ function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsag
   return new RawJson(`[${entries.join(',')}]`);
 }
 
-/** JSON text that is written as it is. */
 export class RawJson {
   constructor(readonly text: string) {}
 }
@@ -88,16 +86,15 @@ export type ExactJson =
   | readonly ExactJson[]
   | { readonly [member: string]: ExactJson | undefined };
 
-/** A number of all its digits. */
 export function exactNumber(amount: DecimalText): RawJson {
   return new RawJson(amount);
 }
 
-/** Members that are undefined are left out, as in JSON.stringify. */
+/** Leaves out undefined members, like JSON.stringify. */
 export function writeJson(value: ExactJson): string {
   if (typeof value !== 'object') return JSON.stringify(value);
   if (value instanceof RawJson) return value.text;
-  // Concatenation with + does not copy the texts; a join at each level would.
+  // Concatenation with + does not copy the texts; joining at each level would.
   let text = '';
   if (isList(value)) {
     for (const element of value) text += `${text === '' ? '' : ','}${writeJson(element)}`;

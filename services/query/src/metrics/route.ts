@@ -1,4 +1,4 @@
-/** GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
+/** Handles GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
 import { createHash } from 'node:crypto';
 import {
   type Caller,
@@ -21,14 +21,14 @@ import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, re
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
 
-/** About one account, or without an `accountId` about those of the caller. */
+/** Handles queries about one account, or, without an `accountId`, about the caller's accounts. */
 export function metricsRoute(
   dependencies: Requires<'budget' | 'cache' | 'cursors' | keyof PagesDependencies>,
 ): RequestHandler<{ accountId?: string }> {
   const { budget, cache, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
-    // The middleware that compresses leaves it out of a 304, which must have it, too (RFC 9110, section 15.4.5).
+    // The compression middleware omits Vary from a 304, which must have it too (RFC 9110, section 15.4.5).
     response.vary('Accept-Encoding');
     const { admitted, caller, principal, version } = await admitCaller(dependencies, request, response, accountId);
     const { account } = principal;
@@ -41,7 +41,7 @@ export function metricsRoute(
       if (readsWorkspaces(query)) requireAdmin(role);
 
       const { account: _subject, ...filters } = query.filters;
-      // A member may not learn which workspaces there are.
+      // A member must not learn which workspaces exist.
       const requested = { ...query, filters, hidesWorkspace: role !== 'admin' };
       const compute = async () => {
         const scope = { accounts, warehouse: await admitted.acquire() };
@@ -57,8 +57,9 @@ export function metricsRoute(
         : await cache.get(account, key, allowedAgeSeconds(request.headers['cache-control']), compute);
       admitted.release();
       const { body, etag } = found.response;
-      const isKnown = names(request.headers['if-none-match'], etag);
-      // Only now, because an error has none of them. Kept by clients too, and asked about with If-None-Match each time.
+      const isKnown = matchesEtag(request.headers['if-none-match'], etag);
+      // Set last, because error responses do not have these headers. Clients may store the response, but must revalidate it with
+      // If-None-Match.
       response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
       if (found.ageSeconds !== undefined) response.setHeader('Age', Math.floor(found.ageSeconds));
       if (isKnown) response.status(304).end();
@@ -70,7 +71,7 @@ export function metricsRoute(
 }
 
 /**
- * The accounts that a query is about, and what the caller is in all of them: a member, if in any.
+ * Returns the accounts of a query and the caller's role in all of them: member, if the caller is a member of any.
  * @throws ApiError `forbidden` for an account that is not the caller's, whether it exists or not
  */
 function subjectOf(
@@ -88,7 +89,7 @@ function subjectOf(
 }
 
 function responseOf(json: string): CachedResponse {
-  // In memory of its own: Buffer.from would take a short one from 8 KB that others share, and keeping it would keep all of that.
+  // A separate allocation: Buffer.from would place a short body in a shared 8 KB pool, and caching the body would retain the whole pool.
   const body = Buffer.allocUnsafeSlow(Buffer.byteLength(json));
   body.write(json);
   // Weak (RFC 9110, section 8.8.1), because the body may be sent compressed.
@@ -96,17 +97,17 @@ function responseOf(json: string): CachedResponse {
 }
 
 /**
- * Whether `If-None-Match` names an entity tag, weak or not (RFC 9110, section 13.1.2). Express' own comparison gives way to
- * `Cache-Control: no-cache`, which is for caches on the way, and which `fetch` adds to every condition.
+ * Whether `If-None-Match` matches an entity tag, weak or not (RFC 9110, section 13.1.2). Express' own comparison never matches with
+ * `Cache-Control: no-cache`, which is meant for intermediate caches, and which `fetch` adds to every conditional request.
  */
-function names(condition: string | undefined, etag: string): boolean {
+function matchesEtag(condition: string | undefined, etag: string): boolean {
   return condition?.split(',').some((tag) => ['*', etag, etag.replace('W/', '')].includes(tag.trim())) ?? false;
 }
 
 /**
- * Binds a cursor to accounts, role and every parameter but `limit`, in canonical form: neither the order of groupBy nor how a
- * time is written matters. To the role, because an admin's pages show what a member's do not; not to a key: anyone who may
- * ask the query may go on with its response.
+ * Binds a cursor to accounts, role and every parameter except `limit`, in canonical form: neither the order of groupBy nor the notation of
+ * a time matters. The role is part of it because an admin's pages show more than a member's. The key is not: any caller that may run the
+ * query may continue with its pages.
  */
 function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): CursorBinding {
   const { window, resolution, groupBy, filters, excluded } = request;
@@ -117,13 +118,13 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
     [window.startTime, window.endTime],
     resolution,
     groupBy,
-    // null in JSON where there is no filter.
+    // A missing filter becomes null in JSON.
     GROUP_BY_DIMENSIONS.map((dimension) => filters[dimension]),
     GROUP_BY_DIMENSIONS.map((dimension) => excluded[dimension]),
   ];
 }
 
-/** An enum without parameters, which takes no permit. */
+/** Handles an enum without parameters. It runs no statement, so it needs no permit. */
 export function enumRoute(
   dependencies: Requires,
   valuesOf: (accountId: string) => readonly unknown[] | Promise<readonly unknown[]>,
@@ -136,7 +137,6 @@ export function enumRoute(
   };
 }
 
-/** The resource types with at least one event in the window, of those that the filters select. */
 export function resourceTypesRoute(dependencies: Requires<'readRollupState'>): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;

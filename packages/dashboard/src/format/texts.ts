@@ -1,4 +1,4 @@
-/** How values, amounts, quantities, prices, changes and shares are written. Codes stay in the CSV and in the URL. */
+/** Formats values, amounts, quantities, prices, changes, shares and filters for display. CSV files and URLs keep the codes of the API. */
 import {
   type BillingDimension,
   type Change,
@@ -26,8 +26,8 @@ import {
 } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery } from '@meterline/client';
 import { windowText } from '../period/period.js';
-import { givenLocale } from '../shell/embed-address.js';
 import type { Filter } from '../view/view.js';
+import { localized, numberFormat } from './locale.js';
 
 export const DIMENSION_LABEL = {
   account: 'Account',
@@ -38,7 +38,6 @@ export const DIMENSION_LABEL = {
   billing_dimension: 'Billing dimension',
 } as const satisfies Record<MetricsDimension, string>;
 
-/** The labels of fields as the names of filters. */
 export const FIELD_LABEL = {
   workspace: DIMENSION_LABEL.workspace,
   resourceType: DIMENSION_LABEL.resource_type,
@@ -52,84 +51,72 @@ export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' }
   string
 >;
 
-/** How a value is shown: what producers named as it is, a code in words, without its unit: `MCP server compute`. */
+/** Returns a name that a producer chose unchanged, and a code as words without its unit: `MCP server compute`. */
 export function valueLabel(field: MetricsField, value: string): string {
-  if (value === '') return 'no instance id';
+  if (value === '') return 'no instance ID';
   if (field !== 'resourceType' && field !== 'billingDimension') return value;
   const words = value.replace(/(_runtime)?_(gbs|count|hours)$/, '').replaceAll('_', ' ');
   return words.replace('mcp', 'MCP').replace(/^./, (first) => first.toUpperCase());
 }
 
-const SEPARATORS = new Intl.NumberFormat(givenLocale ?? 'en-US').formatToParts(12_345.6);
-const separatorOf = (type: Intl.NumberFormatPartTypes) => SEPARATORS.find((part) => part.type === type)?.value ?? '';
-const [GROUP, DECIMAL] = [separatorOf('group'), separatorOf('decimal')];
-
-/** A number that the catalog writes as in English, as the embedding page's locale writes it. */
-export function localized(text: string): string {
-  return text.replace(/[,.]/g, (separator) => (separator === ',' ? GROUP : DECIMAL));
-}
-
-/** Rounded the same way wherever it stands: money to cents. @param unit undefined: money */
+/** Rounds money to cents, and usage to two decimals. @param unit undefined for money */
 export function amountText(amount: DecimalText, unit: Quantity | undefined): string {
   const text = unit === undefined ? formatUsd(amount) : quantityText(amount, unit);
   return localized(text).replace(/^-/, '−');
 }
 
-/** Every digit. Usage is in the API's own unit: in any other it may have no end. */
+/** Returns every digit. Usage is in the unit of the API, because a conversion may not have a finite number of digits. */
 export function exactText(amount: DecimalText, unit: Quantity | undefined): string {
   const text = unit === undefined ? formatUsdExact(amount) : formatUsage(amount, unit.base);
   return localized(text).replace(/^-/, '−');
 }
 
-const COMPACT = new Intl.NumberFormat(givenLocale ?? 'en-US', { notation: 'compact', maximumSignificantDigits: 3 });
-const SIGNIFICANT = new Intl.NumberFormat(givenLocale ?? 'en-US', {
-  maximumSignificantDigits: 3,
-  maximumFractionDigits: 20,
-});
+const compact = numberFormat({ notation: 'compact', maximumSignificantDigits: 3 });
+const significant = numberFormat({ maximumSignificantDigits: 3, maximumFractionDigits: 20 });
 
-/** A number on an axis, which is no exact amount. */
+/** Formats a label of an axis. @param value a rounded number in the given unit */
 export function axisText(value: number, unit: Quantity | undefined): string {
   if (value === 0) return unit === undefined ? '$0' : '0';
-  const text = Math.abs(value) >= 1_000 ? COMPACT.format(value) : SIGNIFICANT.format(value);
+  const text = Math.abs(value) >= 1_000 ? compact(value) : significant(value);
   return unit === undefined ? `$${text}` : text;
 }
 
-/** From 0 to 1, for the length of a bar. */
+/** Returns a number from 0 to 1, for the length of a bar. */
 export function shareOf(part: DecimalText, whole: DecimalText): number {
   const denominator = Number(whole);
   return denominator > 0 ? Math.min(1, Math.max(0, Number(part) / denominator)) : 0;
 }
 
-/** With its sign. @param isExact with every digit */
+/** Formats the difference with its sign. @param isExact true to return every digit */
 export function differenceText({ difference, direction }: Change, unit: Quantity | undefined, isExact = false): string {
   return `${direction === 'up' ? '+' : ''}${(isExact ? exactText : amountText)(difference, unit)}`;
 }
 
-/** `+12.3%`; `new` when there was nothing before. */
+/** Returns `+12.3%`, or `new` if the previous amount is zero. */
 export function changePercentText(change: Change): string {
   return localized(percentChangeText(change)).replace(/^-/, '−');
 }
 
-/** `agent-1`, `3 values`, `all but agent-1`. */
+/** Returns `agent-1`, `3 values` or `all but agent-1`. */
 export function filterText(field: EntryField, { values, isExcluded }: Filter): string {
-  const [only = '', ...others] = values;
-  const text = others.length === 0 ? valueLabel(field, only) : `${values.length} values`;
+  const [first = '', ...others] = values;
+  const text = others.length === 0 ? valueLabel(field, first) : `${values.length} values`;
   return isExcluded ? `all but ${text}` : text;
 }
 
 export interface Quantity {
   readonly name: string;
-  /** How much of the API's unit one of these is. */
+  /** The size of this unit in the base unit: 3,600 for GB-h. */
   readonly size: DecimalText;
-  /** The API's unit, in which amounts are exact. */
+  /** The unit of the API, in which amounts are exact. */
   readonly base: Unit;
-  /** How much of the API's unit a price is for. */
+  /** The amount of the base unit that a price applies to. */
   readonly priced: DecimalText;
 }
 
 const ONE = decimalText('1');
 const PER_HOUR = decimalText('3600');
-/** A month has 730 hours, as in the price book. */
+/** 730 hours, as in the price book. */
 const PER_MONTH = decimalText('2628000');
 
 const GB_HOUR: Quantity = { name: 'GB-h', size: PER_HOUR, base: 'gbs', priced: PER_HOUR };
@@ -144,39 +131,41 @@ export function quantityOf(dimension: BillingDimension): Quantity {
   return dimension.endsWith('_storage_gbs') ? GB_MONTH : GB_HOUR;
 }
 
-/** The one quantity that several dimensions of one unit add up in. */
+/** Returns the quantity in which the usage of the dimensions adds up; undefined if their base units differ. */
 export function commonQuantity(dimensions: readonly BillingDimension[]): Quantity | undefined {
   const [first, ...others] = dimensions.map(quantityOf);
   if (!first || others.some(({ base }) => base !== first.base)) return undefined;
   return others.every(({ name }) => name === first.name) ? first : GB_HOUR;
 }
 
-const DIGITS = 2;
-const DIGITS_BELOW = 2;
-/** Digits of a quotient that is still to be rounded: exact for every usage that the service keeps. */
-const QUOTIENT_DIGITS = 24;
-const PRICE_DIGITS = 4;
-const LONGEST_FRACTION = 18;
+const DECIMALS = 2;
+const SIGNIFICANT_DIGITS = 2;
+/** Decimals of a quotient before rounding: enough to divide every usage that the service stores exactly. */
+const QUOTIENT_DECIMALS = 24;
+const PRICE_SIGNIFICANT_DIGITS = 4;
+const PRICE_DECIMALS = 18;
 
-/** `1,234.57 GB-h`; an amount that two decimals would make zero keeps two significant digits. */
+/** Returns `1,234.57 GB-h`. An amount that would round to zero keeps two significant digits instead. */
 export function quantityText(usage: DecimalText, quantity: Quantity): string {
-  const amount = divideDecimals(usage, quantity.size, QUOTIENT_DIGITS) ?? ZERO;
-  const rounded = roundDecimal(amount, DIGITS);
-  const shown = rounded === ZERO ? roundSignificant(amount, DIGITS_BELOW) : rounded;
+  const amount = divideDecimals(usage, quantity.size, QUOTIENT_DECIMALS) ?? ZERO;
+  const rounded = roundDecimal(amount, DECIMALS);
+  const shown = rounded === ZERO ? roundSignificant(amount, SIGNIFICANT_DIGITS) : rounded;
   return `${grouped(shown)} ${quantity.name}`;
 }
 
 /**
- * What usage cost on average, in the words of a price book: `$0.0414 per GB-h`, with four significant digits. Undefined when nothing
- * was used. Prices may have changed within the time, so it is a quotient of what is shown, and not taken from a price book.
+ * Returns the average price in the format of a price book, `$0.0414 per GB-h`, with four significant digits; undefined without usage.
+ * The price is cost divided by usage: the price book alone is not enough, because prices may have changed within the period.
  */
 export function unitPriceText(cost: DecimalText, usage: DecimalText, { base, priced }: Quantity): string | undefined {
-  const amount = divideDecimals(usage, priced, QUOTIENT_DIGITS);
-  const price = amount && divideDecimals(cost, amount, LONGEST_FRACTION);
-  return price && localized(priceText({ amount: roundSignificant(price, PRICE_DIGITS), per: priced }, base));
+  const amount = divideDecimals(usage, priced, QUOTIENT_DECIMALS);
+  const price = amount && divideDecimals(cost, amount, PRICE_DECIMALS);
+  return (
+    price && localized(priceText({ amount: roundSignificant(price, PRICE_SIGNIFICANT_DIGITS), per: priced }, base))
+  );
 }
 
-/** The window and the filters in words: `14 Nov 2025 · Resource type: Agent`. */
+/** Describes the window and the filters: `14 Nov 2025 · Resource type: Agent`. */
 export function scopeText(query: EventsQuery): string {
   const [startTime = 0, endTime = 0] = [query.startTime, query.endTime].map(
     (time) => parseTimestamp(String(time)) ?? 0,
@@ -184,7 +173,7 @@ export function scopeText(query: EventsQuery): string {
   return [windowText({ startTime, endTime }), ...filterTexts(query)].join(' · ');
 }
 
-/** `Resource type: Agent or Job`, `Workspace: all but main`. */
+/** Describes each filter: `Resource type: Agent or Job`, `Workspace: all but main`. */
 export function filterTexts(query: FilterQuery): string[] {
   return GROUP_BY_DIMENSIONS.flatMap((dimension) => {
     const field = ENTRY_FIELD[dimension];

@@ -1,0 +1,37 @@
+/** HTTP conventions that the clients of the API and of the collector share. */
+
+/** Matches account IDs that no URL path can contain: an empty segment, and "." and "..", which clients resolve even if they are encoded. */
+export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
+
+/**
+ * Normalizes the address of an API or a collector, so that two addresses can be compared: removes `/v0` and trailing slashes.
+ * @param errorOf creates the error from a message to append to the name of the setting. The message never repeats the address, which may
+ * hold a secret
+ * @throws the error, unless the text is an http or https URL with nothing but a host, a port and a path
+ */
+export function serviceAddress(text: string, errorOf: (problem: string) => Error): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw errorOf('must be a URL such as https://billing.example.com or http://127.0.0.1:8080');
+  }
+  if (url.username || url.password || url.search || url.hash) {
+    throw errorOf('must be a URL without user and password, ? and #; pass an API key separately');
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
+}
+
+/**
+ * Parses a `Retry-After` header, which holds seconds or an HTTP date. Returns milliseconds from now, 0 for a past date, or undefined if the
+ * value is unusable. Source: RFC 9110, section 10.2.3.
+ */
+export function parseRetryAfter(value: string | null, now: Date): number | undefined {
+  const text = value?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+}
+
+/** Whether the status means that the service, or a proxy in front of it, failed or is unavailable. Idempotent requests are then retried. */
+export function isAwayStatus(status: number): boolean {
+  return [408, 500, 502, 503, 504].includes(status);
+}

@@ -1,0 +1,61 @@
+/** Reads the costs of a view, broken down into groups. Every card of the page shows a part of them. */
+import { type EpochMs, upTo } from '@meterline/catalog/plain';
+import type { AccountResponse } from '@meterline/client';
+import { useMemo } from 'react';
+import { buildBreakdown } from '../breakdown/breakdown.js';
+import { snapshotOf, useBreakdown } from '../metrics/queries.js';
+import { filterQuery, measureOf, metricsQuery, needsAdmin, usageScope } from '../metrics/query.js';
+import { writeView } from '../view/address.js';
+import type { View } from '../view/view.js';
+
+export type Costs = ReturnType<typeof useCosts>;
+
+/** Until the response to a new view arrives, returns the previous response with its own breakdown, period, filters and unit. */
+export function useCosts(account: string, view: View, role: AccountResponse['role'] | undefined, now: EpochMs) {
+  const requested = useMemo(() => snapshotOf(view, now), [view, now]);
+  const requestedFilters = useMemo(() => filterQuery(view.filters), [view.filters]);
+  const isForbidden = role === 'member' && needsAdmin(view);
+  const result = useBreakdown(account, requested, requestedFilters, !isForbidden);
+  const { data: source, isPlaceholderData: isStale } = result;
+
+  const snapshot = isStale && source ? source.requested : requested;
+  const { view: shownView, window, resolution, asOf } = snapshot;
+  const { groupBy } = shownView;
+  const filters = useMemo(() => filterQuery(shownView.filters), [shownView.filters]);
+  const query = source?.requested.query ?? metricsQuery(shownView, { window: upTo(window, asOf), resolution, filters });
+  const measure = measureOf(shownView);
+  const { unit: usageUnit } = usageScope(shownView);
+  const { startTime, endTime } = window;
+  const breakdown = useMemo(
+    () => source && buildBreakdown(source, groupBy, measure, { startTime, endTime }),
+    [source, groupBy, measure, startTime, endTime],
+  );
+  const isSameView = !isStale || writeView({ ...shownView, account: view.account }) === writeView(view);
+
+  return {
+    account,
+    role,
+    seesWorkspaces: role === 'admin' || role === 'operator',
+    /** The requested view, with the grouping of the data. */
+    view: { ...view, groupBy },
+    /** The view that the data belongs to. */
+    shownView,
+    window,
+    resolution,
+    asOf,
+    query,
+    filters,
+    measure,
+    /** The unit of the amounts; undefined for money. */
+    unit: measure === 'usage' ? usageUnit : undefined,
+    usageUnit,
+    result,
+    /** The first page of groups. */
+    first: source?.first,
+    breakdown,
+    isForbidden,
+    isStale,
+    /** There was no usage at all. False while the response to another view is pending. */
+    isEmpty: isSameView && source?.isUsed === false,
+  };
+}

@@ -1,0 +1,22 @@
+/** Reads the cost of the current month and its forecast, and the account's alerts and budget. */
+import { ALL_ACCOUNTS } from '@meterline/client';
+import { useMemo } from 'react';
+import { budgetOf, useAlerts } from '../alerts/alerts.js';
+import { monthFigures } from '../forecast/forecast.js';
+import { useDailyCosts } from '../metrics/queries.js';
+import type { Costs } from './use-costs.js';
+
+export function useMonth({ account, filters, asOf, first }: Costs) {
+  // These queries are less important, so they wait for the breakdown.
+  const isReady = first !== undefined;
+  const { data, failureReason } = useDailyCosts(account, filters, asOf, isReady);
+  const month = useMemo(() => data && monthFigures(data, asOf), [data, asOf]);
+  const alerts = useAlerts(account, account !== ALL_ACCOUNTS && isReady);
+  return {
+    /** Null while the response is pending, undefined after a failure. */
+    month: month ?? (failureReason ? undefined : null),
+    alerts,
+    /** USD per month. */
+    budget: budgetOf(alerts, filters),
+  };
+}

@@ -1,0 +1,213 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import type { Alert, AlertSettings, AlertStore } from '@meterline/service/alerts';
+import { ClickHouseError, NO_ROLLUPS, type Warehouse } from '@meterline/warehouse';
+import { type Logger, pino } from 'pino';
+import { Registry } from 'prom-client';
+import { ALERT_SETTINGS } from '../../../test/harness/alerts.js';
+import { MAX_ATTEMPTS } from './deliverer.js';
+import { readEnv } from './env.js';
+import { Evaluator } from './evaluator.js';
+import { createAlertMetrics } from './metrics.js';
+
+const NOW = new Date('2025-10-15T12:00:00Z');
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+/** Creates an alert for each of the filters. */
+function alertsOf(account: string, filters: readonly AlertSettings['filters'][]): Alert[] {
+  const at = NOW.toISOString();
+  return filters.map((each, n) => ({
+    ...{ ...ALERT_SETTINGS, id: `${account}-${n}`, account, filters: { ...each } as Alert['filters'] },
+    ...{ thresholds: [{ percent: 50, since: at }], secret: 'whsec_', createdAt: at, updatedAt: at },
+  }));
+}
+
+/** @param response returns the rows of a statement; its argument is the statement's parameters as JSON */
+function evaluatorOf(
+  all: readonly Alert[],
+  response: (parameters: string) => unknown,
+  log: Logger = pino({ enabled: false }),
+  { firedOf = async () => [], fire = async () => 'fired' }: Partial<Pick<AlertStore, 'firedOf' | 'fire'>> = {},
+): Evaluator {
+  const read = async ({ query_params }: { query_params: unknown }) => response(JSON.stringify(query_params)) ?? [];
+  return new Evaluator({
+    alerts: {
+      all: async function* () {
+        yield [...all];
+      },
+      ...{ firedOf, fire },
+    },
+    warehouse: { read } as unknown as Warehouse,
+    readRollupState: async () => ({ ...NO_ROLLUPS, droppedBefore: 0 }),
+    metrics: createAlertMetrics(new Registry(), { countPending: async () => 0 }),
+    log,
+  });
+}
+
+it('an account with costly alerts gets a share of each evaluation, gets to all of them in the end, and delays no other account', async () => {
+  let nowMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const greedy = alertsOf(
+    'greedy',
+    Array.from({ length: 20 }, (_, n) => ({ resourceName: [`box-${n}.`] })),
+  );
+  const requested: string[] = [];
+  const evaluator = evaluatorOf([...greedy, ...alertsOf('victim', [{}])], (parameters) => {
+    requested.push(parameters);
+    if (parameters.includes('greedy')) nowMs += 2_000;
+  });
+  await evaluator.evaluateAll(NOW);
+  expect(requested.filter((one) => one.includes('victim'))).toHaveLength(1);
+  expect(requested.filter((one) => one.includes('greedy'))).toHaveLength(2);
+  for (let run = 0; run < 200; run += 1) await evaluator.evaluateAll(NOW);
+  for (let n = 0; n < 20; n += 1) expect(requested.some((one) => one.includes(`box-${n}.`))).toBe(true);
+});
+
+it('an alert with unreadable marks is logged, and does not stop the evaluation of others', async () => {
+  const evaluated: string[] = [];
+  const log = pino({ enabled: false });
+  const error = jest.spyOn(log, 'error');
+  const firedOf = async ({ account }: Alert): Promise<[]> => {
+    if (account === 'spoilt') throw new SyntaxError('a mark is no JSON');
+    return [];
+  };
+  const all = [...alertsOf('spoilt', [{}]), ...alertsOf('other', [{}])];
+  await evaluatorOf(all, (parameters) => evaluated.push(parameters), log, { firedOf }).evaluateAll(NOW);
+  expect(evaluated.filter((one) => one.includes('other'))).not.toEqual([]);
+  expect(error).toHaveBeenCalledWith(expect.objectContaining({ event: 'evaluation_queue_error' }), expect.anything());
+});
+
+it('an account with more usage than a statement may read does not stop the evaluation of others, and is not logged as an outage', async () => {
+  const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
+  const evaluated = new Set<string>();
+  const all = ['huge', ...accounts].flatMap((account) => alertsOf(account, [{}]));
+  let statements = 0;
+  const lines: unknown[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const read = (parameters: string) => {
+    statements += 1;
+    if (parameters.includes('huge'))
+      throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
+    for (const account of accounts) if (parameters.includes(account)) evaluated.add(account);
+  };
+  const evaluator = evaluatorOf(all, read, log);
+  await evaluator.evaluateAll(NOW);
+  expect([...evaluated].sort()).toEqual(accounts);
+  // From now on it has a statement of its own, and the others share one.
+  statements = 0;
+  await evaluator.evaluateAll(NOW);
+  expect(statements).toBe(2);
+  expect(lines).toEqual([expect.objectContaining({ event: 'alert_too_large', account: 'huge', alert: 'huge-0' })]);
+});
+
+const rejection = (message: string) => new ClickHouseError({ message, code: '1000', type: 'POCO_EXCEPTION' });
+
+it('accounts with long ids are evaluated by statements whose parameters ClickHouse accepts', async () => {
+  const accounts = Array.from({ length: 600 }, (_, n) => `${n}-`.padEnd(256, '客'));
+  const evaluated = new Set<string>();
+  let tooLong = 0;
+  const evaluator = evaluatorOf(
+    accounts.flatMap((account) => alertsOf(account, [{}])),
+    (parameters) => {
+      if (Buffer.byteLength(parameters) > 128 * 1024) tooLong += 1;
+      for (const account of accounts) if (parameters.includes(account)) evaluated.add(account);
+    },
+  );
+  await evaluator.evaluateAll(NOW);
+  expect([evaluated.size, tooLong]).toEqual([600, 0]);
+  expect(evaluator.lastRun).toMatchObject({ notJudged: 0 });
+});
+
+it('an alert whose statement ClickHouse rejects is logged and counted, and does not stop the evaluation of others', async () => {
+  const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
+  const evaluated = new Set<string>();
+  const lines: unknown[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const all = ['odd', ...accounts].flatMap((account) => alertsOf(account, [{}]));
+  const evaluator = evaluatorOf(
+    all,
+    (parameters) => {
+      if (parameters.includes('odd')) throw rejection('a statement of its own kind');
+      for (const account of accounts) if (parameters.includes(account)) evaluated.add(account);
+    },
+    log,
+  );
+  await evaluator.evaluateAll(NOW);
+  expect([...evaluated].sort()).toEqual(accounts);
+  expect(evaluator.lastRun).toMatchObject({ notJudged: 1 });
+  expect(lines).toEqual([expect.objectContaining({ event: 'alert_rejected', account: 'odd', alert: 'odd-0' })]);
+});
+
+it('an evaluation ends after ten seconds if ClickHouse rejects every statement', async () => {
+  let nowMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  let statements = 0;
+  const all = Array.from({ length: 500 }, (_, n) => alertsOf(`account-${n}`, [{}])).flat();
+  const evaluator = evaluatorOf(all, () => {
+    nowMs += 100;
+    statements += 1;
+    throw rejection('no');
+  });
+  await evaluator.evaluateAll(NOW);
+  expect(statements).toBe(101);
+  expect(evaluator.lastRun).toMatchObject({ notJudged: 500 });
+});
+
+it('an alert that is created again after its rejection and deletion shares a statement', async () => {
+  const all = [...alertsOf('odd', [{}]), ...alertsOf('other', [{}])];
+  let isRejected = true;
+  let requested: string[] = [];
+  const evaluator = evaluatorOf(all, (parameters) => {
+    requested.push(parameters);
+    if (isRejected && parameters.includes('odd')) throw rejection('no');
+  });
+  await evaluator.evaluateAll(NOW);
+  const [odd] = all.splice(0, 1);
+  await evaluator.evaluateAll(NOW);
+  isRejected = false;
+  requested = [];
+  if (odd) all.push(odd);
+  await evaluator.evaluateAll(NOW);
+  expect(requested.filter((one) => one.includes('odd'))).toEqual(requested.filter((one) => one.includes('other')));
+});
+
+it.each(['changed', 'full'] as const)(
+  'a crossed threshold that Redis does not mark (%s) is logged',
+  async (outcome) => {
+    const lines: unknown[] = [];
+    const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+    const all = alertsOf('acme', [{}]).map((alert) => ({ ...alert, amount: '0' }));
+    await evaluatorOf(all, () => undefined, log, { fire: async () => outcome }).evaluateAll(NOW);
+    expect(lines).toEqual([expect.objectContaining({ event: 'threshold_not_fired', alert: 'acme-0', threshold: 50 })]);
+  },
+);
+
+it('an account whose statement takes long to reach the limit does not stop the others after the next evaluation', async () => {
+  let nowMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const requested: string[] = [];
+  const evaluator = evaluatorOf([...alertsOf('huge', [{}]), ...alertsOf('victim', [{}])], (parameters) => {
+    if (parameters.includes('huge')) {
+      nowMs += 15_000;
+      throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
+    }
+    requested.push(parameters);
+  });
+  await evaluator.evaluateAll(NOW);
+  await evaluator.evaluateAll(NOW);
+  expect(requested).toContainEqual(expect.stringContaining('victim'));
+});
+
+it('the metrics lack the number of pending webhooks while Redis is unavailable', async () => {
+  const registry = new Registry();
+  createAlertMetrics(registry, { countPending: () => new Promise(() => undefined) });
+  expect(await registry.metrics()).not.toMatch(/^meterline_webhooks_pending [0-9]/m);
+});
+
+it('the attempts to deliver a webhook are spread over 24 hours', () => {
+  const { retryMs } = readEnv({}).METERLINE_CONSTANTS;
+  const waits = Array.from({ length: MAX_ATTEMPTS - 1 }, (_, attempt) => retryMs * 2 ** attempt);
+  const hours = waits.reduce((sum, wait) => sum + wait, 0) / 3_600_000;
+  expect(hours).toBeCloseTo(24, 1);
+});

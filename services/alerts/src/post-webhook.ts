@@ -1,0 +1,115 @@
+/**
+ * Posts one webhook. Without a proxy, host names are resolved here and only public addresses are connected to, even if a name resolves
+ * differently after a check. Redirects are not followed. docs/decisions/0013 explains the choice of libraries.
+ */
+import { promises as dns } from 'node:dns';
+import { type RequestOptions, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { parseRetryAfter } from '@meterline/catalog';
+import { type AllowedHosts, isAllowedHost, isPublicAddress, targetProblem } from '@meterline/service/alerts';
+import { inTime } from '@meterline/service/waiting';
+import type { HttpsProxyAgent } from 'https-proxy-agent';
+
+/** From the first packet to the last. */
+export const POST_TIMEOUT_MS = 10_000;
+/** The share of the timeout for DNS. If only the A or only the AAAA records arrive, enough time is left to connect to those addresses. */
+const DNS_SHARE = 0.4;
+/** The response body is ignored. The connection is closed after this many bytes of it. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
+const MAX_REASON_LENGTH = 100;
+
+export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
+  readonly allowedHosts: AllowedHosts;
+  /** A proxy for hosts that are not in `allowedHosts`. It resolves their names, and must itself reject private addresses. */
+  readonly proxyAgent?: HttpsProxyAgent<string> | undefined;
+  readonly timeoutMs?: number;
+}
+
+export interface PostResult {
+  readonly isDelivered: boolean;
+  /** The HTTP status, or why there is none. Contains no IP address: customers read it, and a name may resolve to an internal address. */
+  readonly outcome: string;
+  /** From `Retry-After` of a 429 or 503. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** Posts the body; any 2xx status is a delivery. Never rejects: failures are results, too. */
+export function postWebhook(
+  target: string,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  { allowedHosts, proxyAgent, timeoutMs = POST_TIMEOUT_MS, lookup }: PostOptions,
+): Promise<PostResult> {
+  const problem = targetProblem(target, allowedHosts);
+  if (problem !== undefined) return Promise.resolve({ isDelivered: false, outcome: `url ${problem}` });
+  const url = new URL(target);
+  const isAllowed = isAllowedHost(url, allowedHosts);
+  const options = {
+    method: 'POST',
+    headers,
+    agent: (!isAllowed && proxyAgent) || false,
+    lookup: isAllowed ? lookup : publicOnly(lookup ?? dnsLookup(timeoutMs * DNS_SHARE)),
+    signal: AbortSignal.timeout(timeoutMs),
+  };
+  return new Promise((resolve) => {
+    let status: number | undefined;
+    let retryAfterMs: number | undefined;
+    let failure: NodeJS.ErrnoException | undefined;
+    const request = (url.protocol === 'http:' ? requestHttp : requestHttps)(url, options, (response) => {
+      status = response.statusCode ?? 0;
+      const isBusy = status === 429 || status === 503;
+      if (isBusy) retryAfterMs = parseRetryAfter(response.headers['retry-after'] ?? null, new Date());
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > MAX_RESPONSE_BYTES) request.destroy();
+      });
+      response.on('error', () => undefined);
+    });
+    request.on('error', (error) => {
+      failure ??= error;
+    });
+    request.on('close', () => {
+      const isDelivered = status !== undefined && status >= 200 && status < 300;
+      const outcome = status === undefined ? reasonOf(failure, timeoutMs) : String(status);
+      resolve({ isDelivered, outcome, retryAfterMs });
+    });
+    request.end(body);
+  });
+}
+
+/**
+ * Queries the name servers directly. The system's resolver (`getaddrinfo`) uses two threads of the process for all names, so one customer's
+ * unresponsive name server would delay everyone's webhooks.
+ */
+function dnsLookup(timeoutMs: number): LookupFunction {
+  return async (hostname, { all }, callback) => {
+    const queries = [dns.resolve4(hostname), dns.resolve6(hostname)];
+    const results = await Promise.allSettled(queries.map((query) => inTime('the name server', query, timeoutMs)));
+    const addresses = results
+      .flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+      .map((address) => ({ address, family: isIP(address) }));
+    const [first] = addresses;
+    const [ipv4] = results;
+    if (!first) callback(ipv4?.status === 'rejected' ? ipv4.reason : new Error('the name has no address'), '');
+    else if (all) callback(null, addresses);
+    else callback(null, first.address, first.family);
+  };
+}
+
+/** Fails unless every address of the name is public. A URL with a literal address needs no lookup; `targetProblem` checks that address. */
+function publicOnly(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) =>
+    lookup(hostname, options, (error, result, family) => {
+      const addresses = typeof result === 'string' ? [result] : result.map(({ address }) => address);
+      if (error || addresses.every(isPublicAddress)) callback(error, result, family);
+      else callback(new Error('the host has an address that is not public'), '');
+    });
+}
+
+function reasonOf(error: NodeJS.ErrnoException | undefined, timeoutMs: number): string {
+  if (!error) return 'the connection was closed without a response';
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return `no response within ${timeoutMs / 1000} s`;
+  return error.code ?? error.message.slice(0, MAX_REASON_LENGTH);
+}
