@@ -24,7 +24,7 @@ def post(request):
 
 
 def send(events):
-    """Sends until there is a response for every event. Returns those that are rejected."""
+    """Sends until the collector has accepted or rejected every event. Returns the results of rejected events."""
     request = urllib.request.Request(
         os.environ["COLLECTOR_URL"] + "/v0/events",
         json.dumps(events).encode(),
@@ -35,7 +35,7 @@ def send(events):
         try:
             status, text, headers = post(request)
             if status == 202 or (status == 400 and '"results"' in text):
-                return [result for result in json.loads(text)["results"] if result["status"] == "rejected"]
+                return json.loads(text)["results"]
             if status not in (408, 429) and status < 500:
                 raise RuntimeError(f"{status}: {text}")
             if headers.get("Retry-After", "").isdigit():  # else a date, of a proxy

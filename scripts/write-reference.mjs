@@ -6,7 +6,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { denialCounter, requestMetrics } from '@meterline/api';
 import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
-import { environment as ofCommand } from '../packages/cli/dist/settings.js';
+import { environment as ofCommand } from '../packages/cli/dist/setting-sources.js';
 import { environment as ofStart } from '../packages/local-stack/dist/start/settings.js';
 import { environment as alerts, constants as ofAlerts } from '../services/alerts/dist/env.js';
 import { createAlertMetrics } from '../services/alerts/dist/metrics.js';
@@ -19,8 +19,8 @@ import { permitGauges } from '../services/query/dist/admission/admission.js';
 import { constants as ofQuery, environment as query } from '../services/query/dist/env.js';
 import { measuredCache } from '../services/query/dist/metrics/response-cache.js';
 
-/** What terminals and systems set for all programs. */
-const CONVENTIONS = ['XDG_CONFIG_HOME', 'HOME', 'NO_COLOR', 'TERM'];
+/** Variables that systems set for all programs. */
+const CONVENTIONS = ['XDG_CONFIG_HOME', 'HOME'];
 
 const command = Object.fromEntries(Object.entries(ofCommand.shape).filter(([name]) => !CONVENTIONS.includes(name)));
 const programs = { ingest: ingest.shape, query: query.shape, collector: collector.shape, alerts: alerts.shape };

@@ -1,18 +1,18 @@
-/** Bundles the command into dist/package, the npm package `meterline`: `npm run pack:cli` packs it, and the image `cli` runs it. */
+/** Bundles the command into dist/package, the npm package `meterline`. `npm run pack:cli` packs the folder; the image `cli` runs it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MIGRATIONS = 'clickhouse/migrations/';
-/** From their sources, so that nothing must be compiled first. */
+/** Resolves workspace packages to their sources, so that the bundle needs no compiled packages. */
 const SOURCES = {
   find: /^@meterline\/(catalog|client|service|warehouse)(?=\/|$)/,
   replacement: `${ROOT}/packages/$1/src`,
 };
 const read = (file) => readFileSync(join(ROOT, file), 'utf8');
 
-/** Adds what is not code. The manifest has no dependencies: the bundle has them. */
+/** Adds the files that are not code. The manifest lists no dependencies, because the bundle contains them. */
 function generateBundle() {
   const { version, description, license, type, engines, bin } = JSON.parse(read('packages/cli/package.json'));
   const { repository, publishConfig } = JSON.parse(read('packages/client/package.json'));
@@ -25,11 +25,11 @@ function generateBundle() {
   for (const name of ['LICENSE', ...migrations]) emit(name, read(name));
 }
 
-/** The modules of the bundle are in its folder dist, nearer to the migrations than in a checkout. */
+/** Adapts the path from the migrator to the migrations: bundled modules are in the package's folder dist. */
 function transform(code, id) {
   if (!id.endsWith('/warehouse/src/schema/migrator.ts')) return undefined;
   const moved = code.replace(`../../../../${MIGRATIONS}`, `../${MIGRATIONS}`);
-  return moved === code ? this.error(`it does not name ../../../../${MIGRATIONS}`) : moved;
+  return moved === code ? this.error(`expected the path ../../../../${MIGRATIONS} in this module`) : moved;
 }
 
 export default defineConfig({

@@ -13,6 +13,7 @@ import { z } from 'zod';
 import { alerts } from './alerts.js';
 import { load, neighbours } from './clients.js';
 import { collector } from './collector.js';
+import { collectorNeighbours } from './collector-neighbours.js';
 import { allAccounts, dashboard, openHour } from './dashboard.js';
 import { describeMachine, figure, formatReport, limit, type Report } from './figure.js';
 import { type Bench, Fixture } from './fixture.js';
@@ -23,7 +24,7 @@ import { tenants } from './tenants.js';
 
 /** The load comes late: it adds unsealed events to the large data set. */
 const BENCHES: readonly Bench[] = [
-  ...[collector, tenants, ingestBatches, ingestSingles, freshness, late, sealing, openHour],
+  ...[collector, collectorNeighbours, tenants, ingestBatches, ingestSingles, freshness, late, sealing, openHour],
   ...[allAccounts, alerts, growth, dashboard, load, neighbours],
 ];
 const MIN_EVENTS = 100_000;

@@ -116,7 +116,7 @@ it('a login goes before a local stack that runs here, which whoami names too', a
     `Key      ${key.slice(0, 10)}… (login file: ${file})`,
     'Account  acme (environment: METERLINE_ACCOUNT)',
   ]);
-  expect(stderr).toBe(`The local stack that runs here is not asked; --api-url ${NOBODY} names it.\n`);
+  expect(stderr).toBe(`A local stack is running but not used; use --api-url ${NOBODY} for it.\n`);
 });
 
 it.each<[string, Record<string, string>, number, RegExp, RegExp]>([
@@ -149,7 +149,7 @@ it.each<[string, Record<string, string>, number, RegExp, RegExp]>([
 it('login replaces a file that it cannot have written, of which others say how to get rid', async () => {
   await login();
   await writeFile(file, '{');
-  const stderr = expect.stringContaining('is not what login writes; log in again with --api-url, or remove it with');
+  const stderr = expect.stringContaining('is not a valid login file; log in again with --api-url, or run');
   expect(await runCommand(['whoami'], { env: own })).toMatchObject({ code: 2, stderr });
   expect(await login()).toMatchObject({ code: 0 });
 });
@@ -161,15 +161,17 @@ it('login and whoami name the role of a key of all accounts once, with the numbe
   const { stdout } = await runCommand(['whoami'], { env: own });
   expect(stdout).toEqual(role);
   expect(stdout).not.toContain('operator of acme');
-  const stderr = expect.stringMatching(/the key has no account nobody; it is operator of all accounts \(\d+\)\n$/);
+  const stderr = expect.stringMatching(
+    /the key has no access to account nobody; it is operator of all accounts \(\d+\)\n$/,
+  );
   const unknown = ['login', '--api-url', api.url, '--account', 'nobody'];
   expect(await runCommand(unknown, { env: own, stdin: operator })).toMatchObject({ code: 2, stdout: '', stderr });
 });
 
 it('login says which setting overrides it', async () => {
-  const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL) comes before it`);
+  const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL); use --api-url`);
   expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });
-  const keyToo = expect.stringContaining('METERLINE_API_KEY is set and comes before the login');
+  const keyToo = expect.stringContaining('METERLINE_API_KEY is set and overrides the login');
   expect(await login({ METERLINE_API_KEY: 'mlk_nope' })).toMatchObject({ code: 0, stderr: keyToo });
 });
 
@@ -187,7 +189,7 @@ it.each<[string, string, Record<string, string>, number, RegExp]>([
     'metrics',
     { METERLINE_API_KEY: 'mlk_nope' },
     3,
-    /\(401 unauthorized, request [0-9a-f-]{36}\)\nThe key is from METERLINE_API_KEY. It comes before a login: replace it, or unset it.\n$/,
+    /\(401 unauthorized, request [0-9a-f-]{36}\)\nThe key is from METERLINE_API_KEY. It overrides a login: replace it, or unset it.\n$/,
   ],
   [
     'another account',
@@ -241,22 +243,22 @@ describe('meterline alerts', () => {
     const created = await run([...CREATE, ...URL, '--workspace', 'production', ...thresholds]);
     const [, id = ''] = /^id +(alr_[0-9a-f]{24})$/m.exec(created.stdout) ?? [];
     expect(created).toMatchObject({ code: 0, stderr: '' });
-    expect(created.stdout).toMatch(/^secret +whsec_\S+\n\nKeep the secret now: it is not shown again\.$/m);
+    expect(created.stdout).toMatch(/^secret +whsec_\S+\n\nSave the secret now: it is not shown again\.$/m);
 
     const { stdout } = await run(['show', id]);
     expect(stdout).toContain(
-      'of          cost of a month, workspace=production\namount      $100.00\nthresholds  50%, 100%',
+      'subject     cost per month, workspace=production\namount      $100.00\nthresholds  50%, 100%',
     );
     expect(stdout).not.toContain('whsec_');
 
     const changed = await run(['update', id, '--name', 'Spend', '--rotate-secret']);
     expect(changed.stdout).toMatch(/^name +Spend\n(.*\n)+secret +whsec_/m);
     expect((await run(['list'])).stdout).toMatch(
-      /^ALERT +NAME +OF +AMOUNT +THRESHOLDS +FIRED\nalr_\w+ +Spend +cost of a month, workspace=production +\$100\.00 +50%, 100% +-$/m,
+      /^ALERT +NAME +SUBJECT +AMOUNT +THRESHOLDS +FIRED\nalr_\w+ +Spend +cost per month, workspace=production +\$100\.00 +50%, 100% +-$/m,
     );
     expect((await run(['list'], member)).stdout).toBe('No alerts.\n');
     expect((await run(['update', id, '--resource-type', 'agent'])).stdout).toContain(
-      'of          cost of a month, workspace=production, resourceType=agent\n',
+      'subject     cost per month, workspace=production, resourceType=agent\n',
     );
     await run(['delete', id, '--yes']);
   });
@@ -273,7 +275,7 @@ describe('meterline alerts', () => {
     const test = JSON.parse((await run(['test', id, '--json'])).stdout);
     expect(test).toMatchObject([{ state: 'pending', attempts: 0 }]);
     const listed = (await run(['deliveries', id])).stdout;
-    expect(listed).toMatch(/^DELIVERY +CREATED +OF +STATE +ATTEMPTS +LAST OUTCOME\ndlv_\S+ +\S+Z +test +pending +0$/m);
+    expect(listed).toMatch(/^DELIVERY +CREATED +FOR +STATE +ATTEMPTS +LAST OUTCOME\ndlv_\S+ +\S+Z +test +pending +0$/m);
     const again = await run(['deliveries', id, '--redeliver', test[0].id]);
     expect(again).toMatchObject({ code: 0, stdout: listed });
     expect(await run(['deliveries', id, '--redeliver', 'dlv_none'])).toMatchObject({ code: 1, stdout: '' });
@@ -283,7 +285,7 @@ describe('meterline alerts', () => {
     const { id } = await create();
     const refused = { code: 1, stderr: expect.stringContaining('nothing was changed') };
     expect(await run(['delete', id], env, 'no\n')).toMatchObject(refused);
-    const stderr = 'Delete the alert Monthly spend for good? Type yes: ';
+    const stderr = 'Delete the alert Monthly spend permanently? Type yes: ';
     expect(await run(['delete', id], env, 'yes\n')).toEqual({ code: 0, stdout: `Deleted ${id}.\n`, stderr });
     expect(await run(['show', id])).toMatchObject({ code: 1, stderr: expect.stringContaining('(404 ') });
   });

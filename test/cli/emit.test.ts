@@ -110,7 +110,7 @@ it('what was sent is said also when the next request is not allowed', async () =
   const run = await emit(responses, [line(1), line(2), line(3)], ['--batch', '2']);
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(
-    /^standard input:2: no_price: there is none\nSent 1 event, .* Go on with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
+    /^standard input:2: no_price: there is none\nSent 1 event, .* Continue with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
   );
 });
 
@@ -150,7 +150,7 @@ it('after a failure --from-line goes on at the first line that was not sent, alt
   const run = await emit([respond], lines, ['--batch', '1', '--concurrency', '2']);
   expect(run).toMatchObject({ code: 3, stdout: '' });
   expect(run.stderr).toMatch(
-    /^Sent 2 events, up to line 2\. Go on with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
+    /^Sent 2 events, up to line 2\. Continue with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
   );
   const beyond = await emit([receipt()], lines, ['--from-line', '6']);
   const stderr = 'meterline: standard input ends with line 4, before --from-line 6\n';

@@ -261,7 +261,7 @@ export function describeTools(api: () => TestApi): void {
     [
       'query_usage',
       { filter: ['resource_name=box'] },
-      /^error: option filter argument .* It must be name=value or name!=value, .* with a name of /,
+      /^error: option filter argument .* It must be name=value or name!=value, .* Valid names: /,
     ],
     ['query_usage', { period: 'last_year' }, /period: Invalid option: expected one of "today"\|"yesterday"/],
     [
@@ -270,7 +270,7 @@ export function describeTools(api: () => TestApi): void {
       /^error: option month argument '2025' is invalid\. It must be a month from 1970-01 to 2100-12, such as/,
     ],
     ['query_usage', { from: '2025-10-02', to: '2025-10-01' }, /^from must be before to$/],
-    ['query_usage', { groupBy: ['account'] }, /^account is a dimension and a filter with allAccounts alone$/],
+    ['query_usage', { groupBy: ['account'] }, /^grouping or filtering by account needs allAccounts$/],
     [
       'query_usage',
       { account: 'tools', allAccounts: true },
@@ -307,13 +307,13 @@ export function describeTools(api: () => TestApi): void {
     await login(keys.member);
     expect(await said('explain_amount')).toMatch(/403 forbidden.*\nOnly an admin of the account may do this/s);
     await login(keys.operator, '');
-    expect(await said()).toMatch(/^name an account with account, or call query_usage with allAccounts: true: \w+/);
+    expect(await said()).toMatch(/^choose an account with account, or call query_usage with allAccounts: true: \w+/);
     const stopped = await serve();
     stopped.stop();
     await login(keys.admin, 'tools', stopped.url);
     expect(await said()).toMatch(/^cannot reach the API at http:\/\/127\.0\.0\.1:\d+ .*ECONNREFUSED; is it running\?$/);
     await writeFile(folder('meterline', 'config.json'), '{');
-    expect(await said()).toMatch(/is not what login writes; log in again/);
+    expect(await said()).toMatch(/is not a valid login file; log in again/);
     await login(keys.admin);
     expect(await said()).toBe('no error');
   });

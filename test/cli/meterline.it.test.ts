@@ -66,16 +66,24 @@ it('a server that is away, that refuses or that is another kind of server is nam
     [
       ['keys', 'list'],
       { REDIS_URL: 'redis://:secret@127.0.0.1:1' },
-      /^cannot reach Redis at redis:\/\/:\*{3}@127\.0\.0\.1:1 \(from REDIS_URL\): ECONNREFUSED; is it running\?\nTo manage keys over the API, log in with "meterline login"\.$/,
+      /^cannot reach Redis at redis:\/\/:\*{3}@127\.0\.0\.1:1 \(from REDIS_URL\): ECONNREFUSED; is it running\?\nTo manage keys through the API, run "meterline login"\.$/,
     ],
     [
       migrate('http://127.0.0.1:1'),
       {},
       /^cannot reach ClickHouse at http:\/\/127\.0\.0\.1:1 \(from --clickhouse-url\): ECONNREFUSED; is it running\?$/,
     ],
-    [keys(`redis://${host}`), {}, /^what answers at redis:\S+ \(from --redis-url\) is not Redis$/],
-    [keys(`${testRedisUrl()}/99`), {}, /^Redis at \S+ \(from --redis-url\) refuses: ERR DB index is out of range$/],
-    [migrate(testClickHouseUrl()), {}, /^ClickHouse at \S+ \(from --clickhouse-url\) refuses \(as user nobody\): .*$/],
+    [keys(`redis://${host}`), {}, /^the server at redis:\S+ \(from --redis-url\) is not Redis$/],
+    [
+      keys(`${testRedisUrl()}/99`),
+      {},
+      /^Redis at \S+ \(from --redis-url\) rejected a command: ERR DB index is out of range$/,
+    ],
+    [
+      migrate(testClickHouseUrl()),
+      {},
+      /^ClickHouse at \S+ \(from --clickhouse-url\) rejected a statement \(as user nobody\): .*$/,
+    ],
   ];
   for (const [args, env, reason] of cases) {
     const { code, stdout, stderr } = await runCommand(args, { env });
@@ -130,10 +138,10 @@ it('migrate applies nothing to a database that is up to date', async () => {
 
 it.each<[string[], RegExp]>([
   ...['bash', 'zsh', 'fish'].map((shell): [string[], RegExp] => [['completion', shell], /meterline complete --/]),
-  [['complete', '--', 'me'], /^metrics\twhat an account used/m],
+  [['complete', '--', 'me'], /^metrics\tShow usage and cost/m],
   [['complete', '--', 'metrics', '--gr'], /^--group-by\t/m],
   [['complete', '--', 'metrics', '--group-by', ''], /^account\t\nworkspace\t/m],
-  [['complete', '--', 'keys', ''], /^create\tcreate a key/m],
+  [['complete', '--', 'keys', ''], /^create\tCreate a key/m],
   [['complete', '--', 'keys', 'create', '--role', ''], /^admin\t\nmember\t\nemitter\t\noperator\t\nprovisioner\t/m],
   [['complete', '--', 'emit', 'packages/cli/pack'], /^packages\/cli\/package\.json\t$/m],
 ])('a shell that runs %j gets completions', async (args, offered) => {
@@ -201,7 +209,7 @@ describe('meterline keys', () => {
     const { stdout } = await keys('list', '--account', account);
     expect(stdout).toMatch(/^KEY .* EXPIRES +LAST USED +REVOKED\n.* 2099-12-31T00:00:00.000Z/);
     const past = await keys(...args, '--expires-at', '2020-01-01T00:00:00Z');
-    expect(past).toMatchObject({ code: 2, stderr: expect.stringContaining('--expires-at must lie in the future') });
+    expect(past).toMatchObject({ code: 2, stderr: expect.stringContaining('--expires-at must be in the future') });
   });
 });
 

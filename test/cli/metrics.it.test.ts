@@ -117,7 +117,7 @@ describe('the table', () => {
   it('the table has one row for the groups on other pages, or reads all pages with --all', async () => {
     const args = [...DAY, '--group-by', 'resource_name'];
     const [first, all] = await Promise.all([run(args, wide), run([...args, '--all'], wide)]);
-    expect(first.stderr).toBe('These are the first 100 groups; --all reads every page.\n');
+    expect(first.stderr).toBe('Showing the first 100 groups; use --all for all groups.\n');
     expect(first.stdout).toMatch(/^\(other groups\) .* \$1\.10 +52\.4%$/m);
     expect(first.stdout).toMatch(/^Total .* \$2\.10 +100\.0%$/m);
     expect(all.stderr).toBe('Read 210 groups on 3 pages.\n');
@@ -130,13 +130,13 @@ describe('the table', () => {
     expect(stderr).toBe('');
     expect(linesOf(stdout)).toEqual([
       'initech: 2025-10-01T00:00:00Z to 2025-11-01T00:00:00Z (UTC), daily',
-      'Before: 2025-09-01T00:00:00Z to 2025-10-01T00:00:00Z, 1 month earlier',
+      'Previous period: 2025-09-01T00:00:00Z to 2025-10-01T00:00:00Z, 1 month earlier',
       '',
-      'WORKSPACE       TYPE     RESOURCE    COST   SHARE  BEFORE   CHANGE  TREND',
-      'main            sandbox  box       $45.00   90.0%  $36.50   +23.3%',
-      'main            sandbox  disk       $5.00   10.0%   $0.00      new',
-      '(other groups)                      $0.00    0.0%   $4.00  -100.0%',
-      'Total                              $50.00  100.0%  $40.50   +23.5%',
+      'WORKSPACE       TYPE     RESOURCE    COST   SHARE  PREVIOUS   CHANGE  TREND',
+      'main            sandbox  box       $45.00   90.0%    $36.50   +23.3%',
+      'main            sandbox  disk       $5.00   10.0%     $0.00      new',
+      '(other groups)                      $0.00    0.0%     $4.00  -100.0%',
+      'Total                              $50.00  100.0%    $40.50   +23.5%',
       '',
     ]);
   });
@@ -169,7 +169,7 @@ describe('the table', () => {
 
   it('the table reports that nothing was used', async () => {
     const { code, stdout } = await run(['metrics', '--since', '1h', '--group-by', 'workspace']);
-    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing was used') });
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('No usage') });
   });
 
   it('--watch requests again until Ctrl-C, and prints no control characters without a terminal', async () => {
@@ -289,7 +289,7 @@ describe('pages that change while they are read', () => {
     expect(await runBeside('never', expire, ['--json'])).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('The response changed while its pages were read: run the command again'),
+      stderr: expect.stringContaining('The data changed between pages: run the command again'),
     });
   });
 });
@@ -322,13 +322,11 @@ describe('keys with a login', () => {
     expect(await keys(admin, 'revoke', 'nope')).toMatchObject({ code: 1, stderr });
   });
 
-  it('keys without the right are refused with the words of the API', async () => {
+  it('keys without the required role fail with the message of the API', async () => {
     const foreign = await keys(acme, 'create', '--account', 'globex', '--role', 'member');
     expect(foreign).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(
-        /Only an admin of the account.*\nIf you operate this service, --redis-url manages/s,
-      ),
+      stderr: expect.stringMatching(/Only an admin of the account.*\nOperators can manage keys in Redis/s),
     });
     const naming = await keys(acme, 'create', '--role', 'member', '--name', 'ACME');
     expect(naming).toMatchObject({ code: 3, stderr: expect.stringContaining('Only a provisioner may name accounts') });
@@ -379,7 +377,7 @@ describe('explain', () => {
     const second = await run([...HOUR, '--limit', '1', '--cursor', cursor, '--json'], globex);
     expect(JSON.parse(second.stdout).data.map(({ cost }: { cost: number }) => cost)).toEqual([2]);
     const none = await run([...HOUR, '--filter', 'resourceName=other'], globex);
-    expect(none).toEqual({ code: 0, stderr: '', stdout: 'No event counts in this window.\n' });
+    expect(none).toEqual({ code: 0, stderr: '', stdout: 'No events in this window.\n' });
   });
 
   it('explain continues after a page without events', async () => {
@@ -445,7 +443,7 @@ describe('prices', () => {
       'a time before the price in force',
       { usage: 1, timestamp: '2025-05-31T23:59:59Z' },
       1,
-      'known at 2025-05-31T23:59:59Z: name a book that has one with --book',
+      'known at 2025-05-31T23:59:59Z; use --book with a book that has one',
     ],
   ])('estimate does not guess the price of %s', async (_, line, code, reason) => {
     expect(await estimate([line], acme)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });

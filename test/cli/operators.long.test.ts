@@ -134,7 +134,7 @@ it('reprice prints a table for people and says where the window begins and ends'
 
 it('reprice without a book is refused where events have prices of their own', async () => {
   const { code, stderr } = await reprice([]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('name yours, or --book built-in')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('or use --book built-in')]);
   expect((await reprice(['--book', 'built-in', '--dry-run'])).code).toBe(0);
 });
 
@@ -167,7 +167,7 @@ it('reprice says that it can go on when ClickHouse goes away while it runs', asy
   await Promise.all(proxies.map((proxy) => proxy.close()));
   expect(ended).toMatchObject({ code: 1, stdout: '' });
   expect(ended.stderr).toContain(
-    'Stopped on the way. Run the same command again: it does the rest, and nothing twice.',
+    'Stopped before the end. Run the same command again to finish; no event is re-priced twice.',
   );
   expect(ended.stderr).toContain('cannot reach ClickHouse');
   expect(await reprice(['--book', twice])).toMatchObject({ code: 0 });
@@ -176,7 +176,7 @@ it('reprice says that it can go on when ClickHouse goes away while it runs', asy
 
 it.each([
   ['of a dry run', ['--dry-run'], 'interrupted; nothing was changed'],
-  ['between two steps', [], 'interrupted. Run the same command again: it does the rest, and nothing twice.'],
+  ['between two steps', [], 'interrupted. Run the same command again to finish; no event is re-priced twice.'],
 ])('reprice stops at Ctrl-C %s and says what is left', async (_when, args, words) => {
   await ingest(events(1_000));
   const ended = await reprice(['--book', twice, '--step', '25', ...args], { interruptAt: '100 done' });
@@ -262,7 +262,7 @@ it('erase leaves nothing of an account whose name was typed, and everything of i
   // Results about several accounts are erased, too, and are nobody's.
   await execute(product.warehouse, "INSERT INTO result_pages (account_id) VALUES ('\\0several')");
   const again = await erase(['--confirm', accountId, '--json']);
-  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining(`nothing of an account ${accountId} was`) });
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining(`no data of account ${accountId} was`) });
   const nothing = { usageEventRows: 0, rejectedEventRows: 0, apiKeys: 0, alerts: 0 };
   expect(JSON.parse(again.stdout)).toEqual({ account: accountId, ...nothing });
   // What was erased counts when it is sent again.
@@ -276,10 +276,10 @@ it('erase says so when rows have been stored meanwhile, and erases them when it 
     await product.send(event(5, { timestamp: '2026-04-01T00:00:00Z' }));
     return `${accountId}\n`;
   };
-  expect(await erase([], { stdin: { at: 'Type the name', response } })).toMatchObject({
+  expect(await erase([], { stdin: { at: 'Type the account ID', response } })).toMatchObject({
     code: 1,
     stdout: `Erased ${ERASED}\n`,
-    stderr: expect.stringContaining(`rows of ${accountId} were stored meanwhile, 1 so far; stop its producers`),
+    stderr: expect.stringContaining(`1 row of ${accountId} arrived during the erasure; stop its producers`),
   });
   expect(await erase(['--confirm', accountId])).toMatchObject({ code: 0 });
   expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 0 });

@@ -95,7 +95,7 @@ it('show has all data of a job that is larger than any may be, which replay leav
   const stays = {
     code: 1,
     stdout: 'Nothing was sent.\n',
-    stderr: expect.stringContaining(`${id} stays: it is too large`),
+    stderr: expect.stringContaining(`${id} was kept: it is too large`),
   };
   expect(await rejected(['replay', id])).toMatchObject(stays);
   expect(await rejected(['discard', id, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
@@ -104,8 +104,8 @@ it('show has all data of a job that is larger than any may be, which replay leav
 });
 
 it.each([
-  [['show', 'mwq-1'], 'there is no rejection mwq-1, or it is settled'],
-  [['replay', 'a-1', 'a-1', '--edit', 'eventId=x'], 'there is no rejection a-1'],
+  [['show', 'mwq-1'], 'there is no open rejection mwq-1'],
+  [['replay', 'a-1', 'a-1', '--edit', 'eventId=x'], 'there is no open rejection a-1'],
 ])('%j ends with what is not there', async (args, reason) => {
   expect(await rejected(args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(reason) });
 });
@@ -113,7 +113,7 @@ it.each([
 it('replay sends an event with its field fixed, which then counts, and is no rejection any more', async () => {
   const job = await product.send(event(1), event(2, { usage: '1 GB-s', extra: 1 }));
   const [id = ''] = await ids();
-  const replayed = await rejected(['replay', id, '--edit', 'usage="2.5"', '--unset', 'extra', '--json']);
+  const replayed = await rejected(['replay', id, '--edit', 'usage=2.5', '--unset', 'extra', '--json']);
   expect(JSON.parse(replayed.stdout)).toEqual({ replayed: 1, jobIds: [expect.any(String)], kept: [] });
   await drained(product.queue);
   expect(await stored(product.warehouse, accountId)).toEqual({ events: 2, usage: 3.5 });
@@ -131,7 +131,7 @@ it('replay says with --dry-run what would be sent and what the worker would say,
   ]);
   const [, id = ''] = await ids();
   const one = await rejected(['replay', id, ...dryRun]);
-  expect(one.stdout).toContain(JSON.stringify(event(1, { usage: 1 })));
+  expect(one.stdout).toContain(JSON.stringify(event(1, { usage: '1' })));
   expect(await ids()).toHaveLength(2);
   expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 0 });
 });
@@ -173,7 +173,7 @@ it('replay ends although everything is rejected again, as new rejections', async
   expect(await ids()).toHaveLength(2);
   expect(await ids()).not.toContain(before);
   const again = await rejected(['replay', before]);
-  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('or it is settled') });
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no open rejection') });
 });
 
 it('replay sends a job whole that was rejected whole', async () => {
@@ -218,7 +218,7 @@ it('discard asks, and deletes only after a typed yes', async () => {
   expect(await rejected(args, { stdin: 'yes\n' })).toMatchObject({
     code: 0,
     stdout: 'Discarded 2.\n',
-    stderr: 'Discard 2 rejections for good? Type yes: Discarding 2 rejections …\n',
+    stderr: 'Discard 2 rejections permanently? Type yes: Discarding 2 rejections …\n',
   });
   expect(await ids()).toEqual([]);
   expect(await rejectedRows(product.warehouse, job)).toEqual([]);

@@ -134,9 +134,9 @@ describe('bytes in flight', () => {
     const { key } = await fixture.account();
     const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
     for (let n = 0; n < 5; n += 1) expect((await fixture.send(key, batch)).status).toBe(202);
-    // One of the slow bodies was given up, which has made the room.
+    // One of the slow bodies was canceled, which made room.
     const first = await Promise.race(slow.map(({ response }) => response));
-    expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*given up/s);
+    expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*canceled/s);
     expect(await inFlight(fixture.service)).toBeGreaterThan(18 * MiB);
   });
 

@@ -139,7 +139,7 @@ it('a collector does not start with a Redis that may lose what it has taken, and
     const service = launchService('collector', { REDIS_URL: server.url, PORT: '0' });
     expect(await service.exited).toMatchObject({ code: 1 });
     expect(service.errorLines()).toEqual([
-      'meterline-collector: Redis may lose events that it has taken, with appendfsync everysec: set appendfsync always',
+      'meterline-collector: Redis may lose events that it has accepted, with appendfsync everysec: set appendfsync always',
     ]);
   } finally {
     await fixture.redis.config('SET', 'appendfsync', 'always');

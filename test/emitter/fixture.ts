@@ -44,11 +44,11 @@ export function receipt(
   isRejected: (event: UsageEventInput) => boolean = () => false,
   rejection = { reason: 'no_price', message: 'there is no price …' },
 ): TestResponse {
-  const results = events.map((event, index) =>
-    isRejected(event) ? { index, status: 'rejected', ...rejection } : { index, status: 'accepted' },
+  const results = events.flatMap((event, index) =>
+    isRejected(event) ? [{ index, status: 'rejected', ...rejection }] : [],
   );
-  const accepted = events.filter((event) => !isRejected(event)).length;
-  return { status: accepted > 0 ? 202 : 400, body: { accepted, rejected: events.length - accepted, results } };
+  const accepted = events.length - results.length;
+  return { status: accepted > 0 ? 202 : 400, body: { accepted, rejected: results.length, results } };
 }
 
 /** An HTTP server that responds as the collector does, or as what stands in front of it, and remembers what it was sent. */

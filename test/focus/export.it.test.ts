@@ -193,7 +193,7 @@ it.each([
   [['--file', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: no such file or directory'],
   [['--file', 'x'.repeat(300)], 1, 'name too long'],
   [['--file', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
-  [['--file', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --file and redirect'],
+  [['--file', '/dev/null'], 2, 'cannot write /dev/null: it is not a regular file; redirect standard output instead'],
   [['--month', 'October'], 2, 'It must be a month from 1970-01 to 2100-12, such as 2026-11.'],
   [['--provider', ''], 2, 'It must be 1 to 256 characters without control characters.'],
 ])('an export with %j fails with how to fix it', async (flags, code, message) => {

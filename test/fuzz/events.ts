@@ -2,6 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { createOpenApiDocument } from '@meterline/collector';
 import * as fc from 'fast-check';
+import { v5 } from 'uuid';
 import { z } from 'zod';
 import { HttpClient, type RawResponse } from '../contract/raw-http.js';
 import { responseCheck } from '../harness/openapi-check.js';
@@ -16,13 +17,8 @@ const LARGEST_BODY = 60;
 const MEMORY_BOUND_MIB = 300;
 
 const checkResponse = responseCheck(createOpenApiDocument());
-const result = z.object({
-  status: z.enum(['accepted', 'rejected']),
-  eventId: z.string().optional(),
-  reason: z.string().min(1).optional(),
-  message: z.string().min(1).optional(),
-});
-const responseSchema = z.object({ results: z.array(result) });
+const result = z.object({ index: z.int(), reason: z.string().min(1), message: z.string().min(1) });
+const responseSchema = z.object({ accepted: z.int(), rejected: z.int(), results: z.array(result) });
 const jobSchema = z.object({ events: z.array(z.record(z.string(), z.unknown())) });
 
 type BodyFormat = 'application/json' | 'application/x-ndjson';
@@ -85,17 +81,18 @@ function judged({ format, bytes }: Body, { status, headers, text }: RawResponse)
   checkResponse({ method: 'POST', path: '/v0/events', status, headers, text, body });
   const sent = utf8(bytes);
   const expected = sent === undefined ? undefined : expectedOf(sent, format, ACCOUNT, Date.now());
-  const results = responseSchema.safeParse(body).data?.results;
-  if (!expected || !results) {
-    if (expected || results || status < 400) throw wrong('a body is judged differently');
+  const receipt = responseSchema.safeParse(body).data;
+  if (!expected || !receipt) {
+    if (expected || receipt || status < 400) throw wrong('a body is judged differently');
     return [];
   }
-  const areAccepted = results.map((one) => one.status === 'accepted');
-  if (String(areAccepted) !== String(expected.areAccepted)) throw wrong('an event is judged differently');
-  if (status !== (areAccepted.includes(true) ? 202 : 400)) throw wrong('another status than its results');
-  if (results.some((one) => one.status === 'rejected' && (!one.reason || !one.message))) throw wrong('no reason');
-  const ids = results.flatMap((one) => (one.status === 'accepted' ? [one.eventId] : []));
-  return expected.events.map((event, index) => canonical({ eventId: ids[index], ...event }));
+  const rejected = expected.areAccepted.flatMap((isAccepted, index) => (isAccepted ? [] : [index]));
+  const accepted = expected.events.length;
+  if (String(receipt.results.map(({ index }) => index)) !== String(rejected))
+    throw wrong('an event is judged differently');
+  if (receipt.accepted !== accepted || receipt.rejected !== rejected.length) throw wrong('the counts are wrong');
+  if (status !== (accepted > 0 ? 202 : 400)) throw wrong('the status does not match the results');
+  return expected.events.map(canonical);
 }
 
 function utf8(bytes: Buffer): string | undefined {
@@ -118,6 +115,7 @@ function canonical(event: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(Object.entries(event).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Stands for the UUID that another id becomes: the rules look at no more than its form. */
 const ANY_UUID = '00000000-0000-5000-8000-000000000000';
@@ -129,7 +127,7 @@ const MOST_VALUES = 256;
 interface Expected {
   /** Whether each event is accepted, in order. */
   readonly areAccepted: readonly boolean[];
-  /** The accepted ones, as a job holds them; without an id where it becomes another one. */
+  /** The accepted events, as a job holds them. */
   readonly events: readonly Readonly<Record<string, unknown>>[];
 }
 
@@ -142,7 +140,7 @@ function expectedOf(text: string, format: BodyFormat, account: string, now: numb
     (event) => event?.['accountId'] === account && understand(withUuid(event), now) !== undefined,
   );
   const events = completed.flatMap((event, index) => (event && areAccepted[index] ? [event] : []));
-  return { areAccepted, events: events.map(withoutOtherId) };
+  return { areAccepted, events: events.map((event) => withFinalId(event, account)) };
 }
 
 function linesIn(text: string): readonly string[] {
@@ -175,6 +173,9 @@ function withUuid(event: Record<string, unknown>): Record<string, unknown> {
     : event;
 }
 
-function withoutOtherId({ eventId, ...event }: Record<string, unknown>): Record<string, unknown> {
-  return typeof eventId === 'string' && UUID.test(eventId) ? { ...event, eventId: eventId.toLowerCase() } : event;
+/** As docs/guides/emitting.md describes it: an ID that is not a UUID becomes a UUID of version 5. */
+function withFinalId(event: Record<string, unknown>, account: string): Record<string, unknown> {
+  const id = String(event['eventId']);
+  const eventId = UUID.test(id) ? id.toLowerCase() : v5(JSON.stringify([account, id]), EVENT_ID_NAMESPACE);
+  return { ...event, eventId };
 }

@@ -121,9 +121,9 @@ export const eventsResponse = z.object({
     z.strictObject({
       index: z.number(),
       eventId: z.string().optional(),
-      status: z.enum(['accepted', 'rejected']),
-      reason: z.string().optional(),
-      message: z.string().optional(),
+      status: z.literal('rejected'),
+      reason: z.string(),
+      message: z.string(),
     }),
   ),
 });

@@ -1,27 +1,22 @@
-/** What every command works with: the outside world, its results and its errors. */
+/** Defines the context of a command: streams, settings, clock and interruption. */
 import type { Readable, Writable } from 'node:stream';
-import type { Environment, Settings } from './settings.js';
+import type { Settings } from './settings.js';
 
 export interface CommandStreams {
-  /** Results only, so that they can be piped. `columns` and `rows` are the size of a terminal. */
-  readonly stdout: Writable & {
-    readonly isTTY?: boolean | undefined;
-    readonly columns?: number | undefined;
-    readonly rows?: number | undefined;
-  };
-  /** Everything said to the person at the terminal. */
+  /** Results only, so that they can be piped. `columns` is the width of a terminal. */
+  readonly stdout: Writable & { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined };
+  /** Messages, progress and questions. */
   readonly stderr: Writable & { readonly isTTY?: boolean | undefined };
 }
 
-/** What a command may touch of the outside world. */
+/** Everything outside its own code that a command uses; tests replace it. */
 export interface CommandContext extends CommandStreams {
-  readonly environment: Environment;
   readonly settings: Settings;
   readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   now(): Date;
   /**
-   * From this call on Ctrl-C and SIGTERM no longer end the process but abort the signal; a second one ends it.
-   * For commands that have something to finish and to say.
+   * Returns a signal that Ctrl-C or SIGTERM aborts; from this call on, only a second Ctrl-C or SIGTERM ends the process. For
+   * commands that finish a step and report what they did before they exit.
    */
   interruption(): AbortSignal;
 }
@@ -31,15 +26,14 @@ export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): v
 }
 
 /**
- * How far a command has come: in a terminal on one line, which the next call writes over and '' removes; elsewhere on lines of their own,
- * the milestones alone.
+ * Shows progress. On a terminal, all calls share one line: each call replaces its text, and '' clears it. Elsewhere, only milestones
+ * are printed, one per line.
  */
 export function sayProgress({ stderr }: Pick<CommandStreams, 'stderr'>, text: string, isMilestone = false): void {
   if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
   else if (isMilestone) stderr.write(`${text}\n`);
 }
 
-/** 1234567 as 1,234,567. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }

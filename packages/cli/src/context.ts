@@ -1,16 +1,15 @@
-/** Gives a command the outside world of this process. */
+/** Creates the context of a command from this process. */
 import type { CommandContext, CommandStreams } from './command.js';
-import { environment as environmentSchema, Settings } from './settings.js';
+import { environment } from './setting-sources.js';
+import { Settings } from './settings.js';
 
 export function createContext(
   streams: CommandStreams & Pick<CommandContext, 'stdin'>,
   variables: NodeJS.ProcessEnv = process.env,
 ): CommandContext {
-  const environment = environmentSchema.parse(variables);
   return {
     ...streams,
-    environment,
-    settings: new Settings(environment, process.cwd()),
+    settings: new Settings(environment.parse(variables), process.cwd()),
     now: () => new Date(),
     interruption: () => {
       const controller = new AbortController();

@@ -1,4 +1,4 @@
-/** The flags that several commands share, and how values are read: names, numbers, and times as people say them, always UTC. */
+/** Defines the flags that several commands share, and parses names, numbers and times. All times are UTC. */
 import {
   END_OF_TIME,
   type EpochMs,
@@ -18,19 +18,19 @@ export interface OutputFlags {
   readonly csv?: 'excel' | true;
 }
 
-/** For commands that print a result. @param json what --json prints */
-export function withOutput(command: Command, json = 'one JSON document'): Command {
+/** Adds the flags of commands that print a result. @param json describes --json */
+export function withOutput(command: Command, json = 'Print JSON'): Command {
   return command
     .addOption(
-      new Option('--output <form>', 'form of the result (default: table)')
+      new Option('--output <format>', 'Output format (default: table)')
         .choices(['table', 'json', 'csv'])
         .conflicts(['json', 'csv']),
     )
-    .addOption(new Option('--json', `--output json: ${json}`).conflicts('csv'))
+    .addOption(new Option('--json', json).conflicts('csv'))
     .addOption(
       new Option(
-        '--csv [form]',
-        '--output csv; excel: with a byte order mark, and an apostrophe before names that begin a formula',
+        '--csv [variant]',
+        'Print CSV; for Excel, add a byte order mark and protect names that look like formulas',
       ).choices(['excel']),
     );
 }
@@ -40,49 +40,58 @@ export function formOf({ output = 'table', json, csv }: OutputFlags): 'table' | 
   return json ? 'json' : output;
 }
 
-/** For commands that ask the API about an account. */
-export function withApiFlags(command: Command): Command {
-  return withApiUrl(
-    command.option('--account <account>', 'the account; may be left out if the key has only one', nameOf),
-  );
+export function withApiFlags(
+  command: Command,
+  account = 'Account ID (default: $METERLINE_ACCOUNT, or the account of the login or key)',
+): Command {
+  return withApiUrl(command.option('--account <account>', account, nameOf));
 }
 
 export function withProfile(command: Command): Command {
-  return command.option(
-    '--profile <name>',
-    'the login of this name (default: $METERLINE_PROFILE, or the login without name)',
-  );
+  return command.option('--profile <name>', 'Login profile (default: $METERLINE_PROFILE, or the unnamed login)');
 }
 
 export function withApiUrl(command: Command): Command {
   return withProfile(command)
-    .option('--api-url <url>', 'the address of the API')
-    .option('--debug', 'say on standard error what is asked: each request, its time and its id, for support');
+    .option('--api-url <url>', 'API address (default: $METERLINE_API_URL, the login, or the local stack)')
+    .option('--debug', 'Print each request with its duration and request ID to standard error');
 }
 
 export function withRedisUrl(command: Command): Command {
-  return command.option('--redis-url <url>', 'Redis (else REDIS_URL, a running local stack, redis://127.0.0.1:6379)');
+  return command.option(
+    '--redis-url <url>',
+    'Redis address (default: $REDIS_URL, the local stack, or redis://127.0.0.1:6379)',
+  );
 }
 
-/** For commands that use the queue; the others need only the address. */
+/** Adds the flags of commands that use the queue; other commands need the address of Redis only. */
 export function withRedisFlags(command: Command): Command {
-  return withRedisUrl(command).option('--queue-prefix <prefix>', 'prefix of the queue (else QUEUE_PREFIX, bull)');
+  return withRedisUrl(command).option(
+    '--queue-prefix <prefix>',
+    'Key prefix of the queue (default: $QUEUE_PREFIX, or bull)',
+  );
 }
 
 export function withClickHouseFlags(command: Command): Command {
   return command
-    .option('--clickhouse-url <url>', 'ClickHouse (else CLICKHOUSE_URL, a running local stack, http://127.0.0.1:8123)')
-    .option('--clickhouse-user <name>', 'user (else CLICKHOUSE_USER, default)')
     .option(
-      '--clickhouse-password <text>',
-      'password (else CLICKHOUSE_PASSWORD, none); better given in the environment',
+      '--clickhouse-url <url>',
+      'ClickHouse address (default: $CLICKHOUSE_URL, the local stack, or http://127.0.0.1:8123)',
     )
-    .option('--clickhouse-database <name>', 'database (else CLICKHOUSE_DATABASE, a running local stack, meterline)');
+    .option('--clickhouse-user <name>', 'ClickHouse user (default: $CLICKHOUSE_USER, the local stack, or default)')
+    .option(
+      '--clickhouse-password <password>',
+      'ClickHouse password, visible to other users of this machine (default: $CLICKHOUSE_PASSWORD, or the local stack)',
+    )
+    .option(
+      '--clickhouse-database <name>',
+      'ClickHouse database (default: $CLICKHOUSE_DATABASE, the local stack, or meterline)',
+    );
 }
 
 /**
- * A value by a schema whose messages begin with "must".
- * @throws InvalidArgumentError, as all below: commander turns it into a usage error that names the flag
+ * Parses a value with a schema whose messages start with "must".
+ * @throws InvalidArgumentError, like all parsers below; commander turns it into a usage error that names the flag
  */
 export function parsedBy<Value>(schema: z.ZodType<Value>, text: string): Value {
   const parsed = schema.safeParse(text);
@@ -90,7 +99,7 @@ export function parsedBy<Value>(schema: z.ZodType<Value>, text: string): Value {
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
 }
 
-/** An account's or client's name. A file of names is not read: the command would run for a part of them, or for none. */
+/** Parses the name of an account or client. Rejects file names: a user may expect a list of names to be read from a file. */
 export function nameOf(text: string): string {
   if (/^@|\.(txt|csv|jsonl?)$/i.test(text)) throw new InvalidArgumentError('It looks like a file. Give one name.');
   return parsedBy(nameText, text);
@@ -104,7 +113,7 @@ export function wholeNumber(text: string, min: number, max: number): number {
   return value;
 }
 
-/** A number of hours or days, or of milliseconds where the span is one of minutes. */
+/** A time span: a number of whole hours or days, or an exact number of milliseconds. */
 export interface Span {
   readonly count: number;
   readonly unit: 'hourly' | 'daily' | 'exact';
@@ -115,8 +124,7 @@ const SPAN = /^([1-9]\d{0,5})([mhdw])$/;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const MONTH = /^\d{4}-\d\d$/;
 
-/** For --help. */
-export const SPANS = '24h, 30d or 12w: whole hours or days, with the present one, as on the page; 90m: exactly';
+export const SPANS = '24h, 30d or 12w in whole hours or days, including the current one; 90m is exact';
 
 export function spanOf(text: string): Span {
   const [, digits, unit] = SPAN.exec(text) ?? [];
@@ -128,7 +136,7 @@ export function spanOf(text: string): Span {
   throw new InvalidArgumentError('It must be a number of minutes, hours, days or weeks: 90m, 24h, 30d, 12w.');
 }
 
-/** The window that ends now, or with the present hour or day. */
+/** Returns the window that ends now or, for whole units, with the current hour or day. */
 export function lastSpan({ count, unit }: Span, now: EpochMs): Window {
   return unit === 'exact' ? { startTime: now - count, endTime: now } : lastUnits(count, unit, now);
 }
@@ -141,12 +149,11 @@ export function monthOf(text: string): Window {
   throw new InvalidArgumentError('It must be a month from 1970-01 to 2100-12, such as 2026-11.');
 }
 
-/** 2025-01. */
 export function monthText(month: EpochMs): string {
   return formatTimestamp(month).slice(0, 'YYYY-MM'.length);
 }
 
-/** A day is its first instant. */
+/** Parses a time, or a day, which means its first instant. */
 export function timeOf(text: string): EpochMs {
   const instant = parseTimestamp(DATE.test(text) ? `${text}T00:00:00Z` : text);
   if (instant !== undefined && instant >= 0 && instant <= END_OF_TIME) return instant;

@@ -1,4 +1,4 @@
-/** What commands read from people and files. */
+/** Reads confirmations and secrets from standard input, and JSON Lines files. */
 import { isUtf8 } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -8,15 +8,15 @@ import type { CommandContext } from './command.js';
 import { CommandError, readFailure } from './failure.js';
 
 /**
- * Asks on stderr, and goes on only after exactly this answer on standard input.
- * @throws CommandError after any other answer, or none
+ * Prints a question on stderr and requires an exact reply on standard input.
+ * @throws CommandError for any other reply, or none
  */
-export async function requireConfirmation({ stdin, stderr }: CommandContext, question: string, answer: string) {
+export async function requireConfirmation({ stdin, stderr }: CommandContext, question: string, reply: string) {
   stderr.write(`${question} `);
-  if ((await readLine(stdin)) !== answer) throw new CommandError('not confirmed; nothing was changed');
+  if ((await readLine(stdin)) !== reply) throw new CommandError('not confirmed; nothing was changed');
 }
 
-/** The first line, empty where there is none. @param isSecret what is typed at a terminal is not shown */
+/** Reads the first line, or '' if the input is empty. @param isSecret hides what is typed at a terminal */
 export async function readLine(stdin: CommandContext['stdin'], isSecret = false): Promise<string> {
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() });
   const isHidden = isSecret && stdin.isTTY === true;
@@ -30,9 +30,10 @@ export async function readLine(stdin: CommandContext['stdin'], isSecret = false)
 }
 
 /**
- * @param path `-` is standard input
- * @returns what to read, and what messages call it
- * @throws CommandError when the file cannot be opened
+ * Opens a file of events.
+ * @param path `-` for standard input
+ * @returns the stream, and its name for messages
+ * @throws CommandError if the file cannot be opened
  */
 export async function openEventSource(path: string, stdin: Readable, signal?: AbortSignal) {
   const abortable = (input: Readable) => (signal ? addAbortSignal(signal, input) : input);
@@ -41,7 +42,7 @@ export async function openEventSource(path: string, stdin: Readable, signal?: Ab
   return { name: path, input: abortable(file.createReadStream()) };
 }
 
-/** A directory can be opened but fails at the first read, when it is too late for a clear message. */
+/** Rejects directories here: opening one succeeds, and the first read fails later with an unclear error. */
 async function openFile(path: string): Promise<FileHandle> {
   const file = await open(path).catch((error: unknown) => {
     throw readFailure(path, error);
@@ -56,13 +57,13 @@ export const MAX_LINE_BYTES = 1_048_576;
 const LINE_FEED = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
-/** A line of a JSON Lines file, counted from 1: the object that it holds, or what is wrong with it. */
+/** A line of a JSON Lines file, numbered from 1: its object, or the reason why it holds none. */
 export type JsonLine = { readonly number: number; readonly bytes: number } & (
   | { readonly object: object }
   | { readonly problem: string }
 );
 
-/** Every line of a JSON Lines file that is not blank, of which one is held at a time. */
+/** Yields the lines of a JSON Lines file, except blank lines. Holds one line at a time in memory. */
 export async function* jsonLines(input: AsyncIterable<Buffer>): AsyncGenerator<JsonLine> {
   let number = 0;
   for await (const line of lines(input)) {
@@ -73,9 +74,9 @@ export async function* jsonLines(input: AsyncIterable<Buffer>): AsyncGenerator<J
 }
 
 /**
- * Splits a stream at line feeds. Not node:readline, which holds a line of any length, and in some versions splits at U+2028 and
- * U+2029, which JSON allows inside a string. A carriage return is white space to JSON and may stay.
- * @returns undefined for a line that is too long to be held
+ * Splits a stream at line feeds. node:readline does not fit: it buffers lines of any length, and some versions also split at U+2028
+ * and U+2029, which JSON allows inside strings. Carriage returns stay, because they are white space in JSON.
+ * @returns undefined for a line longer than MAX_LINE_BYTES
  */
 async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
   let rest: Buffer | undefined = NOTHING;
@@ -91,13 +92,12 @@ async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer | und
   if (rest?.length !== 0) yield rest;
 }
 
-/** Undefined once the line is too long; the rest of it is ignored. */
+/** Returns undefined once the line is too long, and for each further part of that line. */
 function joined(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
   if (line === undefined || line.length + bytes.length > MAX_LINE_BYTES) return undefined;
   return line.length === 0 ? bytes : Buffer.concat([line, bytes]);
 }
 
-/** Undefined for a blank line. */
 function parseLine(line: Buffer | undefined): { readonly object: object } | { readonly problem: string } | undefined {
   if (line === undefined) return { problem: `longer than ${MAX_LINE_BYTES} bytes` };
   if (!isUtf8(line)) return { problem: 'not UTF-8' };

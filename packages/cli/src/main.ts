@@ -1,4 +1,4 @@
-/** The process around the command line: its arguments, streams and signals. */
+/** Starts the process: connects the command line to its arguments, streams and exit code. */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
@@ -11,8 +11,8 @@ import { runProgram } from './program.js';
 const { stdin, stderr } = process;
 const stdout: CommandStreams['stdout'] = process.stdout instanceof Socket ? process.stdout : fileWriter(1);
 
-// A reader that has seen enough, such as head, closes the pipe; that is no failure. What is under way does not end because nobody
-// reads its progress.
+// A reader such as `head` may close stdout early: end without an error then. Errors of stderr are ignored, so that a long operation
+// continues when nothing reads its progress.
 for (const stream of [stdout, stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (stream === stderr) return;
@@ -34,7 +34,7 @@ process.exitCode = await useOutboundProxy(process.env).then(
   },
 );
 
-/** Writes to a file: Node's own stream does not tell when only a part was written, because the disk is full. */
+/** Writes to a file descriptor. Node's own stream loses data without an error if a full disk takes only a part of a write. */
 function fileWriter(descriptor: number): Writable {
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => {

@@ -1,16 +1,16 @@
-/** Which flags may be given several times. */
+/** Rejects repeated flags, except those that collect several values. */
 import { type Command, Option } from 'commander';
 
-/** A flag that may be given several times. Any other with a value is given once: see {@link rejectRepeated}. */
+/** A flag that may be repeated. {@link rejectRepeated} rejects the repetition of any other flag with a value. */
 export class RepeatableOption extends Option {}
 
-/** Makes a second value of a flag that takes one a usage error, in the command and those below it: commander would keep the last. */
+/** Makes a repeated flag with a value a usage error, in the command and its subcommands. Commander would silently use the last value. */
 export function rejectRepeated(command: Command): void {
   for (const option of command.options) {
     if (option.isBoolean() || option instanceof RepeatableOption) continue;
     let isGiven = false;
     command.on(`option:${option.name()}`, () => {
-      if (isGiven) command.error(`error: option '${option.flags}' takes one value; give it once`);
+      if (isGiven) command.error(`error: option '${option.flags}' takes one value; use it once`);
       isGiven = true;
     });
   }

@@ -1,17 +1,15 @@
-/**
- * The files that settings may come from: what `meterline login` keeps, and what a running local stack (`npm start`) says of itself.
- */
+/** Reads and writes login files, and reads the file of a running local stack (`npm start`). */
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseJson } from '@meterline/catalog/plain';
 import { z } from 'zod';
 import { CommandError, systemErrorCode, systemErrorText, usageError } from './failure.js';
+import type { SettingsFile } from './setting-sources.js';
 
-/** What `meterline login` keeps. */
 const loginFile = z.object({ apiUrl: z.url(), apiKey: z.string().min(1), account: z.string().min(1).optional() });
 
-/** What a running local stack (`npm start`) says of its servers. Source: DESIGN section 8. */
+/** The file that a local stack writes while it runs. Source: DESIGN section 8. */
 const stackFile = z
   .object({
     apiUrl: z.url(),
@@ -24,58 +22,51 @@ const stackFile = z
     clickhouseUser: z.string().min(1),
     clickhousePassword: z.string(),
     clickhouseDatabase: z.string().min(1),
-    /** The addresses of all of several shards, separated by commas, and the name of their cluster. */
+    /** With several shards: their addresses, separated by commas, and the name of their cluster. */
     clickhouseHosts: z.string().optional(),
     clickhouseCluster: z.string().optional(),
   })
-  .transform(({ adminKey, ...others }) => ({ apiKey: adminKey, ...others }));
+  .transform(({ adminKey, ...values }) => ({ apiKey: adminKey, ...values }));
 
-/** A file with settings. */
-export interface SettingsFile {
-  readonly kind: 'login file' | 'local stack';
-  readonly path: string;
-  readonly values: { readonly [Name in keyof z.output<typeof stackFile>]?: string | undefined };
-  /** Whether others than its owner may read it, which login never allows. */
-  readonly isOpen: boolean;
+/** Reads a login file. @returns undefined if there is none. @throws CommandError if it is unreadable or invalid */
+export async function readLogin(path: string): Promise<SettingsFile | undefined> {
+  const text = await readIfThere(path, 'make it readable, or run "meterline logout"');
+  if (text === undefined) return undefined;
+  const login = loginFile.safeParse(parseJson(text));
+  if (login.success) return { kind: 'login file', path, values: login.data };
+  throw usageError(`${path} is not a valid login file; log in again with --api-url, or run "meterline logout"`);
 }
 
-const FOR_OTHERS = 0o077;
+const READABLE_BY_OTHERS = 0o077;
 
-/** @returns undefined when nobody has logged in. @throws CommandError when the file cannot be used */
-export async function readLogin(path: string): Promise<SettingsFile | undefined> {
-  const text = await readIfThere(path, 'make it readable, or remove it with "meterline logout"');
-  if (text === undefined) return undefined;
-  const kept = loginFile.safeParse(parseJson(text));
-  if (!kept.success)
-    throw usageError(
-      `${path} is not what login writes; log in again with --api-url, or remove it with "meterline logout"`,
-    );
-  const isOpen = process.platform !== 'win32' && ((await stat(path)).mode & FOR_OTHERS) !== 0;
-  return { kind: 'login file', path, values: kept.data, isOpen };
+/** Returns whether users other than the owner can read a file. Always false on Windows, which has no such permissions. */
+export async function isReadableByOthers(path: string): Promise<boolean> {
+  return process.platform !== 'win32' && ((await stat(path)).mode & READABLE_BY_OTHERS) !== 0;
 }
 
 /**
- * Replaces the file of a login at once, so that no reader finds half of it. At no moment can others read it.
- * @throws CommandError when it cannot be written
+ * Replaces a login file atomically. The file is never readable by other users, not even while it is written.
+ * @throws CommandError if it cannot be written
  */
-export async function writeLogin(path: string, kept: z.output<typeof loginFile>): Promise<void> {
+export async function writeLogin(path: string, login: z.output<typeof loginFile>): Promise<void> {
   try {
-    // Its libraries take longer to load than any other part of a command, and only login writes.
+    // Loaded here because it loads slowly, and only the login command writes.
     const { writePrivateText } = await import('@meterline/service/files');
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writePrivateText(path, `${JSON.stringify(kept, null, 2)}\n`);
+    await writePrivateText(path, `${JSON.stringify(login, null, 2)}\n`);
   } catch (error) {
     throw new CommandError(`cannot write ${path}: ${systemErrorText(error) ?? error}`, undefined, { cause: error });
   }
 }
 
-/** What the root of a project holds; the search for a data directory goes no higher. */
+/** Files in the root folder of a project, where the search for a data folder ends. */
 const ROOT_MARKS = ['package-lock.json', '.git'];
 
 /**
- * @param dataDir METERLINE_DATA_DIR; when undefined, `.meterline` in the directory or one above it, as far up as the project's root
- * @returns undefined when no local stack is running there
- * @throws CommandError when the file cannot be used
+ * Reads the file of a running local stack.
+ * @param dataDir METERLINE_DATA_DIR; if undefined, `.meterline` is looked up from the directory upwards to the project's root
+ * @returns undefined if no local stack is running
+ * @throws CommandError if the file is unreadable or invalid
  */
 export async function readLocalStack(
   dataDir: string | undefined,
@@ -86,17 +77,17 @@ export async function readLocalStack(
       ? directoriesUpToRoot(directory).map((each) => join(each, '.meterline'))
       : [resolve(directory, dataDir)];
   const path = directories.map((each) => join(each, 'local.json')).find((each) => existsSync(each));
-  const text = path && (await readIfThere(path, 'name the servers with flags or in the environment'));
+  const text = path && (await readIfThere(path, 'set the server addresses with flags or environment variables'));
   if (path === undefined || text === undefined) return undefined;
   const found = stackFile.safeParse(parseJson(text));
-  if (found.success) return { kind: 'local stack', path, values: found.data, isOpen: false };
+  if (found.success) return { kind: 'local stack', path, values: found.data };
   const problems = found.error.issues.map(({ path: [field = 'content'], message }) => `${String(field)}: ${message}`);
   throw usageError(
-    `${path} is not what npm start writes (${problems.join('; ')}); restart the local stack or remove it`,
+    `${path} is not a valid local stack file (${problems.join('; ')}); restart the local stack, or remove the file`,
   );
 }
 
-/** The directory itself and those above it, up to the first that is a project's root; only itself outside of one. */
+/** Returns the directory and its parents up to the project's root; outside of a project, only the directory. */
 function directoriesUpToRoot(start: string): string[] {
   const directories = [start];
   for (let at = start; at !== dirname(at); at = dirname(at)) directories.push(dirname(at));
@@ -104,7 +95,6 @@ function directoriesUpToRoot(start: string): string[] {
   return directories.slice(0, Math.max(root, 0) + 1);
 }
 
-/** @returns undefined when it is not there. @throws CommandError when it cannot be read */
 async function readIfThere(path: string, advice: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

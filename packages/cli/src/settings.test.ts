@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { testFolder } from '../../../test/harness/test-folder.js';
 import { reportsItsDisk } from './connections/redis-persistence.js';
-import { displayUrl, environment, Settings } from './settings.js';
+import { environment } from './setting-sources.js';
+import { displayUrl, Settings } from './settings.js';
 import { writeLogin } from './settings-files.js';
 
 const LOGIN = { apiUrl: 'https://billing.example.com', apiKey: 'kept-key', account: 'acme' };
@@ -55,7 +56,7 @@ const FILES = {
   'a broken stack': () => writeStack('{'),
 };
 
-/** What is found, and where each comes from. */
+/** Returns settings with their sources. */
 const FOUND = {
   api: async (own: Settings, flags: object) => {
     const { url, key, account } = await own.api(flags);
@@ -119,7 +120,7 @@ it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<
     { clickhousePassword: 'p' },
     'http://x:8123 (environment) default p meterline one server',
   ],
-])('the command finds, of %s with %s, %j and %j, %s', async (what, files, variables, flags, expected) => {
+])('the settings of %s with %s, variables %j and flags %j are %s', async (what, files, variables, flags, expected) => {
   await FILES[files]();
   expect(await find(what, variables, flags)).toBe(expected);
 });
@@ -158,15 +159,17 @@ it.each<[keyof typeof FOUND, Record<string, string>, object, RegExp]>([
     /^the address from CLICKHOUSE_URL must be [^@]*$/,
   ],
   ['clickhouse', { CLICKHOUSE_URL: 'http://one:8123,http://two:8123' }, {}, /need the name of their cluster/],
-  ['clickhouse', { CLICKHOUSE_INSERT_QUORUM: '2' }, {}, /must be a number of replicas, with CLICKHOUSE_CLUSTER/],
+  ['clickhouse', { CLICKHOUSE_INSERT_QUORUM: '2' }, {}, /must be a number of replicas and needs CLICKHOUSE_CLUSTER/],
   ['clickhouse', { CLICKHOUSE_INSERT_QUORUM: 'x', CLICKHOUSE_CLUSTER: 'c' }, {}, /must be a number of replicas/],
-])('%s is refused with %j and %j, without a password', async (what, variables, flags, message) => {
+])('%s with variables %j and flags %j is an error that shows no password', async (what, variables, flags, message) => {
   await writeStack();
-  const refused = find(what, variables, flags);
-  await expect(refused).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
+  await expect(find(what, variables, flags)).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringMatching(message),
+  });
 });
 
-it('a setting names its flag, its variable or its file, and a local stack that is not asked', async () => {
+it('a setting has its flag, variable or file as its source, and an unused local stack is reported', async () => {
   await FILES['both files']();
   const { url, key, account } = await settings({ METERLINE_API_KEY: 'k' }).api({ account: 'b' });
   expect([url.source, key?.source, account?.source]).toEqual([loginPath, 'METERLINE_API_KEY', '--account']);
@@ -186,14 +189,14 @@ it.each([
   ['7.2.0', 1, true],
   ['7.4.1', 0, false],
   ['8.0.0', 1, true],
-])('a Redis %s with aof_enabled:%d says what is on its disk: %s', (version, aof, reports) => {
+])('Redis %s with aof_enabled:%d can report writes to its disk: %s', (version, aof, reports) => {
   const server = `# Server\r\nredis_version:${version}\r\nredis_git_sha1:00000000\r\n`;
   const persistence = `# Persistence\r\nloading:0\r\naof_enabled:${aof}\r\naof_rewrite_in_progress:0\r\n`;
   expect(reportsItsDisk(server, persistence)).toBe(reports);
 });
 
-describe('the file of a login', () => {
-  it('the file can be read by its owner alone, and nothing else stays behind', async () => {
+describe('the login file', () => {
+  it('the login file is readable by its owner only, and no temp file is left', async () => {
     await writeLogin(loginPath, { ...LOGIN, account: 'before' });
     await writeLogin(loginPath, LOGIN);
     expect((await stat(loginPath)).mode & 0o777).toBe(0o600);
@@ -205,7 +208,7 @@ describe('the file of a login', () => {
   });
 
   it.each(['', '{"apiUrl', '{"apiUrl":"x","apiKey":"k"}', '{"apiUrl":"https://x","apiKey":""}'])(
-    'a file that holds %j is refused',
+    'a login file with the content %j is an error',
     async (text) => {
       await writeStack(text, loginPath);
       const message = expect.stringContaining(loginPath);
@@ -216,13 +219,13 @@ describe('the file of a login', () => {
   it.each([
     [{ XDG_CONFIG_HOME: '/x', HOME: '/h' }, '/x/meterline/config.json'],
     [{ XDG_CONFIG_HOME: '', HOME: '/h' }, '/h/.config/meterline/config.json'],
-  ])('with %j the file is %s', (variables, expected) => {
+  ])('with %j the login file is %s', (variables, expected) => {
     expect(settings(variables).loginPath({})).toBe(expected);
   });
 });
 
 describe('the file of a running local stack', () => {
-  it('the file is found from below, up to the root of the project and not above it', async () => {
+  it('the file is found from a subfolder, up to the root of the project', async () => {
     await writeStack(STACK, outside('.meterline', 'local.json'));
     const below = join(root, 'packages', 'cli');
     expect((await settings({}, below).redisUrl({})).kind).toBe('default');
@@ -230,7 +233,7 @@ describe('the file of a running local stack', () => {
     expect((await settings({}, below).redisUrl({})).source).toBe(stackPath);
   });
 
-  it('the file is looked for only in METERLINE_DATA_DIR when that is set', async () => {
+  it('METERLINE_DATA_DIR replaces the search for the file', async () => {
     await writeStack();
     const path = join(root, 'elsewhere', 'local.json');
     await writeStack(STACK, path);
@@ -238,11 +241,11 @@ describe('the file of a running local stack', () => {
     expect((await settings({ METERLINE_DATA_DIR: 'nowhere' }).redisUrl({})).kind).toBe('default');
   });
 
-  it('a file is refused with every error, each with its place', async () => {
+  it('an invalid file is an error that lists every invalid field', async () => {
     const invalid = { ...STACK, redisUrl: 'nowhere', clickhouseUser: '', clickhousePassword: null, emitterKey: [] };
     const text = 'Invalid input: expected string, received';
     const message =
-      `${stackPath} is not what npm start writes (account: ${text} undefined; redisUrl: Invalid URL; emitterKey: ${text} array; ` +
+      `${stackPath} is not a valid local stack file (account: ${text} undefined; redisUrl: Invalid URL; emitterKey: ${text} array; ` +
       `clickhouseUser: Too small: expected string to have >=1 characters; clickhousePassword: ${text} null)`;
     await writeStack({ ...invalid, account: undefined });
     await expect(settings().redisUrl({})).rejects.toMatchObject({ message: expect.stringContaining(message) });

@@ -185,10 +185,10 @@ export class MeterlineClient {
   }
 
   /**
-   * Sends usage events, 1 to 5,000: for a client whose `baseUrl` is a collector's and whose key is of the role emitter. A key of one account
-   * fills in `accountId`; one of all accounts requires it.
-   * Sending an event again is harmless, so a request without a response is. A program that must lose none uses `@meterline/emitter`.
-   * @param options `isTrial`: the events are checked, and none is kept
+   * Sends 1 to 5,000 usage events. The client needs the `baseUrl` of a collector and a key of the role emitter. Events may leave out
+   * `accountId` if the key belongs to one account.
+   * A request without a response is sent again, because an event counts once. A program that must not lose events uses `@meterline/emitter`.
+   * @param options `isTrial`: only check the events and keep nothing
    */
   async sendEvents(
     events: readonly object[],

@@ -119,25 +119,28 @@ function problemText({ issues: [first] }: Problem): string {
   return `${place.replace(/^\./, '') || 'the whole'}: ${first.message}`;
 }
 
-/** The status of a request of which no event was accepted; it has results all the same. */
+/** Status of a response that accepts no event. Its body is a receipt nevertheless. */
 export const NO_EVENT_ACCEPTED = 400;
 
-/** Events that are not rejected are accepted: Meterline is responsible for them. */
+/** The outcome of a request. All events that are not rejected are durable. */
 export interface EventsReceipt {
   readonly accepted: number;
   readonly rejected: readonly RejectedEvent[];
 }
 
 /**
- * @param isTrial whether the events were to be checked only
- * @throws MeterlineError for a response that does not account for each of the events: nothing is known then
+ * @param isTrial whether the request only checks the events
+ * @throws MeterlineError if the response does not cover all events, so that it is unknown which events were accepted
  */
 export function readReceipt({ response, text }: RawResponse, events: number, isTrial: boolean): EventsReceipt {
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
   const body = parseJson(text);
   const rejected = expected.includes(response.status) ? rejectedIn(body, events) : undefined;
-  // A receipt for events that were all rejected is an error, too.
+  // Checked after the receipt, because a receipt that rejects all events has an error code as well.
   if (rejected) return { accepted: events - rejected.length, rejected };
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
-  throw unexpectedResponse(response, body === undefined ? 'it is not JSON' : 'not every event has a result');
+  throw unexpectedResponse(
+    response,
+    body === undefined ? 'it is not JSON' : 'its counts and results do not cover the events that were sent',
+  );
 }

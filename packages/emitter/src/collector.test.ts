@@ -286,6 +286,12 @@ describe('a response that is no receipt', () => {
   it.each<[string, TestResponse, string]>([
     ['that is a page', { status: 202, body: '<html>Log in</html>' }, "202, is url the collector's? It says: <html>"],
     ['for other events', { status: 202, body: { accepted: 2, rejected: 0, results: [] } }, '202, '],
+    ['whose counts exceed the events', { status: 202, body: { accepted: 1, rejected: 1, results: [] } }, '202, '],
+    [
+      'that counts a rejection without a result',
+      { status: 400, body: { accepted: 0, rejected: 1, results: [] } },
+      '400, ',
+    ],
     [
       'that rejects no event',
       { status: 400, body: { accepted: 0, results: [{ index: 1, status: 'rejected' }] } },

@@ -1,4 +1,4 @@
-/** Sends events to Meterline's collector over HTTP, with Node's own client. */
+/** Sends events to the collector over HTTP. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import {
@@ -12,36 +12,36 @@ import {
 } from '@meterline/catalog/plain';
 import { EmitterError } from './problems.js';
 
-/** For an attempt, from the connection to the end of the response. */
+/** Timeout of an attempt, from connecting to the end of the response. */
 const TIMEOUT_MS = 10_000;
-/** When the collector does not take events, nor says when to come again. */
+/** Pause after a rejected request without Retry-After. */
 const HELD_MS = 5_000;
 const LONGEST_RETRY_AFTER_MS = 600_000;
-/** The catalog's code for an event that comes too early. */
+/** The catalog's reason for an event with a timestamp in the future. */
 const EARLY = 'timestamp_in_future';
-/** More than a clock is ahead that takes the time of its zone for UTC. An event that is further ahead is rejected for good. */
+/** A clock that uses local time as UTC is ahead by less. An event that is further ahead is rejected permanently. */
 const LONGEST_EARLY_MS = 86_400_000;
-/** Statuses that may concern one event of a request: a proxy rejects it, or the collector fails on it. */
+/** Statuses that a single event of the request may cause: a proxy rejects its content, or the collector fails on it. */
 const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
-/** From here on a body is compressed: 500 events to a fifth, in less than a millisecond of another thread. */
+/** Larger bodies are compressed. 500 events shrink to a fifth, in less than a millisecond of another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
 const FASTEST = { level: 1 };
 const LONGEST_MESSAGE = 300;
-/** What a header can carry. The client would repeat any other key in its error message. */
+/** Characters that a header allows. For any other key, the error message of `fetch` would contain the key. */
 const KEY = /^[!-~]+$/;
 
-/** A key, or what gives it: called before every attempt, so that the key can be renewed. */
+/** A key, or a function that returns the key. The function is called before every attempt, so that the key can be renewed. */
 export type ApiKey = string | (() => string | Promise<string>);
 
-/** A server has responded, and has not taken the events; they are kept. */
+/** The error for a response that does not accept the events. The emitter keeps them. */
 export class NotTaken extends Error {
   readonly code: 'unreachable' | 'held';
-  /** The shortest time before the events are sent again, in milliseconds. */
+  /** Minimum time before the events are sent again, in milliseconds. */
   readonly pauseMs: number;
-  /** Whether the program should know. That a busy collector asks for a short pause is nothing to report. */
+  /** Whether to report the error to the program. A short pause of a busy collector is not reported. */
   readonly isTrouble: boolean;
 
-  /** @param isOfBatch whether other events may be taken */
+  /** @param isOfBatch whether the collector may accept other events */
   constructor(
     status: number,
     message: string,
@@ -58,7 +58,7 @@ export class NotTaken extends Error {
 
 export type Collector = ReturnType<typeof openCollector>;
 
-/** @throws EmitterError `invalid_option`, whose message does not repeat the address or the key, because either may hold a secret */
+/** @throws EmitterError `invalid_option`; its message contains neither the URL nor the key, because both may contain a secret */
 export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = (input, init) => fetch(input, init)) {
   const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
   const newKey = async () => (typeof apiKey === 'function' ? apiKey() : apiKey);
@@ -83,13 +83,13 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
           ...(isLarge && { 'content-encoding': 'gzip' }),
         },
         body: isLarge ? await promisify(gzip)(json, FASTEST) : json,
-        // Followed, a redirect may lose the body, and with it the events.
+        // Following a redirect may lose the body, and thus the events.
         redirect: 'manual',
         signal: attempt.signal,
       });
       return { response, text: await abortable(response.text(), attempt.signal) };
     } catch (error) {
-      // "fetch failed" says less than its cause.
+      // The message of fetch is only "fetch failed"; its cause has the details.
       throw Object(error).cause ?? error;
     } finally {
       clearTimeout(timer);
@@ -99,9 +99,9 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
 
   return {
     /**
-     * Resolves when the events are accepted, but for those that are rejected: from then on Meterline is responsible for them.
-     * @param texts events as JSON, 1 to 5,000
-     * @throws NotTaken when a server responds and does not take them, another error when none does or that is not known
+     * Sends events. Once this resolves, all events are durable except the rejected events that it returns.
+     * @param texts 1 to 5,000 events as JSON
+     * @throws NotTaken if a server responds without accepting the events; another error if there is no complete response
      */
     send: async (texts: readonly string[]): Promise<readonly RejectedEvent[]> => {
       const { response, text } = await post(`[${texts.join()}]`);
@@ -111,31 +111,31 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < LONGEST_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
-      // If this clock was set back since, only these events are early; while it is ahead, all are.
+      // If the local clock was set back meanwhile, only these events are early. While it is ahead, all events are.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
       const message = early?.message ?? (messageOf(text) || `is url the collector's? It says: ${text}`);
       throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
-    /** Closes connections at once. Requests in flight reject. */
+    /** Aborts requests in flight, which reject. */
     close: () => {
       for (const attempt of attempts) attempt.abort();
     },
   };
 }
 
-/** What an error response says, and why: its details have a message each. */
+/** Returns the message of an error response and the messages of its details. */
 function messageOf(text: string): string {
   const { message, details } = membersOf(text);
   const reasons = Array.isArray(details) ? details.map((detail) => Object(detail).message) : [];
   return [message, ...reasons].filter((each) => typeof each === 'string').join(' ');
 }
 
-/** How long the event's time is ahead of the clock here, which may have been set meanwhile. */
+/** Returns by how many milliseconds the event's timestamp is ahead of the local clock, which may have been set meanwhile. */
 function aheadMs(text?: string): number {
   return Date.parse(String(membersOf(text)['timestamp'])) - Date.now();
 }
 
-/** The members of the object that a text of JSON is; none for any other text. */
+/** Parses a JSON object. Returns an empty object for any other text. */
 function membersOf(text = ''): Readonly<Record<string, unknown>> {
   return { ...Object(parseJson(text)) };
 }

@@ -1,4 +1,4 @@
-/** The service's environment, read once. */
+/** Reads the environment variables of the collector. */
 import { burstConstant, httpVariables, type RateLimits, rateLimit, rateVariable, withTokens } from '@meterline/api';
 import {
   constant,
@@ -15,18 +15,18 @@ export const constants = {
   ...burstConstant(2),
   maxBytes: constant(
     64 * 1024 * 1024,
-    'Bytes of bodies and responses of accounts in flight in a process; one account may have a quarter.',
+    'Bytes in flight of all accounts per process: bodies and unread responses. One account may hold a quarter.',
   ),
   platformMaxBytes: constant(
     32 * 1024 * 1024,
-    'The same of keys and tokens that send for all accounts, besides; one of them may have half.',
+    'The separate limit for keys and tokens that send for all accounts. One of them may hold half.',
   ),
   platformRate: constant(2_000, 'Requests per second of a key or token that sends for all accounts.'),
   holdMs: constant(
     5,
-    'How long a request waits for others, to be written together in one job. 0: each is written alone.',
+    'How long a request waits to be combined with other requests in one job. 0: each request is a job.',
   ),
-  writeMs: constant(5_000, 'How long Redis may take to make events durable before the sender is told to try again.'),
+  writeMs: constant(5_000, 'Timeout for making events durable in Redis. After the timeout, the sender gets 503.'),
 };
 
 export const environment = z.object({
@@ -41,7 +41,7 @@ export const environment = z.object({
 
 export type Env = ReturnType<typeof readEnv>;
 
-/** A caller of all accounts is counted alone: it has no account to share a limit with. */
+/** A caller for all accounts has only a limit per caller, because it has no account to share a limit with. */
 export function platformRates({ METERLINE_CONSTANTS: { burstSeconds, platformRate } }: Env): RateLimits {
   return { callerRate: rateLimit(platformRate, burstSeconds) };
 }

@@ -1,4 +1,4 @@
-/** The collector as a process: it connects to Redis, builds the application and listens. */
+/** Starts the collector: connects to Redis, builds the application and listens. */
 
 import {
   addErrorResponses,
@@ -26,7 +26,7 @@ import { MicroBatcher } from './queue/micro-batch.js';
 import { UsageQueue } from './queue/usage-queue.js';
 
 const EVENTS = '/v0/events';
-/** The share of the bytes in flight that one account may take; of those of the platform, one of its callers. */
+/** Share of the bytes in flight for one account, or for one caller of the platform. */
 const BYTE_SHARES = { tenants: 1 / 4, platform: 1 / 2 };
 
 /** @throws StartError */
@@ -70,12 +70,10 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       store: (events, size) => batcher.add(events, size),
       metrics,
     });
-    // Reads its body itself, once it knows whose it is.
+    // Registered before the body parser, because the route reads the body itself after authentication.
     app.route(EVENTS).post(events);
     app.use(readSmallBodies());
-    app
-      .route(EVENTS)
-      .all(methodNotAllowed('POST', 'Events are read from the query API, which has an address of its own.'));
+    app.route(EVENTS).all(methodNotAllowed('POST', 'Events are read from the query API, which has its own address.'));
     const checks = [{ server: 'Redis', check: () => host.redisStatus().then(() => queue.require()) }];
     addServiceRoutes(app, { ...host, checks, createDocument: createOpenApiDocument });
     addErrorResponses(app, host);

@@ -7,7 +7,7 @@ const denied = (status: number, code: string) => expect.objectContaining({ statu
 function busy(budget: ByteBudget, account: string, bytes: number) {
   const reservation = budget.open(account);
   reservation.resize(bytes);
-  reservation.state = 'worked on';
+  reservation.state = 'in progress';
   return reservation;
 }
 
@@ -74,7 +74,7 @@ it('the byte budget cancels waiting requests of an account, newest first, if a r
   responding.become(10);
   responding.state = 'responding';
   expect(() => first?.resize(100)).toThrow(denied(429, 'too_many_bytes_in_flight'));
-  if (first) first.state = 'worked on';
+  if (first) first.state = 'in progress';
   first?.resize(160);
   expect(others.map(({ signal }) => signal.aborted)).toEqual([false, true, true]);
   expect(responding.signal.aborted).toBe(false);

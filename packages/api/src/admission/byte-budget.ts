@@ -94,7 +94,7 @@ export class ByteBudget {
     for (const account of this.#accounts.values()) {
       if (account.bytes <= most) continue;
       for (const reservation of account.reservations) {
-        if (reservation.state === 'worked on' || reservation.bytes === 0) continue;
+        if (reservation.state === 'in progress' || reservation.bytes === 0) continue;
         [most, victim] = [account.bytes, reservation];
         break;
       }
@@ -112,7 +112,7 @@ interface Bookkeeping {
 /** The bytes of one request. After its release it ignores changes, because nothing would ever subtract them again. */
 export class Reservation {
   /** The budget may cancel a request that waits for its client or a permit, and a request whose client does not read the response. */
-  state: 'waiting' | 'worked on' | 'responding' = 'waiting';
+  state: 'waiting' | 'in progress' | 'responding' = 'waiting';
   readonly #budget: Bookkeeping;
   readonly #ended = new AbortController();
   #bytes = 0;

@@ -33,7 +33,7 @@ export function sendJson(
   json: Buffer,
 ): void {
   const reservation = budget.open(account);
-  reservation.state = 'worked on';
+  reservation.state = 'in progress';
   try {
     reservation.resize(Math.min(json.length, budget.accountBytes));
   } catch (error) {

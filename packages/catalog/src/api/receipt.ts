@@ -13,9 +13,9 @@ export interface RejectedEvent {
 }
 
 /**
- * Returns the rejected events; all others are accepted.
- * @param events number of events sent
- * @returns undefined if the receipt does not account for every event, so that nothing is known about them
+ * Returns the rejected events. All other events are accepted.
+ * @param events the number of events that were sent
+ * @returns undefined unless the receipt covers exactly this number of events. Then it is unknown which events were accepted.
  */
 export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | undefined {
   if (!isRecord(receipt) || !Array.isArray(receipt['results'])) return undefined;
@@ -26,5 +26,6 @@ export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | 
     const isSent = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < events;
     if (status === 'rejected' && isSent) rejected.set(index, { index, reason: `${reason}`, message: `${message}` });
   }
-  return receipt['accepted'] === events - rejected.size ? [...rejected.values()] : undefined;
+  const isComplete = receipt['rejected'] === rejected.size && receipt['accepted'] === events - rejected.size;
+  return isComplete ? [...rejected.values()] : undefined;
 }

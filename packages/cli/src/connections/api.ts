@@ -1,10 +1,10 @@
-/** The query API as a command uses it: opened with what the settings say, and its failures in words for people. */
+/** Opens API clients from the settings of a command, and turns client errors into messages for users. */
 import { ALL_ACCOUNTS, type Fetch, MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { connectionHint } from '@meterline/service/connection-hint';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../failure.js';
-import type { ApiAccess, ApiFlags } from '../settings.js';
-import { keyStart, loginCommand, placeText, type Setting } from '../settings.js';
+import type { Setting } from '../setting-sources.js';
+import { type ApiAccess, type ApiFlags, keyStart, loginCommand, settingText } from '../settings.js';
 
 export interface ApiSession {
   readonly client: MeterlineClient;
@@ -12,8 +12,8 @@ export interface ApiSession {
 }
 
 /**
- * Runs `work` with the API.
- * @throws CommandError when there is no key, when the API refuses, or when it cannot be reached
+ * Runs `work` with an API client.
+ * @throws CommandError if no key is known, or if the API rejects a request or cannot be reached
  */
 export async function withApi<T>(
   context: CommandContext,
@@ -31,23 +31,23 @@ export async function withApi<T>(
   return withClientErrors(access, () => work({ client, access }));
 }
 
-/** A client of this address. With --debug it says on stderr what it asks. */
+/** Returns a client. With --debug, the client logs its requests to stderr. */
 export function openClient(context: CommandContext, { debug }: ApiFlags, url: Setting, key: Setting): MeterlineClient {
   const options = { baseUrl: url.value, credential: key.value };
   if (!debug) return new MeterlineClient(options);
-  say(context, `meterline: API ${placeText(url)}, key ${placeText({ ...key, value: keyStart(key.value) })}`);
+  say(context, `meterline: API ${settingText(url)}, key ${settingText({ ...key, value: keyStart(key.value) })}`);
   return new MeterlineClient({
     ...options,
-    fetch: describedFetch((line) => say(context, `meterline: ${line}`)),
+    fetch: loggingFetch((line) => say(context, `meterline: ${line}`)),
   });
 }
 
 export interface AccountSession extends ApiSession {
-  /** What was named, or the only one that the key belongs to; or `ALL_ACCOUNTS`. */
+  /** The account from the settings, the only account of the key, or `ALL_ACCOUNTS`. */
   readonly account: string;
 }
 
-/** Does what `withApi` does for the usage of one account, or of every account that the key may read. */
+/** Runs `work` like `withApi`, for one account or for all accounts of the key. */
 export async function withAccount<T>(
   context: CommandContext,
   flags: ApiFlags & { readonly allAccounts?: boolean | undefined },
@@ -60,37 +60,37 @@ export async function withAccount<T>(
   });
 }
 
-/** An operator's key has all accounts. */
-const MOST_NAMED = 10;
+/** The maximum number of accounts in a message: an operator's key can access all accounts. */
+const MAX_NAMED = 10;
 
-/** @throws CommandError unless there is exactly one */
+/** Returns the only account of the key. @throws CommandError if the key has no account or several */
 export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal): Promise<string> {
   const accounts = await client.accounts({ signal });
   const [account] = accounts;
   if (account && accounts.length === 1) return account.id;
-  if (!account) throw usageError('the key belongs to no account; name one with --account');
-  const more = accounts.length > MOST_NAMED ? [`and ${accounts.length - MOST_NAMED} more`] : [];
-  const named = [...accounts.slice(0, MOST_NAMED).map(({ id }) => id), ...more];
-  throw usageError(`name an account with --account: ${named.join(', ')}`);
+  if (!account) throw usageError('the key can access no account; choose one with --account');
+  const more = accounts.length > MAX_NAMED ? [`and ${accounts.length - MAX_NAMED} more`] : [];
+  const named = [...accounts.slice(0, MAX_NAMED).map(({ id }) => id), ...more];
+  throw usageError(`choose an account with --account: ${named.join(', ')}`);
 }
 
 interface ServerAccess extends Pick<ApiAccess, 'url' | 'key'>, Partial<Pick<ApiAccess, 'profile'>> {
-  /** What answers there; by default the API. */
+  /** The kind of server; undefined for the API. */
   readonly server?: 'collector' | undefined;
 }
 
-/** Runs `work`, and turns the client's errors into what they mean at a terminal. @throws CommandError */
+/** Runs `work`, and turns the errors of the client into errors of the command. @throws CommandError */
 export async function withClientErrors<T>(access: ServerAccess, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof MeterlineError) throw refusal(access, error);
-    if (error instanceof MeterlineConnectionError) throw unreachable(access, error);
+    if (error instanceof MeterlineError) throw rejection(access, error);
+    if (error instanceof MeterlineConnectionError) throw connectionFailure(access, error);
     throw error;
   }
 }
 
-function refusal({ profile, key, server }: ServerAccess, error: MeterlineError): CommandError {
+function rejection({ profile, key, server }: ServerAccess, error: MeterlineError): CommandError {
   const { code, message, requestId, status } = error;
   const request = requestId === undefined ? '' : `, request ${requestId}`;
   const target = server ? ` (from the ${server}, key from ${key?.source})` : '';
@@ -109,13 +109,13 @@ function hintOn(
     key?.kind === 'login file'
       ? ` Log in again with "${loginCommand(profile)}".`
       : key?.kind === 'environment'
-        ? ' It comes before a login: replace it, or unset it.'
+        ? ' It overrides a login: replace it, or unset it.'
         : '';
   if (status === 401) return `\nThe key is from ${key?.source}.${again}`;
   if (code === 'cursor_expired') {
-    return '\nThe response changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';
+    return '\nThe data changed between pages: run the command again without --cursor, or end the window earlier with --to.';
   }
-  // Why: the message is the same for every reason.
+  // The message of a 403 is always the same; its details explain the reason.
   if (status === 403) return details.map((detail) => `\n${detail['message'] ?? ''}`).join('');
   return '';
 }
@@ -127,7 +127,7 @@ function exitCodeOf({ code, status }: MeterlineError): ExitCode {
   return status === 408 || status === 429 || status >= 500 ? EXIT_CODES.unavailable : EXIT_CODES.failed;
 }
 
-function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
+function connectionFailure({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
   const reason = reasonOf(error.cause);
   const name = server ?? 'API';
   const target = `the ${name} at ${url.value} (from ${url.source})`;
@@ -136,34 +136,33 @@ function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionEr
   return new CommandError(text, EXIT_CODES.unavailable, { cause: error });
 }
 
-/** Node's fetch wraps what went wrong: the cause of the cause has the code. */
+/** Returns the code of a network error. Node's fetch wraps the original error, so the cause of the cause has the code. */
 function reasonOf(error: unknown): string | undefined {
   const cause = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined;
   return systemErrorCode(cause) ?? systemErrorCode(error);
 }
 
 /**
- * A fetch that says of each attempt, retries included: method, path, status, the time until the response was read, its size and
- * request id, and when it began, in milliseconds since the process did. Nothing of the headers that were sent: the key is
- * among them.
+ * Returns a fetch that logs each attempt, including retries: method, path, status, duration until the body was read, size, request ID,
+ * and start time in milliseconds since the process started. Never logs request headers, because one contains the key.
  */
-function describedFetch(say: (line: string) => void): Fetch {
+function loggingFetch(log: (line: string) => void): Fetch {
   return async (url, init) => {
-    const begun = performance.now();
+    const start = performance.now();
     const { pathname, search } = new URL(url);
-    const requested = `${init.method} ${pathname}${search}`;
-    const took = () =>
-      `in ${formatCount(Math.round(performance.now() - begun))} ms (${formatCount(Math.round(begun))} ms after the start)`;
+    const request = `${init.method} ${pathname}${search}`;
+    const duration = () =>
+      `in ${formatCount(Math.round(performance.now() - start))} ms (${formatCount(Math.round(start))} ms after the start)`;
     try {
       const response = await fetch(url, init);
       const text = await response.text();
       const { ok, status, headers } = response;
       const id = headers.get('x-request-id') ?? 'none';
-      say(`${requested}: ${status} ${took()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
+      log(`${request}: ${status} ${duration()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
       return { ok, status, headers, text: async () => text };
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined;
-      say(`${requested}: no response ${took()}: ${reasonOf(error) ?? cause ?? error}`);
+      log(`${request}: no response ${duration()}: ${reasonOf(error) ?? cause ?? error}`);
       throw error;
     }
   };

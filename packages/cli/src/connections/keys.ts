@@ -1,4 +1,4 @@
-/** API keys as `meterline keys` manages them: over the API with the caller's rights, or in Redis with an operator's. */
+/** Manages API keys for `meterline keys`: through the API with the rights of the caller, or in Redis as an operator. */
 import { ACCOUNT_KEY_ROLES } from '@meterline/catalog';
 import type { ApiKeyResponse, MeterlineClient } from '@meterline/client';
 import { type ApiKey, ApiKeyStore, type NewApiKey, TooManyApiKeys } from '@meterline/service/access';
@@ -17,19 +17,20 @@ export type ListedKey = Pick<ApiKey, 'clientId' | 'account' | 'role' | 'createdA
 };
 
 export interface KeyManager {
-  /** @param key without an account: over the API of the caller's only account, in Redis of all accounts */
+  /** @param key a key without an account is for the caller's only account (API) or for all accounts (Redis) */
   create(key: NewApiKey): Promise<ListedKey & { readonly key: string }>;
-  /** The keys, the oldest first. @param account undefined: over the API the only account of the caller, in Redis all */
+  /** Returns keys, oldest first. @param account undefined for the caller's only account (API) or all accounts (Redis) */
   list(account: string | undefined): Promise<readonly ListedKey[]>;
-  /** @returns when the key was revoked. @throws CommandError when there is no such key */
+  /** @returns the time of the revocation. @throws CommandError if the key does not exist */
   revoke(keyId: string, account: string | undefined): Promise<string>;
 }
 
 export type KeyFlags = ApiFlags & RedisFlags;
 
 /**
- * Runs `work` with the API if somebody is logged in, else with Redis. `--redis-url` and a key for all accounts mean Redis.
- * @param creates the kind of key that is created; then a Redis that may evict it is refused
+ * Runs `work` with the API after a login or with METERLINE_API_KEY, else with Redis. `--redis-url` and keys for all accounts always
+ * use Redis.
+ * @param creates the kind of key to create, if any; a Redis that may evict keys is an error then, and otherwise a warning
  * @throws CommandError
  */
 export async function withKeyManager<T>(
@@ -42,7 +43,7 @@ export async function withKeyManager<T>(
   const service = flags.profile === undefined ? flags.apiUrl && '--api-url' : '--profile';
   if (isOfPlatform && service) {
     throw usageError(
-      `keys for all accounts are created in Redis, not through the API: leave out ${service}, and give --redis-url`,
+      `keys for all accounts are created in Redis, not through the API: replace ${service} with --redis-url`,
     );
   }
   const { key, account } = await context.settings.api(flags);
@@ -50,30 +51,29 @@ export async function withKeyManager<T>(
   if (isLoggedIn && flags.redisUrl === undefined && !isOfPlatform) {
     return withApi(context, flags, ({ client }) => work(apiKeyManager(client, account?.value, context))).catch(
       hinting(
-        'If you operate this service, --redis-url manages its keys in Redis, without an API key.',
+        'Operators can manage keys in Redis without an API key: use --redis-url.',
         ({ exitCode }) => exitCode === EXIT_CODES.notAllowed,
       ),
     );
   }
   if (flags.apiUrl !== undefined) {
-    throw usageError('there is no API key for --api-url: run "meterline login", or set METERLINE_API_KEY');
+    throw usageError('there is no API key for --api-url; run "meterline login", or set METERLINE_API_KEY');
   }
   if (creates === 'for one account' && flags.account === undefined) {
-    throw usageError('name the account of the key with --account');
+    throw usageError('choose the account of the key with --account');
   }
   const redisUrl = await context.settings.redisUrl(flags);
-  const isHelpedByLogin = ({ cause }: CommandError) =>
-    flags.redisUrl === undefined && !isOfPlatform && cause !== undefined;
+  const canLogin = ({ cause }: CommandError) => flags.redisUrl === undefined && !isOfPlatform && cause !== undefined;
   const result = await withRedis(
     redisUrl,
     (redis) => work(redisKeyManager(new ApiKeyStore(redis), context)),
     creates ? undefined : context,
-  ).catch(hinting('To manage keys over the API, log in with "meterline login".', isHelpedByLogin));
+  ).catch(hinting('To manage keys through the API, run "meterline login".', canLogin));
   if (creates) say(context, `Created in Redis at ${displayUrl(redisUrl.value)} (from ${redisUrl.source}).`);
   return result;
 }
 
-/** Adds a line to the message of the errors to which it applies. */
+/** Returns an error handler that adds a line to the message of errors for which `applies` is true. */
 function hinting(hint: string, applies: (error: CommandError) => boolean) {
   return (error: unknown): never => {
     if (!(error instanceof CommandError && applies(error))) throw error;
@@ -83,20 +83,22 @@ function hinting(hint: string, applies: (error: CommandError) => boolean) {
 
 const accountRole = z.enum(ACCOUNT_KEY_ROLES);
 
-/** @param usual the account that is meant where none is named */
 function apiKeyManager(
   client: MeterlineClient,
-  usual: string | undefined,
+  defaultAccount: string | undefined,
   { now }: Pick<CommandContext, 'now'>,
 ): KeyManager {
-  const accountOf = async (named: string | undefined) => named ?? usual ?? (await onlyAccount(client));
+  const accountOf = async (named: string | undefined) => named ?? defaultAccount ?? (await onlyAccount(client));
   const listOf = async (account: string) => (await client.accountApiKeys(account)).map(listedKey).reverse();
   return {
     create: async ({ account: named, accountName, clientId, role, expiresAt }) => {
       const account = await accountOf(named);
       if (accountName !== undefined) await client.nameAccount(account, accountName);
-      const asked = { role: accountRole.parse(role), account, expiresAt };
-      const { key, ...created } = await client.createApiKey(clientId, asked);
+      const { key, ...created } = await client.createApiKey(clientId, {
+        role: accountRole.parse(role),
+        account,
+        expiresAt,
+      });
       return { ...listedKey(created), key };
     },
     list: async (named) => listOf(await accountOf(named)),
@@ -130,6 +132,6 @@ function redisKeyManager(keys: ApiKeyStore, { now }: Pick<CommandContext, 'now'>
   };
 }
 
-function noSuchKey(named: string, others = ''): CommandError {
-  return new CommandError(`there is no key ${named}; "meterline keys list" shows the ids${others}`);
+function noSuchKey(named: string, hint = ''): CommandError {
+  return new CommandError(`there is no key ${named}; run "meterline keys list" to see key IDs${hint}`);
 }

@@ -1,4 +1,4 @@
-/** Connections to ClickHouse and Redis. Each is tried once: a command in a terminal ends with a clear message rather than wait. */
+/** Connects to ClickHouse and Redis. There are no retries: a command in a terminal should fail with a clear message instead of waiting. */
 import { QUEUE_NAME } from '@meterline/catalog';
 import {
   createRedisClient,
@@ -22,27 +22,23 @@ import {
 import { Queue } from 'bullmq';
 import { type CommandContext, say } from '../command.js';
 import { CommandError, systemErrorCode } from '../failure.js';
-import {
-  type ClickHouseFlags,
-  type ClickHouseSettings,
-  displayUrl,
-  type RedisFlags,
-  type Setting,
-} from '../settings.js';
+import type { Setting } from '../setting-sources.js';
+import { type ClickHouseFlags, type ClickHouseSettings, displayUrl, type RedisFlags } from '../settings.js';
 import { requireWritten } from './redis-persistence.js';
 
-/** Until the server has answered, not only until the connection stands. */
+/** Limits the time until the first reply of the server, not only until the connection is open. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A migration may rewrite data. */
+/** Long, because a migration may rewrite data. */
 const STATEMENT_TIMEOUT_MS = 600_000;
-/** A Redis that stays silent for this long while it owes a response counts as gone. */
+/** A Redis that sends nothing for this long while a reply is due counts as unavailable. */
 const SILENCE_TIMEOUT_MS = 30_000;
-/** Until replicas and the disk have a job. */
-const RESPONSE_TIMEOUT_MS = 10_000;
+/** Limits the wait until replicas and the disk have a job. */
+const DURABILITY_TIMEOUT_MS = 10_000;
 
 /**
- * What a warehouse needs to know, after a check that ClickHouse answers and lets us in.
- * @throws CommandError when it does not
+ * Checks that ClickHouse is reachable and accepts the login.
+ * @returns options to open a warehouse
+ * @throws CommandError if the check fails
  */
 export async function reachClickHouse(settings: ClickHouseSettings): Promise<WarehouseOptions> {
   const options = { ...settings, url: settings.url.value, application: 'meterline-cli' };
@@ -55,8 +51,8 @@ export async function reachClickHouse(settings: ClickHouseSettings): Promise<War
 }
 
 /**
- * Runs `work` with connections to the shards of Meterline's database, one if it is on one server, and closes them.
- * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement, or `work` fails
+ * Runs `work` with connections to all shards of the database (one for a single server), and closes them.
+ * @throws CommandError if ClickHouse cannot be reached, disconnects or rejects a statement, or if `work` throws one
  */
 export async function withShards<T>(
   context: CommandContext,
@@ -77,27 +73,27 @@ export async function withShards<T>(
   }
 }
 
-/** The failure of a statement or a connection, as one line that names the server. */
+/** Returns the error of a statement or connection as one line that names the server. */
 export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
   const target = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
   const isSlow = message === `no response within ${STATEMENT_TIMEOUT_MS} ms`;
   const text = {
-    refused: `${target} refuses (as user ${user}): ${message}`,
+    refused: `${target} rejected a statement (as user ${user}): ${message}`,
     unfit: `${target} cannot be used (as user ${user}): ${message}`,
-    foreign: `${target} does not answer as ClickHouse does${message && `: ${message}`}`,
+    foreign: `${target} does not respond like ClickHouse${message && `: ${message}`}`,
     defect: `${target} could not be used because of a bug in Meterline: ${message}`,
     away: isSlow
-      ? `${target} gave ${message}, and may still be at work; wait for it (system.mutations), and run the same command again`
+      ? `${target}: ${message}; the statement may still be running, so wait for it (see system.mutations) and run the same command again`
       : `cannot reach ${target}: ${systemErrorCode(cause)}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[clickHouseFailureKind(cause)];
   return new CommandError(text, undefined, { cause });
 }
 
 /**
- * Runs `work` with a connection to Redis and closes it.
- * @param warnings where a Redis that may evict is warned of, for work that adds nothing; undefined: such a Redis is refused
- * @throws CommandError when Redis cannot be reached or relied on, goes away or refuses a command
+ * Runs `work` with a connection to Redis, and closes the connection.
+ * @param warnings receives a warning if Redis may evict keys, for work that adds none; if undefined, such a Redis is an error
+ * @throws CommandError if Redis cannot be reached, may lose data, disconnects or rejects a command
  */
 export async function withRedis<T>(
   address: Setting,
@@ -111,7 +107,7 @@ export async function withRedis<T>(
     enableOfflineQueue: false,
     retryStrategy: () => null,
   });
-  // This event has the reason. The error of the command itself says only that the connection is closed.
+  // Only this event has the reason; the error of a command is just "connection is closed".
   let reason: unknown;
   redis.on('error', (error: Error) => {
     reason = moreInformative(reason, error);
@@ -123,7 +119,7 @@ export async function withRedis<T>(
   try {
     await redis.connect();
     clearTimeout(connectDeadline);
-    // Connected even if the database that the address names could not be selected: the first one would be used.
+    // ioredis also connects if it cannot select the database in the address, and would then use database 0.
     if (reason !== undefined) throw reason;
     const { problem, isUsable } = await readRedisStatus(redis);
     if (problem !== undefined) {
@@ -137,33 +133,33 @@ export async function withRedis<T>(
     throw error instanceof CommandError ? error : redisFailure(address, reason ?? error);
   } finally {
     clearTimeout(connectDeadline);
-    // A connection that has ended by itself would keep the process for ioredis' disconnect timeout.
+    // Disconnecting a closed connection would keep the process alive for the disconnect timeout of ioredis.
     if (redis.status !== 'end') redis.disconnect();
   }
 }
 
-/** The queue that the ingest workers consume, seen from outside. */
+/** The producer's side of the queue that the ingest workers consume. */
 export interface UsageQueue {
   /**
-   * Puts each of these into the queue as one job, whatever it is. When it rejects, those before may be in the queue; sending events again
-   * is harmless, because their ids make them the same events.
-   * @returns the ids of the jobs, when Redis has them on its disk as far as it can say
-   * @throws CommandError when the disk or the replicas take too long
+   * Adds jobs to the queue. If this fails, some of the jobs may be in the queue. Sending their events again is safe, because events
+   * with the same ID count once.
+   * @returns the IDs of the jobs, once they are on the disk of Redis (if it can report that) and on its replicas
+   * @throws CommandError if the disk or the replicas take too long
    */
   send(jobs: readonly unknown[]): Promise<string[]>;
 }
 
-/** Does what `withRedis` does, with the queue. */
+/** Runs `work` like `withRedis`, with the queue. */
 export async function withQueue<T>(
   { settings }: CommandContext,
   flags: RedisFlags,
   work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
   const address = await settings.redisUrl(flags);
-  const durability = { replicas: parseRedisUrl(address.value).replicas, timeoutMs: RESPONSE_TIMEOUT_MS };
+  const durability = { replicas: parseRedisUrl(address.value).replicas, timeoutMs: DURABILITY_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: settings.queuePrefix(flags) });
-    // The errors of the queue also reject the command that was under way.
+    // Errors of the queue also reject the pending command, which reports them.
     queue.on('error', () => undefined);
     const send = async (jobs: readonly unknown[]) => {
       await queue.waitUntilReady();
@@ -172,8 +168,8 @@ export async function withQueue<T>(
         const { id = '' } = await replicated(redis, () => queue.add('usage', data), durability).catch(notReplicated);
         ids.push(id);
       }
-      // The connection is still the one that wrote: it is never made again.
-      if (ids.length > 0) await requireWritten(redis, RESPONSE_TIMEOUT_MS);
+      // WAITAOF covers the writes of its own connection. This client never reconnects, so that is the same connection.
+      if (ids.length > 0) await requireWritten(redis, DURABILITY_TIMEOUT_MS);
       return ids;
     };
     try {
@@ -193,8 +189,8 @@ function redisFailure({ value, source }: Setting, cause: unknown): CommandError 
   const target = `Redis at ${displayUrl(value)} (from ${source})`;
   const message = cause instanceof Error ? cause.message : String(cause);
   const text = {
-    rejected: `${target} refuses: ${message}`,
-    foreign: `what answers at ${displayUrl(value)} (from ${source}) is not Redis`,
+    rejected: `${target} rejected a command: ${message}`,
+    foreign: `the server at ${displayUrl(value)} (from ${source}) is not Redis`,
     away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[redisFailureKind(cause)];
   return new CommandError(text, undefined, { cause });

@@ -1,11 +1,11 @@
-/** The arguments that tools share. They mean what the flags of the same names mean to the commands, which read them. */
+/** Defines the arguments that tools share, and converts them to the flags of the commands, which parse them. */
 import { bucketStart, formatTimestamp, MS_PER_DAY, plusMonths } from '@meterline/catalog';
 import { Command } from 'commander';
 import { z } from 'zod';
 import { usageError } from '../failure.js';
 import { monthText } from '../flags.js';
 
-/** The arguments of a tool. It rejects unknown ones: a mistyped filter would otherwise select everything. */
+/** Returns a schema of arguments that rejects unknown ones. Otherwise, a mistyped filter would select everything. */
 export function only<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(', ');
   return z.strictObject(shape, {
@@ -60,9 +60,9 @@ export const OFFSET = { offset: z.int().min(0).default(0).describe('Rows to skip
 type Arguments = Readonly<Record<string, unknown>> & z.output<z.ZodObject<typeof WINDOW>>;
 
 /**
- * Reads arguments as the flags of a command.
+ * Parses arguments as the flags of a command.
  * @param withFlags adds the flags to a command
- * @throws CommandError or CommanderError when an argument is wrong, or contradicts another
+ * @throws CommandError or CommanderError if an argument is invalid or conflicts with another
  */
 export function flagsOf<Flags extends object>(
   withFlags: (command: Command) => Command,
@@ -76,17 +76,17 @@ export function flagsOf<Flags extends object>(
     ...args,
     ...(period && PERIODS[period](bucketStart(now.getTime(), 'daily'))),
   };
-  const words = Object.entries(given).flatMap(([name, value]) => {
+  const argv = Object.entries(given).flatMap(([name, value]) => {
     const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     return [value]
       .flat()
       .flatMap((each) => (each === undefined || each === false ? [] : each === true ? flag : `${flag}=${each}`));
   });
   const command = withFlags(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
-  return command.parse(words, { from: 'user' }).opts<Flags>();
+  return command.parse(argv, { from: 'user' }).opts<Flags>();
 }
 
-/** Arguments of the next page: a cursor is of one window, and a period that ends now is another a second later. */
+/** Returns the arguments of the next page. They have the exact window, because a cursor is only valid for one window. */
 export function nextArguments(
   args: object,
   { startTime, endTime }: { readonly startTime: string; readonly endTime: string },

@@ -1,28 +1,28 @@
-/** The tool `explain_amount`: the events behind a figure. */
+/** The tool `explain_amount`, which lists the events behind an amount. */
 import { DIMENSIONS } from '@meterline/catalog';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { costOf, withEvents } from '../commands/explain.js';
+import { costOf, withEvents } from '../commands/user/explain.js';
 import { type EventsFlags, eventsQueryOf } from '../metrics/query.js';
 import type { ApiFlags } from '../settings.js';
 import { ACCOUNT, CURSOR, FILTER, flagsOf, LIMIT, nextArguments, only, WINDOW } from './arguments.js';
 import { addTool, boundedPage, type Call, forAccount, nextPage } from './tool.js';
 
-const DESCRIPTION = `The single usage events behind a cost or usage figure, with the price that each was charged: cost = usage × \
-price.amount ÷ price.per. With the window and filters of the figure, the costs of all pages add up to it. Use it after query_usage has \
-found the figure, narrowed to a resource and a short window: an account may have millions of events. Needs the API key of an admin of \
-the account, or of an operator. history has what an event replaced: earlier revisions and prices.`;
+const DESCRIPTION = `Lists the usage events behind a cost or usage amount, with the price of each: cost = usage × price.amount ÷ \
+price.per. With the window and filters of the amount, the costs of all pages add up to it. Use it after query_usage has found the \
+amount, narrowed to a resource and a short window: an account may have millions of events. Needs the API key of an admin of the \
+account, or of an operator. history contains the earlier revisions and prices that an event replaced.`;
 
 export function addExplainAmount(server: McpServer, host: Pick<Call, 'context' | 'flags'>): void {
   addTool(server, host, {
     name: 'explain_amount',
-    title: 'Events behind a figure',
+    title: 'Events behind an amount',
     description: DESCRIPTION,
     inputSchema: only({
       ...ACCOUNT,
       ...WINDOW,
       ...FILTER,
-      includeVoided: z.boolean().optional().describe('Also events that were voided; they do not count'),
+      includeVoided: z.boolean().optional().describe('Include voided events, which do not count'),
       ...LIMIT,
       ...CURSOR,
     }),

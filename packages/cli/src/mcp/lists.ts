@@ -13,18 +13,19 @@ export function addLists(server: McpServer, host: Pick<Call, 'context' | 'flags'
   addTool(server, host, {
     name: 'list_accounts',
     title: 'Accounts',
-    description: `The accounts of the API key, by name, and its role there: an admin may group and filter by workspace and see single events, \
-a member may not, an operator reads every account; a provisioner manages the keys of every account and reads no usage. Finds the account ID that the other tools take.`,
+    description: `Lists the accounts of the API key with their names and the role of the key. An admin can group and filter by workspace and \
+list events; a member cannot; an operator reads all accounts; a provisioner manages the keys of all accounts and reads no usage. Use it to \
+find the account ID for the other tools.`,
     inputSchema: only({
-      search: z.string().optional().describe('Part of an ID or name, in upper or lower case'),
+      search: z.string().optional().describe('Part of an ID or name; case-insensitive'),
       ...LIMIT,
       ...OFFSET,
     }),
     run: ({ context, flags, signal }, args) =>
       withApi(context, flags, async ({ client }) => {
         const search = args.search?.toLowerCase() ?? '';
-        const isFound = (name: string) => name.toLowerCase().includes(search);
-        const accounts = (await client.accounts({ signal })).filter(({ id, name }) => isFound(id) || isFound(name));
+        const matches = (text: string) => text.toLowerCase().includes(search);
+        const accounts = (await client.accounts({ signal })).filter(({ id, name }) => matches(id) || matches(name));
         const { data, ...page } = await listPage(accounts, args);
         return { accounts: data, ...page };
       }),
@@ -32,9 +33,9 @@ a member may not, an operator reads every account; a provisioner manages the key
   addTool(server, host, {
     name: 'list_values',
     title: 'Values of filters and groups',
-    description: `Values for the filters of query_usage: the resource types that an account used in a window, and every billing dimension \
-with its resource type, the unit of its usage (gbs: GB-seconds, count: events, hours) and its price now, amount USD for per units. For \
-names of resources and workspaces use query_usage with groupBy.`,
+    description: `Lists values for the filters of query_usage: the resource types that an account used in a window, and all billing \
+dimensions with their resource type, unit of usage (gbs: GB-seconds, count: events, hours) and current price (amount USD for per units). \
+For names of resources and workspaces, use query_usage with groupBy.`,
     inputSchema: only({ ...ACCOUNT, ...WINDOW }),
     run: async (call, args) => {
       const { now, signal } = call;
@@ -51,9 +52,9 @@ names of resources and workspaces use query_usage with groupBy.`,
   addTool(server, host, {
     name: 'list_alerts',
     title: 'Alerts',
-    description: `The alerts of an account, the oldest first: each sends a webhook when the cost or usage of a calendar day or month (UTC) \
-reaches a threshold, in percent of its amount; fired has what was reached in the current period. The addresses of webhooks are left \
-out, because they may hold secrets.`,
+    description: `Lists the alerts of an account, oldest first. An alert sends a webhook when the cost or usage in a calendar day or month \
+(UTC) reaches a threshold, in percent of its amount. fired contains the thresholds reached in the current period. URLs of webhooks are \
+omitted, because they may contain secrets.`,
     inputSchema: only({ ...ACCOUNT, ...LIMIT, ...OFFSET }),
     run: (call, { account: named, ...args }) =>
       forAccount(call, { ...(named !== undefined && { account: named }) }, async ({ client, account }) => {

@@ -34,7 +34,7 @@ describe('the window', () => {
     expect(() => queryFor(args)).toThrow(message);
   });
 
-  it('the next page of a window that ends now has that window, also within the same second', () => {
+  it('the next page of a window that ends now has the same window', () => {
     const { startTime, endTime } = queryFor({ period: 'today' }).sent;
     const page = { startTime: String(startTime), endTime: String(endTime) };
     const next = nextArguments({ period: 'today' }, page, { hasMore: true, nextCursor: 'next' });
@@ -44,14 +44,14 @@ describe('the window', () => {
   });
 });
 
-it('filters are those of the command, whatever their values hold', () => {
+it('filters are parsed like the flags of the command, with any characters in their values', () => {
   const filter = ['resourceName=--all=x', 'resourceName=a,b', 'workspace!=main', 'withoutResourceUuid=true'];
   expect(queryFor({ filter }).sent).toMatchObject({
     resourceName: ['--all=x', 'a,b'],
     excludeWorkspace: ['main'],
     withoutResourceUuid: true,
   });
-  expect(() => queryFor({ filter: ['resourceTyp=agent'] })).toThrow('with a name of account, workspace, resourceType');
+  expect(() => queryFor({ filter: ['resourceTyp=agent'] })).toThrow('Valid names: account, workspace, resourceType');
 });
 
 describe('pages', () => {
@@ -62,7 +62,7 @@ describe('pages', () => {
     [100, 1_000, 39],
     [3, 1_000_000, 1],
     [0, 0, 0],
-  ])('a page of %d rows of %d bytes has %d', async (count, bytes, shown) => {
+  ])('a page of %d rows of %d bytes is cut to %d rows', async (count, bytes, shown) => {
     const page = await boundedPage(100, (limit) => ({ data: rows(count, bytes).slice(0, limit) }));
     expect(page.data).toHaveLength(shown);
   });

@@ -1,4 +1,4 @@
-/** The tool `query_usage`: what accounts used and what it cost. */
+/** The tool `query_usage`, which returns usage and cost. */
 import {
   changeFrom,
   type DecimalText,
@@ -24,19 +24,22 @@ import type { ApiFlags } from '../settings.js';
 import { ACCOUNT, CURSOR, FILTER, flagsOf, LIMIT, nextArguments, only, WINDOW } from './arguments.js';
 import { addTool, boundedPage, type Call, forAccount, nextPage } from './tool.js';
 
-const DESCRIPTION = `Usage and cost of an account, or of all accounts that the API key may read, in a time window: the total, and groups by \
-up to ${MAX_GROUP_BY_DIMENSIONS} dimensions, the most expensive first. For questions such as "what did we spend last month", "which \
+const DESCRIPTION = `Returns the usage and cost of an account, or of all accounts of the API key, in a time window: the total, and groups by \
+up to ${MAX_GROUP_BY_DIMENSIONS} dimensions, most expensive first. For questions such as "what did we spend last month", "which \
 resources cost most", "how did cost change", "cost per day".
-Costs are USD. Usage is present only with billing_dimension in groupBy, in the unit of the dimension: gbs (GB-seconds), count (events) \
-or hours; never add usage of different units. Grouping and filtering by workspace is for admins of the account.
-Without groupBy there is one group, the total. A name is absent where the usage of a group has several. Ask \
-for a time series only when you need one: a page then has few groups.`;
+Costs are in USD. Usage is present only with billing_dimension in groupBy, in the unit of the dimension: gbs (GB-seconds), count (events) \
+or hours; never add usage of different units. Grouping and filtering by workspace needs an admin key of the account.
+Without groupBy, the only group is the total. A name is omitted if the usage of a group has several. Request a time series only if you \
+need one, because pages then have fewer groups.`;
 
 const MAX_POINTS = 500;
 
 const inputSchema = only({
   ...ACCOUNT,
-  allAccounts: z.boolean().optional().describe('All accounts of the API key; then groupBy and filter may have account'),
+  allAccounts: z
+    .boolean()
+    .optional()
+    .describe('Query all accounts of the API key; allows account in groupBy and filter'),
   ...WINDOW,
   groupBy: z.array(z.enum(METRICS_DIMENSIONS)).optional(),
   ...FILTER,
@@ -49,7 +52,7 @@ const inputSchema = only({
   compare: z
     .boolean()
     .optional()
-    .describe('Adds the previous period: whole weeks, or months for months. First page only.'),
+    .describe('Compare with the previous period: calendar months for months, else weeks. First page only.'),
   ...LIMIT,
   ...CURSOR,
 });
@@ -68,7 +71,7 @@ async function queryUsage(call: Call, args: z.output<typeof inputSchema>) {
   const { signal, now } = call;
   const flags = flagsOf<QueryFlags & ApiFlags>((command) => withQuery(withApiFlags(command)), args, now);
   const query = queryOf(flags, now);
-  // The coarsest resolution where the series are not shown.
+  // Without a series, the coarsest resolution is enough.
   const sent = { ...query.sent, resolution: args.resolution ?? ('monthly' as const) };
   return forAccount(call, flags, async ({ client, account }) => {
     const page = await boundedPage(args.limit, (limit) => client.metrics(account, { ...sent, limit }, { signal }));

@@ -1,4 +1,4 @@
-/** What the tools share: how a call becomes a result or an error, and how much a result may hold. */
+/** Registers tools, converts errors to results, and limits the size of results. */
 import type { McpServer } from '@modelcontextprotocol/server';
 import { CommanderError } from 'commander';
 import type { z } from 'zod';
@@ -9,10 +9,9 @@ import type { ApiFlags } from '../settings.js';
 
 export interface Call {
   readonly context: CommandContext;
-  /** Those of the command that serves the tools. */
   readonly flags: ApiFlags;
   readonly now: Date;
-  /** Aborted when the client cancels the call, or is gone. */
+  /** Aborted if the client cancels the call or disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -24,11 +23,11 @@ interface Tool<Input extends z.ZodType> {
   readonly run: (call: Call, args: z.output<Input>) => Promise<Record<string, unknown>>;
 }
 
-/** Flags in messages of the commands, which tools have as arguments. */
+/** Matches flags in error messages. Tools have them as arguments, so they are replaced by argument names. */
 const FLAGS =
   /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|resolution|to)\b(?: <[^>]+>)?'?/g;
 
-/** Expected errors, such as those of the API, become results that the model can read; a bug also goes to standard error. */
+/** Registers a tool. Expected errors, such as those of the API, become results for the model; bugs are also logged to stderr. */
 export function addTool<Input extends z.ZodType>(
   server: McpServer,
   { context, flags }: Pick<Call, 'context' | 'flags'>,
@@ -48,13 +47,13 @@ export function addTool<Input extends z.ZodType>(
       const text = error.message
         .replace(FLAGS, (_, flag: string) => flag.replace(/-./g, ([, letter = '']) => letter.toUpperCase()))
         .replace('GET /v0/accounts', 'list_accounts')
-        .replace(/^name an account with account/, '$&, or call query_usage with allAccounts: true');
+        .replace(/^choose an account with account/, '$&, or call query_usage with allAccounts: true');
       return { content: [{ type: 'text', text }], isError: true };
     }
   });
 }
 
-/** Runs `work` for the account of the arguments; by default that of the command. */
+/** Runs `work` for the account in the arguments (default: the account of the command). */
 export function forAccount<Result>(
   { context, flags, signal }: Call,
   named: ApiFlags & { readonly allAccounts?: boolean | undefined },
@@ -63,10 +62,10 @@ export function forAccount<Result>(
   return withAccount(context, { ...flags, ...named }, work, signal);
 }
 
-/** About a quarter of what assistants accept as one result. */
+/** About a quarter of the maximum result size of assistants. */
 const MAX_RESULT_BYTES = 40_000;
 
-/** A page of at most {@link MAX_RESULT_BYTES}, of fewer rows where they are large, but of one row at least. */
+/** Reads a page of at most {@link MAX_RESULT_BYTES}. A page of large rows has fewer rows, but at least one. */
 export async function boundedPage<Page extends { readonly data: readonly unknown[] }>(
   limit: number,
   read: (limit: number) => Promise<Page> | Page,
@@ -78,7 +77,7 @@ export async function boundedPage<Page extends { readonly data: readonly unknown
   return boundedPage(Math.max(1, Math.floor((rows * MAX_RESULT_BYTES) / bytes)), read);
 }
 
-/** A page of a list that the API returns whole. */
+/** Returns a page of a list that the API does not paginate. */
 export async function listPage<Item>(
   items: readonly Item[],
   args: { readonly limit: number; readonly offset: number },

@@ -1,10 +1,10 @@
-/** What of metrics is on the command line, in the report that is printed, and on the screen of a watch. */
+/** The flags of `meterline metrics`, its table, its watch mode, and the output that it shares with other commands. */
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
 import { Command } from 'commander';
-import { watch } from '../commands/metrics.js';
+import { watch } from '../commands/user/metrics.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
 import { displayWidth } from '../output/table.js';
 import { WaitingOutput, writeWhole } from '../output/whole-output.js';
@@ -48,7 +48,7 @@ describe('the window', () => {
     [['--from', '2026-12-01T00:00:00.2Z'], '2026-12-01T00:00:00.2Z'],
     [['--month', '2026-12'], '2026-12-01T00:00:00Z'],
   ])(
-    'the window of %j in the second in which it begins is that second, and has one to compare with',
+    'a window of %j that starts within the current second is one second long and can be compared',
     (args, startTime) => {
       const now = new Date('2026-12-01T00:00:00.2Z');
       const flags = { ...flagsOf(withWindow, args), compare: true } as const;
@@ -64,7 +64,7 @@ describe('the window', () => {
     [['--since', '30d'], undefined],
     [['--month', '2026-11'], 1],
     [['--from', '2026-10-01', '--to', '2026-12-01'], 2],
-  ])('the window of %j on the last day of a month of thirty days is meant as so many months: %s', (args, months) => {
+  ])('on the last day of a month of 30 days, the window of %j counts as this number of months: %s', (args, months) => {
     const window = windowOf(flagsOf(withWindow, args), new Date('2026-11-30T12:00:00Z'));
     expect(window.months).toBe(months);
   });
@@ -78,12 +78,12 @@ describe('the window', () => {
     [['--month', '2026-10', '--to', '2026-10-15']],
     [['--from', 'yesterday']],
     [['--from', '2026-10-01T00:00:00+02:00']],
-  ])('the window of %j is wrong usage', (args) => {
+  ])('the window of %j is a usage error', (args) => {
     expect(() => windowFor(args)).toThrow(/invalid|cannot be used with/);
   });
 
   it.each([[['--from', '2026-11-22']], [['--from', '2026-11-02', '--to', '2026-11-02']], [['--since', '900000d']]])(
-    'the window of %j contradicts itself',
+    'the window of %j is empty or too early, which is an error',
     (args) => {
       expect(() => windowFor(args)).toThrow(CommandError);
     },
@@ -107,14 +107,13 @@ it.each([
   [['--all-accounts', '--filter', 'account=a', '--filter', 'account!=b'], { account: ['a'], excludeAccount: ['b'] }],
   [['--group-by', 'resource_type', '--group-by', 'workspace'], { groupBy: ['workspace', 'resource_type'] }],
   [['--resolution', 'monthly', '--limit', '5'], { resolution: 'monthly', limit: 5 }],
-])('the flags %j request %j', (args, sent) => {
+])('the flags %j are sent as %j', (args, sent) => {
   const times = { startTime: '2026-10-23T00:00:00Z', endTime: '2026-11-21T12:34:56Z' };
   const plain = { ...times, resolution: 'daily', groupBy: [], limit: undefined, cursor: undefined };
   expect(queryOf(flagsOf(withQuery, args), NOW).sent).toEqual({ ...plain, ...sent });
 });
 
-const PLAIN = { strong: (text: string) => text, quiet: (text: string) => text };
-const WIDE: ReportLayout = { width: undefined, style: PLAIN, isExact: false };
+const WIDE: ReportLayout = { width: undefined, style: (_, text) => text, isExact: false };
 
 function entry(resourceName: string, cost: string, costs: readonly string[]): MetricsEntry {
   return {
@@ -146,7 +145,7 @@ const ENTRIES = [
   entry('a-resource-with-quite-a-long-name', '0.004', ['0.004', ...HALF_DAY.slice(1).map(() => '0')]),
 ];
 
-it('a table on a narrow terminal gives up first the fields that nobody asked for, then the ends of names', () => {
+it('a table on a narrow terminal drops fields that were not requested, and then shortens names', () => {
   const lines = reportText(report(ENTRIES, '36.004'), { ...WIDE, width: 64 })
     .split('\n')
     .slice(2);
@@ -174,60 +173,40 @@ it.each<[number[], number, string]>([
   expect(sparkline(values, width)).toBe(expected);
 });
 
-const ENTER = '\u001b[?1049h\u001b[?25l';
-const LEAVE = '\u001b[?25h\u001b[?1049l';
-
-/** Results one after another, an error where there is none; the person ends it after the last. */
-async function watched(results: readonly (string | Error)[], rows?: number) {
-  const printed = { stdout: '', stderr: '' };
-  const streamOf = (name: keyof typeof printed) =>
-    Object.assign(new PassThrough({ encoding: 'utf8' }), { rows }).on('data', (chunk: string) => {
-      printed[name] += chunk;
-    });
-  const [stdout, stderr] = [streamOf('stdout'), streamOf('stderr')];
+/** Watches a query with these results, one per call, and interrupts the watch after the last. */
+async function watched(results: readonly (string | Error)[]): Promise<readonly string[]> {
+  const printed: string[] = [];
+  const stderr = new PassThrough({ encoding: 'utf8' }).on('data', (line: string) => printed.push(line));
   const interruption = new AbortController();
-  let turn = 0;
-  const read = async () => {
-    const result = results[turn] ?? '';
-    turn += 1;
-    if (turn === results.length) setImmediate(() => interruption.abort());
+  const remaining = [...results];
+  await watch({ stderr }, 0.001, interruption.signal, async () => {
+    const result = remaining.shift() ?? '';
+    if (remaining.length === 0) interruption.abort();
     if (result instanceof Error) throw result;
-    return result;
-  };
-  const now = () => new Date('2026-11-22T10:02:47.123Z');
-  const options = { seconds: 0.001, signal: interruption.signal, isOnScreen: rows !== undefined, read };
-  await watch({ stdout, stderr, now }, options);
-  await new Promise<void>((resolve) => stdout.end(() => stderr.end(resolve)));
+    printed.push(result);
+  });
   return printed;
 }
 
-const away = new CommandError('cannot reach the API\nhint', EXIT_CODES.unavailable);
-
-it('a watch prints one result after another where there is no terminal, and goes on when the service is away', async () => {
-  expect(await watched(['a\n', away, 'b\n'])).toEqual({
-    stdout: 'a\nb\n',
-    stderr: 'meterline: cannot reach the API\nhint; asking again in 0.001 s\n',
-  });
+it('a watch prints each result, and continues after the service was unavailable', async () => {
+  const unavailable = new CommandError('cannot reach the API\nhint', EXIT_CODES.unavailable);
+  const retry = 'meterline: cannot reach the API\nhint; retrying in 0.001 s\n';
+  expect(await watched(['a', unavailable, 'b'])).toEqual(['a', retry, 'b']);
 });
 
-it('a watch draws on another screen of a terminal, no more than fits, and leaves the last result behind', async () => {
-  const { stdout, stderr } = await watched(['1\n2\n3\n4\n\n', away], 5);
-  const [first, second] = ['as of 10:02:47 UTC', '10:02:47 UTC: cannot reach the API'].map(
-    (state) =>
-      `\u001b[HEvery 0.001 s, ${state}. Ctrl-C ends.\u001b[K\n\u001b[K\n1\u001b[K\n2\u001b[K\n… 2 more lines\u001b[K\u001b[J`,
-  );
-  expect(stdout).toBe(`${ENTER}${first}${second}${LEAVE}1\n2\n3\n4\n`);
-  expect(stderr).toBe('');
+it('a watch ends with any other error', async () => {
+  const denied = new CommandError('not allowed', EXIT_CODES.notAllowed);
+  await expect(watched([denied, 'a'])).rejects.toBe(denied);
 });
 
-it('a watch ends with any other error, and gives the terminal back', async () => {
-  const refused = new CommandError('not allowed', EXIT_CODES.notAllowed);
-  await expect(watched([refused])).rejects.toBe(refused);
+it('an interruption of a request ends the watch without an error', async () => {
+  expect(await watched(['a', new Error('aborted')])).toEqual(['a']);
 });
 
-it('a result that is written again and again leaves nothing behind on the output', async () => {
+it('repeated results leave no listeners on the output', async () => {
   const stdout = new PassThrough();
-  for (let turn = 0; turn < 12; turn += 1) await writeWhole({ stdout }, undefined, (file) => file.appendFile('{}\n'));
+  for (let count = 0; count < 12; count += 1)
+    await writeWhole({ stdout }, undefined, (file) => file.appendFile('{}\n'));
   expect(stdout.read().toString()).toBe('{}\n'.repeat(12));
   expect([stdout.listenerCount('error'), stdout.listenerCount('close'), stdout.listenerCount('drain')]).toEqual([
     0, 0, 0,
@@ -237,7 +216,7 @@ it('a result that is written again and again leaves nothing behind on the output
 it.each([
   ['small', 3],
   ['large', 5 * 1024 * 1024],
-])('a %s result that is cut and goes on appears whole', async (_size, length) => {
+])('a %s result that was truncated and continued is printed whole', async (_size, length) => {
   const stdout = new PassThrough({ highWaterMark: 32 * 1024 * 1024 });
   await writeWhole({ stdout }, undefined, async (output) => {
     await output.appendFile('a'.repeat(length));
@@ -249,7 +228,7 @@ it.each([
   expect(stdout.read().toString() === `${'a'.repeat(length)}bc`).toBe(true);
 });
 
-it('a large result that finds no folder for its temp file fails, and a small one needs none', async () => {
+it('a large result fails without a folder for its temp file, and a small result needs none', async () => {
   const output = new WaitingOutput(() => Promise.reject(new Error('no folder')));
   await output.appendFile('a'.repeat(1024 * 1024));
   await expect(output.appendFile('b'.repeat(8 * 1024 * 1024))).rejects.toThrow('no folder');

@@ -1,4 +1,4 @@
-/** The flags of a query, as people say it, and the query that they make: its window, its filters, its groups. */
+/** Defines the flags of a query, and turns them into API requests: the window, filters, groups and comparison. */
 import {
   ACCOUNT_FILTERS,
   ACCOUNTS_METRICS_PARAMETERS,
@@ -43,42 +43,43 @@ const DEFAULT_SPAN: Span = { count: 30, unit: 'daily' };
 export function withWindow(command: Command): Command {
   return command
     .addOption(
-      new Option('--month <month>', 'a calendar month, such as 2026-11; one that is not over: up to now')
+      new Option('--month <month>', 'Calendar month, such as 2026-11; the current month ends now')
         .argParser(monthOf)
         .conflicts(['since', 'from', 'to']),
     )
-    .addOption(new Option('--since <span>', `the last ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'))
-    .option('--from <time>', 'from this time on: 2026-10-01, or 2026-10-01T12:00:00Z; always UTC', timeOf)
-    .option('--to <time>', 'up to, not including, this time (default: now)', timeOf);
+    .addOption(new Option('--since <span>', `The last ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'))
+    .option('--from <time>', 'Start time in UTC, inclusive: 2026-10-01 or 2026-10-01T12:00:00Z', timeOf)
+    .option('--to <time>', 'End time in UTC, exclusive (default: now)', timeOf);
 }
 
-/** A window as it is meant, and the part of it that is asked for. */
+/** The window that the flags describe, and the part of it that is requested. */
 export interface RequestedWindow {
-  /** The whole period: of the present month or day, also what is still to come. */
+  /** The whole period, including the future part of the current month or day. */
   readonly whole: Window;
-  /** The calendar months that it is meant as; undefined for any other window. */
+  /** The number of calendar months, if the flags name whole months. */
   readonly months: number | undefined;
   readonly sent: ReturnType<typeof timesOf>;
-  /** The resolution for the whole period, so that a month has days from its first day on. */
+  /** The default resolution of the whole period, so that the current month has daily buckets from its first day on. */
   readonly resolution: Resolution;
-  /** The present, to the second: milliseconds of the clock would only make the response harder to read. */
+  /** The current time, rounded down to the second to keep responses readable. */
   readonly asOf: EpochMs;
 }
 
-/** @throws CommandError when the flags contradict each other */
+/** Returns the window of the flags. @throws CommandError if the window is empty or starts too early */
 export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   const second = Math.floor(now.getTime() / 1_000) * 1_000;
   const start = flags.month?.startTime ?? flags.from ?? 0;
-  // A window that starts in this second would end at its own start.
+  // Without this, a window that starts within the current second would be empty.
   const asOf = start >= second && start <= now.getTime() ? second + 1_000 : second;
   const { whole, isNamed } = wholeWindow(flags, asOf);
   if (whole.startTime >= whole.endTime) {
     throw usageError(`--from must be before ${flags.to === undefined ? 'now' : '--to'}`);
   }
-  if (whole.startTime < START_OF_CALENDAR) throw usageError('the window begins before the year 0001');
+  if (whole.startTime < START_OF_CALENDAR)
+    throw usageError('the window starts before the year 0001; choose a later start');
   return {
     whole,
-    // The thirty days that are meant by default may happen to be a month.
+    // Spans are never months: the default of 30 days may happen to cover a calendar month.
     months: flags.month || flags.from !== undefined ? wholeMonths(whole) : undefined,
     sent: timesOf(isNamed ? whole : upTo(whole, asOf)),
     resolution: defaultResolution(whole),
@@ -86,21 +87,21 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   };
 }
 
-/** @returns isNamed: both ends were given, or one and now; what is asked for is just that */
+/** Returns the window; isNamed if the flags fix both its ends, so that it is requested exactly as it is. */
 function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { whole: Window; isNamed: boolean } {
   if (month) return { whole: month, isNamed: false };
   if (from !== undefined) return { whole: { startTime: from, endTime: to ?? asOf }, isNamed: true };
   const span = since ?? DEFAULT_SPAN;
   if (span.unit === 'exact') return { whole: lastSpan(span, to ?? asOf), isNamed: true };
-  // Up to a time that was named, the last day is the one that ends there or holds it.
+  // The last day or hour of the span is the one that ends at --to or contains it.
   if (to === undefined) return { whole: lastSpan(span, asOf), isNamed: false };
   return { whole: { startTime: lastSpan(span, to - 1).startTime, endTime: to }, isNamed: true };
 }
 
-/** @throws CommandError for a cursor with a window that ends now, and so is another a second later */
-function requireWindowOf({ cursor, to }: EventsFlags, { sent, asOf }: RequestedWindow): void {
+/** Rejects a cursor whose window ends now: a second later that is another window. @throws CommandError */
+function requireFixedWindow({ cursor, to }: EventsFlags, { sent, asOf }: RequestedWindow): void {
   if (cursor === undefined || to !== undefined || sent.endTime !== formatTimestamp(asOf)) return;
-  throw usageError('--cursor needs the window of its response: --from its startTime and --to its endTime');
+  throw usageError('--cursor needs the window of its response: set --from to its startTime and --to to its endTime');
 }
 
 const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
@@ -119,7 +120,7 @@ const EXCLUDING = new Map<string, string>([
 ]);
 const NAMES = [...EXCLUDING.keys()];
 
-/** A flag that adds to the filters: `--filter` with `name=value`, or one with a name of its own and the value alone. */
+/** A flag that adds a filter: `--filter name=value`, or a flag for one name, such as `--workspace value`. */
 class FilterOption extends RepeatableOption {
   constructor(flags: string, description: string, name?: keyof Filters, choices: readonly string[] = []) {
     super(flags, description);
@@ -132,28 +133,34 @@ class FilterOption extends RepeatableOption {
   }
 }
 
-/** Flags that may be given several times, for one value or another; `--filter` has the names of the API's parameters. */
+/** Adds the filter flags. All may be repeated: several values of one name are alternatives. */
 export function withFilters(command: Command): Command {
   return command
     .addOption(
       new FilterOption(
         '--filter <name=value>',
-        'a filter as in the API, such as resourceType=agent; != leaves out; may be repeated',
+        'Filter by an API field, such as resourceType=agent; != excludes; repeatable',
         undefined,
         [...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)],
       ),
     )
-    .addOption(new FilterOption('--workspace <name>', 'only this workspace; admins only', 'workspace'))
-    .addOption(new FilterOption('--resource-type <type>', 'only this type', 'resourceType', RESOURCE_TYPES))
-    .addOption(new FilterOption('--resource-name <name>', 'only this resource', 'resourceName'))
-    .addOption(new FilterOption('--resource-uuid <uuid>', 'only this instance', 'resourceUuid'))
+    .addOption(new FilterOption('--workspace <name>', 'Filter by workspace (admins only); repeatable', 'workspace'))
     .addOption(
-      new FilterOption('--without-resource-uuid', 'only what has no UUID', 'withoutResourceUuid').preset('true'),
+      new FilterOption('--resource-type <type>', 'Filter by resource type; repeatable', 'resourceType', RESOURCE_TYPES),
+    )
+    .addOption(new FilterOption('--resource-name <name>', 'Filter by resource name; repeatable', 'resourceName'))
+    .addOption(new FilterOption('--resource-uuid <uuid>', 'Filter by resource UUID; repeatable', 'resourceUuid'))
+    .addOption(
+      new FilterOption(
+        '--without-resource-uuid',
+        'Show only usage without a resource UUID',
+        'withoutResourceUuid',
+      ).preset('true'),
     )
     .addOption(
       new FilterOption(
         '--billing-dimension <dimension>',
-        'only this dimension',
+        'Filter by billing dimension; repeatable',
         'billingDimension',
         BILLING_DIMENSIONS,
       ),
@@ -161,8 +168,8 @@ export function withFilters(command: Command): Command {
 }
 
 /**
- * `resourceType=agent` or `resourceType!=agent`, added to those before; also by the API's name, `excludeResourceType=agent`.
- * The value may hold an equals sign.
+ * Adds a filter such as `resourceType=agent`, `resourceType!=agent` or, with the API's own name, `excludeResourceType=agent` to the
+ * earlier filters. The value may contain an equals sign.
  * @throws InvalidArgumentError
  */
 function filterOf(text: string, before: Filters = {}): Filters {
@@ -170,16 +177,18 @@ function filterOf(text: string, before: Filters = {}): Filters {
   const name = operator === '!=' ? EXCLUDING.get(named) : named;
   if (name === undefined || !isFilter(name)) {
     throw new InvalidArgumentError(
-      `It must be name=value or name!=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
+      `It must be name=value or name!=value, such as resourceType=agent. Valid names: ${NAMES.join(', ')}.`,
     );
   }
-  const read = parsedBy<string | boolean>(FILTERS[name], value);
-  return { ...before, [name]: typeof read === 'boolean' ? read : [...[before[name] ?? []].flat(), read] };
+  const parsed = parsedBy<string | boolean>(FILTERS[name], value);
+  return { ...before, [name]: typeof parsed === 'boolean' ? parsed : [...[before[name] ?? []].flat(), parsed] };
 }
 
 function isFilter(name: string): name is keyof Filters {
   return Object.hasOwn(FILTERS, name);
 }
+
+export const CURSOR_HELP = 'Page to read: meta.nextCursor of the previous page; needs the same --from and --to';
 
 export interface EventsFlags extends WindowFlags, FilterFlags {
   readonly includeVoided?: boolean | undefined;
@@ -187,11 +196,10 @@ export interface EventsFlags extends WindowFlags, FilterFlags {
   readonly cursor?: string | undefined;
 }
 
-/** The query for the events behind a figure. @throws CommandError when the flags contradict each other */
 export function eventsQueryOf(flags: EventsFlags, now: Date): EventsQuery & RequestedWindow['sent'] {
   const { filter, includeVoided, limit, cursor } = flags;
   const window = windowOf(flags, now);
-  requireWindowOf(flags, window);
+  requireFixedWindow(flags, window);
   return { ...window.sent, ...filter, includeVoided, limit, cursor };
 }
 
@@ -199,27 +207,27 @@ export interface QueryFlags extends Omit<EventsFlags, 'includeVoided'> {
   readonly allAccounts?: boolean | undefined;
   readonly resolution?: Resolution | undefined;
   readonly groupBy?: readonly MetricsDimension[] | undefined;
-  /** True: what fits the window. */
+  /** True: months for a window of whole months, else weeks. */
   readonly compare?: Comparison | true | undefined;
 }
 
 export function withQuery(command: Command): Command {
   const grouped = withWindow(command)
     .addOption(
-      new Option('--resolution <resolution>', 'length of a bucket (default: by the window)').choices(RESOLUTIONS),
+      new Option('--resolution <resolution>', 'Bucket length (default: chosen by window length)').choices(RESOLUTIONS),
     )
     .addOption(
       new RepeatableOption(
         '--group-by <dimensions>',
-        `up to ${MAX_GROUP_BY_DIMENSIONS}, with commas between, or repeated`,
+        `Group by up to ${MAX_GROUP_BY_DIMENSIONS} dimensions, separated by commas; repeatable`,
       )
         .choices(METRICS_DIMENSIONS)
         .argParser(groupByOf),
     )
     .addOption(
       new Option(
-        '--compare [with]',
-        'beside the time before: whole weeks earlier (period) or months by date; left out: months where the window is months',
+        '--compare [by]',
+        'Compare with earlier calendar months (months), or with a period whole weeks earlier (period) (default: months for whole months, else period)',
       )
         .choices(COMPARISONS)
         .conflicts('cursor'),
@@ -228,34 +236,29 @@ export function withQuery(command: Command): Command {
     .addOption(
       new Option(
         '--all-accounts',
-        'of every account of the key; then also: --group-by account, --filter account=<name>',
+        'Show all accounts of the API key; allows --group-by account and --filter account=<account>',
       ).conflicts('account'),
     )
-    .option('--limit <n>', `groups on a page, at most ${MAX_METRICS_PAGE}`, (text) =>
+    .option('--limit <n>', `Groups per page, at most ${MAX_METRICS_PAGE} (default: 100)`, (text) =>
       wholeNumber(text, 1, MAX_METRICS_PAGE),
     )
-    .option(
-      '--cursor <cursor>',
-      'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
-    );
+    .option('--cursor <cursor>', CURSOR_HELP);
 }
 
 export interface Query {
-  /** What the API is sent. */
   readonly sent: MetricsQuery;
   readonly groupBy: readonly MetricsDimension[];
-  /** What the API is sent about the time before, and how far back that is, such as `4 weeks earlier`; undefined: not compared. */
+  /** The request for the previous period, and its distance, such as `4 weeks earlier`; undefined without --compare. */
   readonly compared: { readonly sent: MetricsQuery; readonly distance: string } | undefined;
 }
 
-/** @throws CommandError when the flags contradict each other */
 export function queryOf(flags: QueryFlags, now: Date): Query {
   const { groupBy = [], filter, limit, cursor, compare } = flags;
   if (!flags.allAccounts && (groupBy.includes('account') || filter?.account || filter?.excludeAccount)) {
-    throw usageError('account is a dimension and a filter with --all-accounts alone');
+    throw usageError('grouping or filtering by account needs --all-accounts');
   }
   const window = windowOf(flags, now);
-  requireWindowOf(flags, window);
+  requireFixedWindow(flags, window);
   const { sent: times, resolution: byWindow, whole, months, asOf } = window;
   const resolution = flags.resolution ?? byWindow;
   const common = { ...filter, resolution, groupBy, limit };
@@ -263,11 +266,11 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
   if (compare === undefined) return { sent, groupBy, compared: undefined };
   const comparison = compare === true ? (months === undefined ? 'period' : 'months') : compare;
   const before = comparedWindow(comparison, { window: whole, months, resolution, asOf });
-  if (!before) throw usageError('--compare: the window lies in the future, or the time before it begins before 1970');
+  if (!before) throw usageError('--compare: the window is in the future, or the previous period starts before 1970');
   return { sent, groupBy, compared: { sent: { ...common, ...timesOf(before.window) }, distance: before.distance } };
 }
 
-/** Added to those before. @throws InvalidArgumentError */
+/** Adds dimensions to those of earlier flags. @throws InvalidArgumentError */
 function groupByOf(text: string, before: readonly MetricsDimension[] = []): readonly MetricsDimension[] {
   const names = [...before, ...text.split(',').map((name) => name.trim())];
   return parsedBy(ACCOUNTS_METRICS_PARAMETERS.groupBy, names.join(','));

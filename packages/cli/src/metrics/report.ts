@@ -1,4 +1,4 @@
-/** A response as a table for people: a row for each group, and what was not read as a row of its own, so that it adds up. */
+/** Renders a response as a table: a row per group, and a row for the groups on other pages, so that the rows add up to the total. */
 import {
   canonicalGroupBy,
   changeFrom,
@@ -26,33 +26,30 @@ import { type Row, type TableLayout, tableWidth, textTable } from '../output/tab
 export interface Report {
   readonly account: string;
   readonly groupBy: readonly MetricsDimension[];
-  /** Groups do not show their workspace, because the caller is a member. */
+  /** Whether the API omits workspaces because the caller is a member. */
   readonly hidesWorkspace: boolean;
-  /** A page; its summary is that of the whole window. */
+  /** Any page of the response; its summary covers the whole window. */
   readonly response: Omit<MetricsResponse, 'data'>;
-  /** The groups of all pages that were read. */
   readonly entries: readonly MetricsEntry[];
-  /** What the window is compared with; undefined: with nothing. */
+  /** The previous period; undefined without --compare. */
   readonly before: Before | undefined;
 }
 
-/** The time before. */
 export interface Before {
   readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
-  /** `4 weeks earlier`. */
+  /** The distance to the window, such as `4 weeks earlier`. */
   readonly distance: string;
-  /** The groups of then, by `groupKey`; those that are not here cost nothing. */
+  /** The groups of the previous period, by `groupKey`. A missing group cost nothing. */
   readonly entries: ReadonlyMap<string, MetricsEntry>;
 }
 
 export interface ReportLayout extends Required<TableLayout> {
-  /** Every digit of an amount. */
   readonly isExact: boolean;
 }
 
-const LEAST_NAME = 8;
-const LEAST_TREND = 8;
-const MOST_TREND = 40;
+const MIN_NAME_WIDTH = 8;
+const MIN_TREND_WIDTH = 8;
+const MAX_TREND_WIDTH = 40;
 
 const FIELD_HEADING = {
   account: 'ACCOUNT',
@@ -67,31 +64,32 @@ export function reportText(report: Report, { width, style, isExact }: ReportLayo
   const { account, groupBy, response, entries, before } = report;
   const { startTime, endTime, resolution } = response;
   const name = account === ALL_ACCOUNTS ? 'All accounts' : account;
-  const heading = [style.strong(`${name}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
-  if (before) heading.push(`Before: ${before.response.startTime} to ${before.response.endTime}, ${before.distance}`);
+  const heading = [style('bold', `${name}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
+  if (before)
+    heading.push(`Previous period: ${before.response.startTime} to ${before.response.endTime}, ${before.distance}`);
   if (entries.length === 0 && (!before || before.response.summary.totalCost === ZERO)) {
-    return [...heading, '', 'Nothing was used in this window.'].join('\n');
+    return [...heading, '', 'No usage in this window.'].join('\n');
   }
-  const widthOf = (table: Table) => tableWidth(table.columns, table.rows(LEAST_TREND));
+  const widthOf = (table: Table) => tableWidth(table.columns, table.rows(MIN_TREND_WIDTH));
   let table = tableOf(report, shownFields(report), isExact);
-  // On a narrow terminal, fields that nobody asked for are left out before names are cut.
+  // On a narrow terminal, drop the fields that --group-by does not name before shortening names.
   if (width !== undefined && widthOf(table) > width) {
     const requested = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
     table = tableOf(report, requested, isExact);
   }
-  const room = width === undefined ? MOST_TREND : width - widthOf(table) + LEAST_TREND;
+  const room = width === undefined ? MAX_TREND_WIDTH : width - widthOf(table) + MIN_TREND_WIDTH;
   const buckets = entries[0]?.timeseries.length ?? 0;
-  const trendWidth = Math.min(buckets, MOST_TREND, Math.max(LEAST_TREND, room));
+  const trendWidth = Math.min(buckets, MAX_TREND_WIDTH, Math.max(MIN_TREND_WIDTH, room));
   return [...heading, '', textTable(table.columns, table.rows(trendWidth), { width, style })].join('\n');
 }
 
-/** The fields that were asked for and those that enrich them, in canonical order. */
+/** Returns the requested fields and the fields that the API adds to them, in canonical order. */
 function shownFields({ groupBy, hidesWorkspace }: Report): MetricsField[] {
   const enriched = enrichedDimensions(groupBy).filter((dimension) => dimension !== 'workspace' || !hidesWorkspace);
   return canonicalGroupBy([...groupBy, ...enriched]).map((dimension) => ENTRY_FIELD[dimension]);
 }
 
-/** The width of the sparklines depends on the rest. */
+/** Columns, and a function of their rows: the width of the sparklines is known once the other columns are. */
 type Table = ReturnType<typeof tableOf>;
 
 function tableOf({ groupBy, response, entries, before }: Report, fields: readonly MetricsField[], isExact: boolean) {
@@ -104,7 +102,7 @@ function tableOf({ groupBy, response, entries, before }: Report, fields: readonl
     shareText(cost, totalCost),
     ...(before ? [amount(costBefore), percentChangeText(changeFrom(costBefore, cost))] : []),
   ];
-  // Without groups there is one entry, and it is the total.
+  // Without --group-by, the only entry is the total.
   const names = (entry: MetricsEntry) =>
     fields.length === 0 ? ['Total'] : fields.map((field) => entry[field] ?? SEVERAL_VALUES[field]);
   const group = (entry: MetricsEntry, trendWidth: number): Row => ({
@@ -129,11 +127,11 @@ function tableOf({ groupBy, response, entries, before }: Report, fields: readonl
   const hasOthers = unread !== ZERO || unreadBefore !== ZERO;
   const others = hasOthers ? [summary('(other groups)', unread, unreadBefore)] : [];
   const totals = fields.length === 0 ? [] : [...others, summary('Total', totalCost, totalBefore)];
-  const numbers = ['COST', 'SHARE', ...(before ? ['BEFORE', 'CHANGE'] : []), ...(hasUsage ? ['USAGE'] : [])];
+  const numbers = ['COST', 'SHARE', ...(before ? ['PREVIOUS', 'CHANGE'] : []), ...(hasUsage ? ['USAGE'] : [])];
   return {
     columns: [
       ...(fields.length === 0 ? [{ heading: '' }] : []),
-      ...fields.map((field) => ({ heading: FIELD_HEADING[field], least: LEAST_NAME })),
+      ...fields.map((field) => ({ heading: FIELD_HEADING[field], minWidth: MIN_NAME_WIDTH })),
       ...numbers.map((heading) => ({ heading, isNumeric: true })),
       { heading: 'TREND' },
     ],
@@ -147,13 +145,12 @@ function usageText({ billingDimension, summary: { usage } }: MetricsEntry, isExa
 }
 
 const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
-/** Nothing at all, which must not look like a little. */
+/** Marks zero, which must differ from the lowest bar. */
 const NOTHING = '·';
 
 /**
- * One character for a bucket, or for several where there are more buckets than `width`; the highest bar is the highest
- * value of this series.
- * @param values at least 0
+ * Draws one bar per bucket, or per several buckets if there are more than `width`. The highest bar is the maximum of the series.
+ * @param values none is negative
  */
 export function sparkline(values: readonly number[], width: number): string {
   const bars = squeezed(values, Math.max(1, width));
@@ -161,7 +158,7 @@ export function sparkline(values: readonly number[], width: number): string {
   return bars.map((value) => (value === 0 ? NOTHING : BARS[Math.ceil((value / highest) * BARS.length) - 1])).join('');
 }
 
-/** Adds the values up in at most `width` parts of nearly equal length. */
+/** Sums the values in at most `width` parts of nearly equal length. */
 function squeezed(values: readonly number[], width: number): number[] {
   if (values.length <= width) return [...values];
   const sums = new Array<number>(width).fill(0);

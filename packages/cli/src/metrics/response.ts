@@ -1,6 +1,6 @@
 /**
- * What `metrics` reads of the API, and the forms in which it is printed. JSON and CSV appear whole or not at all, so their pages can be
- * read again.
+ * Reads a metrics query page by page, and prints it as a table, JSON or CSV. JSON and CSV are printed once they are complete, so that
+ * reading can restart if the response changes.
  */
 import {
   type CsvForm,
@@ -28,20 +28,17 @@ export interface Request {
   readonly client: MeterlineClient;
   readonly account: string;
   readonly query: Query;
-  /** Every page, not one. */
   readonly all: boolean;
-  /** Sent again and again: no word on how far it has come. */
-  readonly isWatched: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * The pages, with the text that the API sent. Says how far the reading of all pages has come; one page is not worth a word.
- * @param onRestart forgets the pages so far, which come again
+ * Yields pages with the text of the API's response, and shows progress if all pages are read.
+ * @param onRestart discards the pages so far: the response has changed, and reading restarts at the first page
  */
 async function* readPages(request: Request, onRestart: () => void | Promise<void>) {
-  const { context, client, account, query, all, isWatched, signal } = request;
-  const progress = all && !isWatched ? new PageProgress(context, 'group') : undefined;
+  const { context, client, account, query, all, signal } = request;
+  const progress = all ? new PageProgress(context, 'group') : undefined;
   const restarted = () => {
     progress?.restart();
     return onRestart();
@@ -58,29 +55,29 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
 }
 
 /**
- * What groups cost in the previous period, without their series.
- * @param wanted undefined: all groups
- * @returns undefined when nothing is compared
+ * Reads the cost of groups in the previous period.
+ * @param entries the groups to read; undefined for all groups
+ * @returns undefined without --compare
  */
 export async function previousPeriod(
   { client, account, query: { groupBy, compared }, signal }: Pick<Request, 'client' | 'account' | 'query' | 'signal'>,
-  wanted?: readonly MetricsEntry[],
+  entries?: readonly MetricsEntry[],
 ): Promise<Before | undefined> {
   if (!compared) return undefined;
-  // The coarsest resolution, because the series are not shown.
+  // The series are not shown, so the coarsest resolution is enough.
   const all = { ...compared.sent, limit: undefined, resolution: 'monthly' } as const;
   const response = await client.metrics(account, { ...all, groupBy: [] }, { signal });
-  const entries = new Map<string, MetricsEntry>();
-  for (const sent of wanted ? queriesOfGroups(all, wanted) : [all]) {
+  const previous = new Map<string, MetricsEntry>();
+  for (const sent of entries ? queriesOfGroups(all, entries) : [all]) {
     const { data } = await client.allMetrics(account, sent, { signal });
-    for (const entry of data) entries.set(groupKey(entry, groupBy), entry);
+    for (const entry of data) previous.set(groupKey(entry, groupBy), entry);
   }
-  return { response, distance: compared.distance, entries };
+  return { response, distance: compared.distance, entries: previous };
 }
 
 /**
- * Whether groups have no workspace because the caller is a member. Where none has one, only the caller's role tells this from
- * groups that are of several workspaces each.
+ * Returns whether groups lack a workspace because the caller is a member. If no group has one, only the caller's role distinguishes
+ * this from groups that each span several workspaces.
  */
 async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntry[]): Promise<boolean> {
   const { client, account, query, signal } = request;
@@ -90,7 +87,7 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
   return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role === 'member');
 }
 
-/** One response a line, as the API wrote it; those of the time before come last. */
+/** Prints the API's responses, one per line; those of the previous period come last. */
 export async function printJson(request: Request): Promise<void> {
   const { context, query } = request;
   await writeWhole(context, undefined, async (output) => {
@@ -102,7 +99,7 @@ export async function printJson(request: Request): Promise<void> {
   });
 }
 
-/** @param isSeries a line for each bucket of each group */
+/** Prints CSV. @param isSeries whether to print a line per bucket of each group, not per group */
 export async function printCsv(request: Request, isSeries: boolean, form: CsvForm): Promise<void> {
   const { context, query, all } = request;
   const { groupBy } = query;
@@ -137,25 +134,19 @@ export async function printCsv(request: Request, isSeries: boolean, form: CsvFor
 }
 
 export async function printTable(request: Request, isExact: boolean): Promise<void> {
-  const { text, last } = await readTable(request, isExact);
-  request.context.stdout.write(`${text}\n`);
-  if (!request.all) sayIfThereIsMore(request.context, last);
-}
-
-/** The table as text, and the last page that was read; its summary is of the whole window, as that of every page. */
-export async function readTable(request: Request, isExact: boolean): Promise<{ text: string; last: MetricsResponse }> {
-  const { context, account, query } = request;
+  const { context, account, query, all } = request;
   const pages: MetricsResponse[] = [];
   for await (const { page } of readPages(request, () => void pages.splice(0))) pages.push(page);
   const last = pages.at(-1);
-  if (!last) throw new Error('a response has at least one page');
+  if (!last) throw new Error('the API returned no page');
   const entries = pages.flatMap(({ data }) => data);
-  const before = await previousPeriod(request, request.all ? undefined : entries);
+  const before = await previousPeriod(request, all ? undefined : entries);
   const hidesWorkspace = await isWorkspaceHidden(request, entries);
   const report = { account, groupBy: query.groupBy, hidesWorkspace, response: last, entries, before };
-  return { text: reportText(report, { ...layoutFor(context), isExact }), last };
+  context.stdout.write(`${reportText(report, { ...layoutFor(context), isExact })}\n`);
+  if (!all) sayIfThereIsMore(context, last);
 }
 
 function sayIfThereIsMore(context: CommandContext, { data, meta }: MetricsResponse): void {
-  if (meta.hasMore) say(context, `These are the first ${formatCount(data.length)} groups; --all reads every page.`);
+  if (meta.hasMore) say(context, `Showing the first ${formatCount(data.length)} groups; use --all for all groups.`);
 }

@@ -84,7 +84,7 @@ const doubled = ['cost', 'usage', 'events', 'workspace', 'resource_type', 'billi
   (name) => `\`summary.${name}\` = arrayConcat(\`summary.${name}\`, \`summary.${name}\`)`,
 );
 
-it('an audit finds and repairs a group with another amount, a group with another name, and a group that is there twice', async () => {
+it('an audit finds and repairs wrong amounts, wrong names and duplicate groups', async () => {
   for (const [table, change, account] of [
     ['usage_daily', '`detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`)', 'acme'],
     ['usage_hourly', "`summary.workspace` = arrayMap(name -> 'x', `summary.workspace`)", 'acme'],
@@ -99,7 +99,7 @@ it('an audit finds and repairs a group with another amount, a group with another
   for (const account of ['acme', 'globex']) await expectTruth(account);
 });
 
-it('an audit leaves out the rollup rows of dirty hours, which no query reads, and finds what differs beside them', async () => {
+it('an audit skips the rollup rows of dirty hours, which no query reads, and finds other differences', async () => {
   await storeEvents(database.warehouse, [event({ accountId: 'globex', at: '2025-10-01T00:00:00Z', cost: '5' })]);
   await damage(
     "ALTER TABLE usage_hourly UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`) WHERE account_id = 'globex'",
@@ -111,7 +111,7 @@ it('an audit leaves out the rollup rows of dirty hours, which no query reads, an
   await expectTruth('globex');
 });
 
-it('an audit that dies after it has removed a rollup row leaves the hour dirty, so that queries read its events', async () => {
+it('an audit that dies after it removed a rollup row leaves the hour dirty, so that queries read its events', async () => {
   const dying: Warehouse = {
     ...database.warehouse,
     run: async (statement, rows) => {
@@ -129,7 +129,7 @@ it('an audit that dies after it has removed a rollup row leaves the hour dirty, 
   await damage('TRUNCATE TABLE dirty_hours');
 });
 
-it('an audit repairs what a restored backup leaves: rows without events, and versions above the truth, also of dirty hours', async () => {
+it('an audit repairs rows of a restored backup that have no events or too high versions, also of dirty hours', async () => {
   await damage(versionAboveTheTruth("arrayJoin(['acme', 'ghost'])"));
   // The recomputation of a dirty hour cannot replace such a row, and clears its mark.
   await storeEvents(database.warehouse, [event({ at: '2025-10-01T10:00:00Z' })]);
@@ -144,7 +144,7 @@ it('an audit repairs what a restored backup leaves: rows without events, and ver
   await expectTruth('acme');
 });
 
-it('the audit command compares one account or window, reports what differs in its exit code, and writes only to repair', async () => {
+it('the audit command compares one account or window, exits with 1 for differences, and writes only with --repair', async () => {
   const env = databaseVariables(database.options);
   const audit = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(['audit', '--json', ...args], { env });

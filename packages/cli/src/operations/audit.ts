@@ -1,7 +1,7 @@
 /**
- * Compares the sealed rollup rows of a window with the events they come from, a day at a time, and repairs what differs. Rollup
- * rows that no query reads, because their hours are marked as dirty, are left out: a worker recomputes them. It cannot replace one whose
- * version is above the truth's, as a restored backup may have it, and clears the mark all the same: such a row is not left out.
+ * Compares sealed rollup rows with their events, one day at a time, and repairs differences. Rows of dirty hours are skipped: queries do
+ * not read them, and a worker will recompute them. One exception: a worker cannot replace a row with a higher version than its events
+ * imply, which a restored backup may contain, but clears the dirty mark anyway. Such rows are always compared.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_DAY, type Window } from '@meterline/catalog';
@@ -22,18 +22,17 @@ import {
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation.js';
 
-/** A worker that stores late events marks their hours within moments; a difference that outlasts these is one. */
+/** A worker marks the hours of late events moments after it stores the events. A difference counts if it lasts longer than that. */
 const RECHECKS = 3;
 const RECHECK_MS = 500;
 
 export interface AuditOptions {
   readonly shards: Shards;
-  /** Undefined: every account. */
   readonly accountId: string | undefined;
   readonly window: Window;
-  /** Replace the rollup rows that differ; else write nothing. */
+  /** Whether to replace rollup rows that differ. Without this, nothing is written. */
   readonly repair: boolean;
-  /** Compare rollup rows of dirty hours, too: nobody will read these from the events any more. */
+  /** Whether to compare rollup rows of dirty hours too, because their events are about to be deleted. */
   readonly includesDirty?: boolean;
   /** Ends the audit between two days. */
   readonly signal: AbortSignal;
@@ -42,26 +41,25 @@ export interface AuditOptions {
 }
 
 interface ShardAuditOptions extends AuditOptions {
-  /** The shard's own tables. */
   readonly warehouse: Warehouse;
 }
 
 export interface AuditResult {
-  /** Days that were compared. */
   readonly days: number;
-  /** Where the comparison began, if events before, which the window asks for, have been dropped. */
+  /** The start of the comparison, if the window includes earlier events that have been dropped. */
   readonly comparedFrom: EpochMs | undefined;
   readonly differences: readonly RollupDifference[];
-  /** What still differs after the repair. */
   readonly stillDifferent: readonly RollupDifference[];
 }
 
 type Sealed = Readonly<Record<Grain, EpochMs>>;
 
 /**
- * Crash order: a day is compared, compared again after a while, and only then repaired, each rollup row in one insert that
- * replaces it. A crash leaves each rollup row as it was or as it should be. A crash between an hour's rollup row and its day's
- * leaves a day that still differs; running the audit again finds and repairs it. Without `repair` nothing is written.
+ * Audits the rollups of all shards.
+ *
+ * Crash order: each day is compared, compared again after a delay, and then repaired, one insert per rollup row. A crash leaves each row
+ * either unchanged or correct. A crash between the row of an hour and that of its day leaves a day that differs; the next audit finds and
+ * repairs it.
  */
 export async function auditRollups(options: AuditOptions): Promise<AuditResult> {
   const { shards, onProgress } = options;
@@ -69,7 +67,7 @@ export async function auditRollups(options: AuditOptions): Promise<AuditResult> 
   const daysDone = () => results.reduce((sum, { days }) => sum + days, 0);
   for (const warehouse of shards.all) {
     const before = daysDone();
-    // How many days the other shards have is not known yet.
+    // The number of days of later shards is not known yet.
     const ofShard: OnProgress = (done, total) => onProgress(before + done, before + total);
     results.push(await auditShard({ ...options, warehouse, onProgress: ofShard }));
   }
@@ -85,7 +83,7 @@ export async function auditRollups(options: AuditOptions): Promise<AuditResult> 
 async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
   const { hourly, daily, droppedBefore } = await readBounds(warehouse);
-  // What is not sealed is answered from the events themselves, so only what is sealed can differ.
+  // Queries read unsealed hours from the events, so only sealed hours can differ.
   const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
   const comparedFrom = window.startTime < droppedBefore ? droppedBefore : undefined;
   const kept = { ...window, startTime: comparedFrom ?? window.startTime };
@@ -107,7 +105,7 @@ async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   return { days: done, comparedFrom, differences, stillDifferent };
 }
 
-/** The rollup rows of one day that differ from the events, and still do after a while. */
+/** Returns the differences of a day that are still there after repeated checks. */
 async function lastingDifferences(
   options: ShardAuditOptions,
   sealed: Sealed,
@@ -123,7 +121,7 @@ async function lastingDifferences(
   return found;
 }
 
-/** Replaces hours before their days, which are computed from them. @returns what still differs */
+/** Replaces hours first, because days are computed from them. @returns the differences that remain */
 async function repairDay(
   options: ShardAuditOptions,
   sealed: Sealed,
@@ -155,7 +153,7 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
   return found;
 }
 
-/** Whether queries read a rollup row of this grain: not if its hour is dirty, or an hour of its day. */
+/** Returns a function that tells whether queries read a rollup row: not if its hour, or an hour of its day, is dirty. */
 function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupKey) => boolean {
   const length = GRAIN_MS[grain];
   const nameOf = ({ accountId, bucket }: RollupKey) => `${bucket - (bucket % length)} ${accountId}`;
@@ -163,7 +161,7 @@ function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupK
   return (rollup) => !unread.has(nameOf(rollup));
 }
 
-/** The sealed buckets that lie in the window whole. */
+/** Returns the sealed buckets that are completely in the window. */
 function wholeBuckets({ startTime, endTime }: Window, grain: Grain, sealedUntil: EpochMs): Window {
   const length = GRAIN_MS[grain];
   const end = Math.min(endTime, sealedUntil);

@@ -50,7 +50,7 @@ async function optionsOfAccount() {
   return { options: { shards: database.shards, withRedis, account }, keys, key };
 }
 
-it('an erasure that dies after each of its steps leaves no key that reads, and is finished by the next one', async () => {
+it('an erasure that dies after any step leaves no valid key, and the next erasure finishes it', async () => {
   for (let dieAt = 0; ; dieAt += 1) {
     const { options, keys, key } = await optionsOfAccount();
     let steps = 0;
@@ -97,7 +97,7 @@ async function openInsert(table: string, account: string): Promise<() => Promise
   };
 }
 
-it('an erasure leaves no row that was being computed from the events when they were erased', async () => {
+it('an erasure also removes rows that were computed from the events while they were erased', async () => {
   const { options } = await optionsOfAccount();
   const { account, shards } = options;
   const inserts = await Promise.all(['usage_daily', 'result_pages'].map((table) => openInsert(table, account)));
@@ -121,7 +121,7 @@ it('an erasure leaves no row that was being computed from the events when they w
   expect(await readAccountPartitions(shards.all, account)).toEqual([]);
 });
 
-it('an event that arrives during an erasure counts, also when what was computed from it and its mark were erased', async () => {
+it('an event that arrives during an erasure counts, even if its rollups and dirty mark were erased', async () => {
   const { options } = await optionsOfAccount();
   const found = await findAccount(options);
   // As if the events had arrived just after their months had been erased.
@@ -134,7 +134,7 @@ it('an event that arrives during an erasure counts, also when what was computed 
   expect(marked[0]?.bucket).toBeLessThan(Date.UTC(2025, 9, 2));
 });
 
-it('an interruption ends an erasure between two months, and says how much was erased', async () => {
+it('an interruption ends an erasure between two months and reports how much was erased', async () => {
   const { options } = await optionsOfAccount();
   const interruption = new AbortController();
   const onProgress = (done: number) => {
@@ -179,7 +179,7 @@ async function repriced(accountId: string, onProgress: () => void = () => undefi
   return changes.total();
 }
 
-it('a re-pricing that dies after each of its steps is finished by the next one, with no rollup row left behind', async () => {
+it('a re-pricing that dies after any step is finished by the next re-pricing, including all rollup rows', async () => {
   for (let dieAt = 0; ; dieAt += 1) {
     const accountId = uniquePrefix();
     const at = (n: number) => `2025-10-01T0${n}:00:00Z`;
@@ -202,7 +202,7 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
   }
 });
 
-it('a re-pricing that dies between a step and its marks is found by an audit, and the next one leaves the new prices alone', async () => {
+it('a re-pricing that dies before it marks hours is found by an audit, and the next re-pricing keeps the new prices', async () => {
   const accountId = uniquePrefix();
   const events = Array.from({ length: EVENTS }, () => event({ accountId, usage: '2', cost: '7' }));
   await storeEvents(database.warehouse, events);

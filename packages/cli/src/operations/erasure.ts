@@ -1,4 +1,4 @@
-/** Erases an account: its API keys, its alerts, its events, the rejected events that claim it, and what was computed from them. */
+/** Erases an account: its API keys, alerts, events, rejected events and derived rows. */
 import { ApiKeyStore, type RedisClient } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import {
@@ -14,9 +14,8 @@ import {
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation.js';
 
-/** How much there is of an account, or how much of it was erased. */
 export interface Holdings {
-  /** Rows: an event that was revised may have several. */
+  /** The number of rows; a revised event may have several. */
   readonly usageEventRows: number;
   readonly rejectedEventRows: number;
   readonly apiKeys: number;
@@ -25,19 +24,18 @@ export interface Holdings {
 
 export interface ErasureOptions {
   readonly shards: Shards;
-  /** Opened for the keys alone. */
+  /** Connects to Redis for one step, instead of keeping a connection open during the erasure. */
   readonly withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => Promise<T>;
   readonly account: string;
 }
 
-/** What an account has at this moment, for an operator to confirm. */
 export interface FoundAccount {
   readonly holdings: Holdings;
   readonly partitions: readonly AccountPartition[];
 }
 
 export interface Erasure extends Holdings {
-  /** Rows of the account that were stored meanwhile; undefined when interrupted. */
+  /** The number of rows that were stored during the erasure; undefined after an interruption. */
   readonly rowsLeft: number | undefined;
 }
 
@@ -51,16 +49,15 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
 }
 
 /**
- * Crash order, each step harmless when it is done again:
- * 1. The API keys are erased, and with them the alerts and their deliveries. A crash after this leaves the account's rows, which nobody can read.
- * 2. The rows that were found are erased, one table and month after the other. A crash in between leaves the months that
- *    are not done.
- * 3. What was computed from events that were not erased yet may be stored after its month was done: the derived tables are
- *    read and erased again, one after the other, each when the recomputations have ended that may have read what it is
- *    computed from.
- * 4. Rejections that were settled before are removed from the files too.
- * 5. The hours of events that arrived meanwhile are marked as dirty.
- * After a crash or an interruption anywhere, finding the account and erasing it again erases the rest.
+ * Erases an account.
+ *
+ * Crash order (each step can be repeated safely; after a crash or interruption, `findAccount` and `eraseAccount` erase the rest):
+ * 1. Erase the API keys, alerts and deliveries. A crash after this step leaves rows that nobody can read.
+ * 2. Erase the rows that were found, one table and month after the other. A crash leaves the remaining months.
+ * 3. Erase the derived tables again: a recomputation that read events before step 2 may have stored its result afterwards. Before each
+ *    table, wait until such recomputations have ended.
+ * 4. Remove deleted rejections from the data files, including those that were settled earlier.
+ * 5. Mark the hours of events that arrived during the erasure as dirty.
  * @param signal ends the erasure between two months
  */
 export async function eraseAccount(
@@ -70,15 +67,15 @@ export async function eraseAccount(
   onProgress: OnProgress,
 ): Promise<Erasure> {
   const inRedis = await withRedis((redis) => eraseFromRedis(redis, account));
-  const erase = async (wanted: readonly AccountPartition[]) => {
+  const erase = async (remaining: readonly AccountPartition[]) => {
     const erased: AccountPartition[] = [];
-    if (wanted.length > 0) onProgress(0, wanted.length);
-    // The partitions go one after the other, because each erasure writes its month again.
-    for (const partition of wanted) {
+    if (remaining.length > 0) onProgress(0, remaining.length);
+    // One at a time, because each erasure rewrites the data of its month.
+    for (const partition of remaining) {
       if (signal.aborted) break;
       await eraseAccountPartition(partition, account);
       erased.push(partition);
-      onProgress(erased.length, wanted.length);
+      onProgress(erased.length, remaining.length);
     }
     return erased;
   };
@@ -89,16 +86,16 @@ export async function eraseAccount(
   }
   if (signal.aborted) return { ...holdingsOf(erased, inRedis), rowsLeft: undefined };
   await removeDeletedRejections(shards.all);
-  // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased. These count, and
-  // what was computed from them, or the marks of their hours, may have been erased.
+  // A producer, or a worker with rows in memory, may have stored rows after their month was erased. These rows count, but their rollups
+  // or dirty marks may have been erased, so mark their hours again.
   const left = await readAccountPartitions(shards.all, account);
   await Promise.all(shards.all.map((shard) => markHoursOfEvents(shard, account)));
   return { ...holdingsOf(erased, inRedis), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };
 }
 
 function holdingsOf(partitions: readonly AccountPartition[], inRedis: Pick<Holdings, 'apiKeys' | 'alerts'>): Holdings {
-  const rowsOf = (wanted: AccountTable) =>
-    partitions.reduce((sum, { table, rows }) => (table === wanted ? sum + rows : sum), 0);
+  const rowsOf = (name: AccountTable) =>
+    partitions.reduce((sum, { table, rows }) => (table === name ? sum + rows : sum), 0);
   return { usageEventRows: rowsOf('usage_events'), rejectedEventRows: rowsOf('rejected_events'), ...inRedis };
 }
 

@@ -1,4 +1,4 @@
-/** Settling rejections: those that are meant, by their ids or a filter, are sent through the queue again, or discarded. */
+/** Settles rejections, selected by IDs or a filter: replays them through the queue, or discards them. */
 import { counted, type EpochMs, formatTimestamp, parseUsageEvent } from '@meterline/catalog';
 import { eventsOfJob } from '@meterline/service/job';
 import {
@@ -21,12 +21,11 @@ const MAX_FINGERPRINT = 2n ** 64n;
 const MAX_GROUP = 500;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 
-/** A rejection's id as people see it: the time of receipt and the fingerprint, both in base 36. Times sort as ids do. */
+/** Returns the ID of a rejection: the time of receipt and the fingerprint, in base 36. IDs sort by time of receipt. */
 export function formatRejectionId({ receivedAt, fingerprint }: RejectionId): string {
   return `${receivedAt.toString(36)}-${fingerprint.toString(36)}`;
 }
 
-/** Undefined when it is no such id. */
 export function parseRejectionId(text: string): RejectionId | undefined {
   const [, time, hash] = ID.exec(text) ?? [];
   if (time === undefined || hash === undefined) return undefined;
@@ -38,14 +37,14 @@ export type RejectionSelection =
   | { readonly ids: readonly RejectionId[] }
   | {
       readonly filter: RejectionFilter;
-      /** The ids of those that passed the filter once, and no others are selected; undefined: all that pass it. */
+      /** The IDs that matched the filter when the selection was fixed; undefined for an open selection. */
       readonly seen?: ReadonlySet<string>;
     };
 
 /**
- * The selection as it is now, and its size: what is rejected later is left out, because nobody has seen it. It may have been
- * received earlier: the time of receipt is when the queue took the job, by the producer's clock.
- * @throws CommandError when one that is named is not there
+ * Fixes a selection, so that rejections that are added later, which the operator has not seen, are left out. Their time of receipt
+ * cannot tell: it is the time at which the job was queued, by the clock of the producer.
+ * @throws CommandError if an ID does not exist
  */
 export async function selectNow(
   warehouse: Warehouse,
@@ -59,8 +58,8 @@ export async function selectNow(
 }
 
 /**
- * Reads the selected rejections a page at a time.
- * @throws CommandError when one that is named is not there
+ * Yields pages of the selected rejections.
+ * @throws CommandError if an ID does not exist
  */
 export async function* selectedPages(
   warehouse: Warehouse,
@@ -78,24 +77,22 @@ export async function* selectedPages(
   } while (after);
 }
 
-/** The rejections of these ids, each once however often it is named. */
 async function namedRejections(warehouse: Warehouse, ids: readonly RejectionId[]): Promise<OpenRejection[]> {
-  const different = new Map(ids.map((id) => [formatRejectionId(id), id]));
-  return Promise.all([...different.values()].map((id) => requireRejection(warehouse, id)));
+  const unique = new Map(ids.map((id) => [formatRejectionId(id), id]));
+  return Promise.all([...unique.values()].map((id) => requireRejection(warehouse, id)));
 }
 
-/** @throws CommandError when there is none */
+/** @throws CommandError if the rejection does not exist or is settled */
 export async function requireRejection(warehouse: Warehouse, id: RejectionId): Promise<OpenRejection> {
   const { receivedAt, fingerprint } = id;
   const filter = { from: receivedAt, to: receivedAt + 1, fingerprint };
   const [found] = await readOpenRejections(warehouse, filter, { limit: 1 });
   if (found) return found;
   throw new CommandError(
-    `there is no rejection ${formatRejectionId(id)}, or it is settled; "meterline rejected list" shows those that are not`,
+    `there is no open rejection ${formatRejectionId(id)}; run "meterline rejected list" to see open rejections`,
   );
 }
 
-/** A rejection that stays as it is, and why. */
 export interface KeptRejection {
   readonly id: string;
   readonly why: string;
@@ -113,20 +110,19 @@ export interface ReplayOptions extends SettlementOptions {
   readonly edits: Edits;
 }
 
-/** A rejection and what would be sent for it. */
 export interface Resend {
   readonly rejection: OpenRejection;
   readonly sendable: Exclude<Resendable, { readonly kind: 'unsendable' }>;
 }
 
 /**
- * Sends the selected rejections through the queue again, group by group.
+ * Sends the selected rejections to the queue, group by group.
  *
- * Crash order of a group: sent, on Redis' disk, settled. A crash before the end leaves rejections open that are in the queue
- * already; running it again sends them again, which is harmless, because the ids of events make them the same events.
- * Never the other way round: a rejection that is settled and not in the queue would be lost.
- * @returns the ids of the jobs of each group, and how many rejections they were, when the group is settled
- * @throws CommandError when one that is named is not there, or Redis' disk takes too long
+ * Crash order of a group: send, wait for the disk of Redis, settle. A crash leaves open rejections whose events are already in the queue.
+ * The next run sends them again, which is safe because events with the same ID count once. In the opposite order, a crash would lose
+ * events.
+ * @returns for each settled group, its job IDs and number of rejections
+ * @throws CommandError if an ID does not exist, or the disk of Redis takes too long
  */
 export async function* replayRejections(options: ReplayOptions, queue: UsageQueue) {
   const { shards } = options;
@@ -141,16 +137,16 @@ export async function* replayRejections(options: ReplayOptions, queue: UsageQueu
   }
 }
 
-/** Returns what `replayRejections` would send, a group at a time. It settles nothing. */
+/** Yields the data that `replayRejections` would send, by group. Settles nothing. */
 export async function* sendableRejections(options: ReplayOptions): AsyncGenerator<Resend[]> {
   for await (const group of selectedGroups(options)) yield await resendsOf(group, options);
 }
 
 /**
- * Deletes the selected rejections for good, group by group: one insert settles the group, then its rows are deleted. So a crash
- * leaves whole groups discarded and the others open.
- * @returns the size of each group, when it is settled
- * @throws CommandError when one that is named is not there
+ * Deletes the selected rejections permanently, group by group. One insert settles a group before its rows are deleted, so a crash leaves
+ * each group either discarded or open.
+ * @returns the size of each settled group
+ * @throws CommandError if an ID does not exist
  */
 export async function* discardRejections(options: SettlementOptions): AsyncGenerator<number> {
   for await (const group of selectedGroups(options)) {
@@ -159,7 +155,7 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
   }
 }
 
-/** What the worker would say, except for the price and the storage, which only it knows. @param closedBefore events before are too old */
+/** Returns how a worker would respond, except for prices and storage. @param closedBefore earlier events are too old */
 export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
   if (sendable.kind === 'event') return eventOutcome(sendable.event, rejection, now, closedBefore);
   const outcomes: string[] = [];
@@ -167,7 +163,7 @@ export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBef
     if (!job.ok) return `still ${job.reason}: ${job.message}`;
     outcomes.push(...job.value.map((event) => eventOutcome(event, rejection, now, closedBefore)));
   }
-  const bad = outcomes.filter((found) => found.startsWith('still'));
+  const bad = outcomes.filter((each) => each.startsWith('still'));
   const all = `${counted(sendable.jobs.length, 'job')} of ${counted(outcomes.length, 'event')}`;
   return bad[0] === undefined ? `${all}, valid` : `${all}, ${outcomes.length - bad.length} valid; ${bad[0]}`;
 }
@@ -177,10 +173,10 @@ function eventOutcome(event: unknown, { reason }: OpenRejection, now: EpochMs, c
   if (!checked.ok) return `still ${checked.reason}: ${checked.message}`;
   if (checked.value.timestamp < closedBefore)
     return `still too_old: months before ${formatTimestamp(closedBefore)} are closed`;
-  return reason === 'no_price' ? 'valid, if the price book of the workers has a price now' : 'valid';
+  return reason === 'no_price' ? 'valid if the price book of the workers now has a price' : 'valid';
 }
 
-/** Until the signal is aborted. */
+/** Yields groups until the signal is aborted. */
 async function* selectedGroups({ shards, selection, signal }: SettlementOptions): AsyncGenerator<OpenRejection[]> {
   for await (const page of selectedPages(shards.whole, selection)) {
     for (const group of settlementGroups(page)) {
@@ -208,21 +204,21 @@ export function settlementGroups(rejections: readonly OpenRejection[]): OpenReje
   return group.length > 0 ? [...groups, group] : groups;
 }
 
-/** What would be sent for each rejection of the group; reports those for which nothing can be sent. */
+/** Returns the data to send for each rejection of a group, and reports rejections that cannot be sent. */
 async function resendsOf(
   group: readonly OpenRejection[],
   { shards: { whole: warehouse }, edits, onKept }: ReplayOptions,
 ): Promise<Resend[]> {
   const keep = (rejection: OpenRejection, why: string) => onKept({ id: formatRejectionId(rejection), why });
   const isOversized = ({ reason }: OpenRejection) => reason === 'job_oversized';
-  // The payloads of oversized jobs may fill the memory, and are not needed to say that they cannot be sent.
+  // Oversized jobs are never sent, and reading their payloads could exhaust the memory.
   for (const oversized of group.filter(isOversized)) keep(oversized, OVERSIZED);
-  const wanted = group.filter((rejection) => !isOversized(rejection));
-  const payloads = await readRejectionPayloads(warehouse, wanted);
+  const readable = group.filter((rejection) => !isOversized(rejection));
+  const payloads = await readRejectionPayloads(warehouse, readable);
   const resends: Resend[] = [];
-  for (const [index, rejection] of wanted.entries()) {
+  for (const [index, rejection] of readable.entries()) {
     const payload = payloads[index];
-    // Settled by somebody else since the page was read.
+    // Undefined if another operator has settled the rejection meanwhile.
     if (payload === undefined) continue;
     const sendable = resendable(rejection, payload, edits);
     if (sendable.kind === 'unsendable') keep(rejection, sendable.why);

@@ -1,4 +1,4 @@
-/** Gives the events of an account the cost they have under another price book. */
+/** Recalculates the costs of an account's events with another price book. */
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
@@ -33,9 +33,9 @@ export interface RepricingOptions {
   readonly shards: Shards;
   readonly scope: RepricingScope;
   readonly book: PriceBook;
-  /** Write nothing, and only add up what would change. */
+  /** Whether to only add up the changes, without writing. */
   readonly dryRun: boolean;
-  /** Events per step: what is held in memory at once. */
+  /** The number of events per step, which are held in memory. */
   readonly step: number;
   /** Ends the re-pricing between two steps. */
   readonly signal: AbortSignal;
@@ -43,25 +43,26 @@ export interface RepricingOptions {
 }
 
 /**
- * Crash order: a step is read, then inserted as one block, then its sealed hours are marked as dirty: a worker recomputes their
- * rollups. A crash leaves whole steps done, the one under way done or not, and then perhaps not marked. Running it again reads the
- * same events, leaves those that have their new cost already, and marks the hours of all: an event that has its new cost does
- * not prove that its hour was marked.
- * A revision that a producer sends between reading and inserting wins, because it is compared before the price revision. It
- * has the price of the worker's book, and so has an event that arrives when the steps have passed its place.
- * @param changes what has changed so far, also when this rejects
- * @throws CommandError when the window reaches into closed months, or the book lacks a price for an event, before anything is
- * written, or when its version is in use with other prices
+ * Re-prices events in steps.
+ *
+ * Crash order of a step: read the events, insert them as one block, mark their sealed hours as dirty so that a worker recomputes the
+ * rollups. A crash can leave the current step inserted but not marked. The next run reads the same events, skips those with the new cost,
+ * and marks the hours of all events: the new cost of an event does not prove that its hour was marked.
+ * A revision that arrives between reading and inserting wins, because revisions are compared before price revisions. The worker has priced
+ * it with its own book, as it does all events that arrive after their step.
+ * @param changes collects the changes so far, also if this rejects
+ * @throws CommandError before anything is written, if the window includes closed months, the book lacks a price for an event, or its
+ * version is in use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
   const { shards, scope, book, dryRun, step, signal, onProgress } = options;
   const warehouse = shards.whole;
   requireOpen(scope, (await readBounds(warehouse)).closedBefore);
-  // As at a worker's start: a version must mean the same prices for ever.
+  // The same check as at the start of a worker: a version always means the same prices.
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
-  // Only now, so that a book that lacks a price can be fixed and used under the same version.
+  // Registered after the check for prices, so that a book without one can be fixed without a new version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(shards, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   let done = 0;
@@ -72,9 +73,8 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     const repriced = repricedEvents(events, book, changes);
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
-      // All of them: an event that has its new cost already need not have been marked. Also those of a month that is being dropped:
-      // its rollup rows are final, and the mark changes nothing there.
-      // The bounds are read after the insert, as by a worker.
+      // Mark the hours of all events of the step, because those with the new cost may be unmarked. In a month that is being dropped,
+      // rollup rows are final and marks have no effect. As in a worker, the bounds are read after the insert.
       const { hourly, droppingBefore } = await readBounds(warehouse);
       await markDirtyHours(warehouse, [EventRows.of(events, new Names())], hourly.sealingUntil);
       requireOpen(scope, droppingBefore);
@@ -86,12 +86,10 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   }
 }
 
-/** @throws CommandError when the window begins before this bound */
 function requireOpen({ window }: RepricingScope, before: EpochMs): void {
   if (window.startTime >= before) return;
   throw new CommandError(
-    `months before ${formatTimestamp(before)} are closed, and their prices stay, but for events that were re-priced before they were ` +
-      'closed; begin there or later with --from',
+    `months before ${formatTimestamp(before)} are closed and cannot be re-priced; use this time or a later one as --from`,
   );
 }
 
@@ -113,22 +111,22 @@ function repricedEvents(events: readonly PricedEvent[], book: PriceBook, changes
 }
 
 /**
- * The row that gives the event its cost under the book: the same event with the next price revision, so that it replaces
- * the row of now and is itself replaced by any higher revision of the producer, in either order of arrival. Undefined when
- * the cost is right already, which is what makes a second run do only the rest.
- * @throws CommandError when the book has no price for the event, or its price revisions are used up
+ * Returns the event with its cost under the book and the next price revision. This row replaces the current row, and a higher revision of
+ * the producer replaces it, in either order of arrival.
+ * @returns undefined if the cost is already correct, so that a second run only does the rest
+ * @throws CommandError if the book has no price for the event, or if no price revision is left
  */
 export function repricedEvent(event: PricedEvent, book: PriceBook): PricedEvent | undefined {
   const price = requirePrice(book, event.accountId, event.billingDimension, event);
   const cost = costOf(event.usage, price);
   if (cost === event.cost) return undefined;
   if (event.priceRevision === MAX_REVISION) {
-    throw new CommandError(`event ${event.eventId} has been re-priced ${MAX_REVISION} times and cannot be again`);
+    throw new CommandError(`event ${event.eventId} was re-priced ${MAX_REVISION} times, which is the maximum`);
   }
   return { ...event, cost, priceRevision: event.priceRevision + 1, priceBook: book.version };
 }
 
-/** @throws CommandError when the event is older than the first price of its dimension */
+/** @throws CommandError if the event is older than the first price of its dimension */
 function requirePrice(
   book: PriceBook,
   accountId: string,
@@ -139,11 +137,11 @@ function requirePrice(
   if (price) return price;
   throw new CommandError(
     `the price book has no price for ${dimension} at ${formatTimestamp(timestamp)}, the time of event ${eventId}; ` +
-      'add an earlier price to the book, or begin later with --from',
+      'add an earlier price to the book, or use a later --from',
   );
 }
 
-/** What changes in money in one dimension, or in all. Amounts are in USD, scaled by 10^12. */
+/** Costs before and after, of one dimension or all. Amounts are in USD, scaled by 10^12. */
 interface Sum {
   readonly events: number;
   readonly changed: number;
@@ -153,11 +151,10 @@ interface Sum {
 
 const NOTHING: Sum = { events: 0, changed: 0, before: 0n, after: 0n };
 
-/** What re-pricing changes in money, by billing dimension. */
 export class CostChanges {
   readonly #sums = new Map<BillingDimension | 'total', Sum>();
 
-  /** @param before, after USD scaled by 10^12 */
+  /** Adds an event. @param before, after USD scaled by 10^12 */
   add(dimension: BillingDimension, before: bigint, after: bigint): void {
     for (const key of [dimension, 'total'] as const) {
       const sum = this.#sums.get(key) ?? NOTHING;
@@ -170,7 +167,7 @@ export class CostChanges {
     }
   }
 
-  /** Dimensions with events, in the catalog's order. */
+  /** Returns the dimensions with events, in the order of the catalog. */
   byDimension(): CostChange[] {
     return BILLING_DIMENSIONS.filter((dimension) => this.#sums.has(dimension)).map((dimension) => this.#of(dimension));
   }
@@ -186,7 +183,7 @@ export class CostChanges {
   }
 }
 
-/** The events that count in the window: how many there are, how many have another cost, and the amounts as exact text, in USD. */
+/** Events in the window, events with a new cost, and exact amounts in USD as text. */
 export interface CostChange extends Pick<Sum, 'events' | 'changed'> {
   readonly billingDimension: BillingDimension | 'total';
   readonly before: string;

@@ -1,6 +1,5 @@
-/** From a rejection's payload to what goes into the queue again, with fields changed on request. Pure. */
+/** Converts the payload of a rejection to the event or jobs to send again, with edited fields. Pure. */
 import {
-  exactDecimal,
   isJobRejection,
   MAX_EVENTS_PER_JOB,
   MAX_JOB_VALUES,
@@ -13,49 +12,45 @@ import type { OpenRejection } from '@meterline/warehouse';
 
 export type Resendable =
   | { readonly kind: 'event'; readonly event: unknown }
-  /** The data of each job. */
   | { readonly kind: 'jobs'; readonly jobs: readonly unknown[] }
   | { readonly kind: 'unsendable'; readonly why: string };
 
-/** Changes to the fields of an event before it is sent again. */
 export interface Edits {
   readonly set: ReadonlyMap<string, unknown>;
   readonly unset: ReadonlySet<string>;
 }
 
-/**
- * @param text `field=value`; a value that is JSON is taken as such, any other as a string. A number that a double would round becomes
- *   decimal text. Undefined: it is no edit
- */
+/** The event fields whose values are not text. Usage can be text, which keeps every digit. */
+const JSON_FIELDS = ['revision', 'void'];
+
+/** Parses an edit such as `workspace=production`. @returns undefined for an invalid edit */
 export function parseEdit(text: string): { readonly field: string; readonly value: unknown } | undefined {
   const [, field, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (field === undefined || value === undefined) return undefined;
-  const parsed = parseJson(value);
-  const exact = typeof parsed === 'number' ? exactDecimal(value) : undefined;
-  return { field, value: parsed === undefined ? value : (exact ?? parsed) };
+  return { field, value: JSON_FIELDS.includes(field) ? (parseJson(value) ?? value) : value };
 }
 
 export const OVERSIZED =
-  'it is too large for one job; "meterline rejected show ID --payload" prints its data, and "meterline emit" sends events in jobs of the right size';
+  'it is too large for one job; save its data with "meterline rejected show ID --payload", and send its events with "meterline emit"';
 
 const TOO_DEEP =
   'it is nested too deeply to be sent; --unset the field that is, or print a job with "meterline rejected show ID --payload" and send its other events with "meterline emit"';
 
-/** @param payload the payload of the rejection */
+/** Returns the data to send for a rejection. @param payload the payload of the rejection */
 export function resendable({ reason }: Pick<OpenRejection, 'reason'>, payload: string, edits: Edits): Resendable {
   const content = parseEventJson(payload);
   if (content === undefined) return unsendable('its payload is not JSON');
   const whole = isJobRejection(reason);
   const edited = editedContent(content, edits);
   if (edited === undefined) return unsendable('it is not an object, so it has no fields to edit');
-  // Read back from its text: what cannot be written, and Infinity, must not reach the queue's own JSON.stringify.
+  // Converted to text and back, because JSON.stringify in the queue would fail for deep nesting and turn Infinity into null.
   const text = payloadOf(edited);
   if (text === undefined) return unsendable(TOO_DEEP);
   const sendable: unknown = JSON.parse(text);
   return whole ? { kind: 'jobs', jobs: jobsOf(sendable) } : { kind: 'event', event: sendable };
 }
 
-/** Undefined when there are edits but no fields. */
+/** Returns undefined if there are edits, but no fields to edit. */
 function editedContent(content: unknown, edits: Edits): unknown {
   if (edits.set.size === 0 && edits.unset.size === 0) return content;
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined;
@@ -67,14 +62,14 @@ export function applyEdits(event: object, { set, unset }: Edits): object {
   return Object.fromEntries([...kept, ...set]);
 }
 
-/** Jobs of these events that have no more values than a job may: one that has more is rejected with all its events. */
+/** Splits events into jobs with at most MAX_JOB_VALUES values each. A larger job would be rejected whole. */
 export function jobsOfEvents(events: readonly unknown[]): { readonly events: readonly unknown[] }[] {
   const jobs: { events: unknown[] }[] = [];
   let values = Number.POSITIVE_INFINITY;
   for (const event of events) {
     const own = 1 + countValues(JSON.stringify(event), MAX_JOB_VALUES);
     values += own;
-    // The job itself has two.
+    // The job object and its list of events are two more values.
     if (values > MAX_JOB_VALUES - 2) {
       jobs.push({ events: [] });
       values = own;
@@ -84,7 +79,6 @@ export function jobsOfEvents(events: readonly unknown[]): { readonly events: rea
   return jobs;
 }
 
-/** A job with too many events is split, as its rejection asks for. */
 function jobsOf(data: unknown): unknown[] {
   if (typeof data !== 'object' || data === null || !('events' in data) || !Array.isArray(data.events)) return [data];
   const { events } = data;

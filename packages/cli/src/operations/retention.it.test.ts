@@ -30,27 +30,27 @@ describe('closing months', () => {
   const fixture = sealedMonths('file');
   const { bounds, close, drop, months, reopen, responses } = fixture;
 
-  it('months are closed once they are sealed, and closing fewer months opens none', async () => {
+  it('months can be closed once they are sealed, and closing fewer months reopens none', async () => {
     await expect(close(Date.UTC(2026, 1))).rejects.toThrow('sealed until 2026-01-01');
     await close(DECEMBER);
     expect(await close(NOVEMBER)).toBe(DECEMBER);
     expect(await bounds()).toEqual([DECEMBER, 0, 0]);
   });
 
-  it('closed months can be opened again', async () => {
+  it('closed months can be reopened', async () => {
     await reopen(NOVEMBER);
     expect(await bounds()).toEqual([NOVEMBER, 0, 0]);
   });
 
-  it('a drop that is interrupted ends between two days', async () => {
+  it('an interruption ends a drop between two days', async () => {
     const interruption = new AbortController();
     await drop({ signal: interruption.signal, onProgress: (done) => done === 1 && interruption.abort() });
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
   });
 
-  it('no event is dropped while its hours are to be sealed again', async () => {
+  it('no event is dropped before its hours are sealed', async () => {
     await execute(fixture.warehouse, 'TRUNCATE TABLE rollup_watermarks');
-    const message = 'sealed until 1970-01-01T00:00:00Z only';
+    const message = 'only sealed until 1970-01-01T00:00:00Z';
     await expect(compareClosedMonths(fixture.options())).rejects.toThrow(message);
     await expect(drop()).rejects.toThrow(message);
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
@@ -58,11 +58,11 @@ describe('closing months', () => {
     for (const grain of GRAINS) await raiseWatermarks([fixture.warehouse], grain, sealed);
   });
 
-  it('an event whose hour is dirty counts after the drop of its month, which cannot be opened again', async () => {
+  it('an event whose hour is dirty counts after the drop of its month, which cannot be reopened', async () => {
     await storeEvents(fixture.warehouse, [LATE]);
     await drop();
     expect(workspacesOf(await responses())).toContain('late');
-    await expect(reopen(OCTOBER)).rejects.toThrow('cannot be opened again');
+    await expect(reopen(OCTOBER)).rejects.toThrow('cannot be reopened');
     expect(await bounds()).toEqual([NOVEMBER, NOVEMBER, NOVEMBER]);
   });
 });
@@ -71,7 +71,7 @@ describe('dropping the events of closed months', () => {
   const fixture = sealedMonths();
   const { bounds, close, drop, dropOrDie, months, options, responses } = fixture;
 
-  it('a drop leaves every response about whole hours and days as it was, also if it died and another finishes it', async () => {
+  it('a drop does not change responses for whole hours and days, even if it dies and another drop finishes it', async () => {
     const before = await responses();
     expect(before[0]?.totals.usage).toBe('11.000000007');
     await close(DECEMBER);
@@ -92,14 +92,14 @@ describe('dropping the events of closed months', () => {
     expect(await bounds()).toEqual([DECEMBER, DECEMBER, DECEMBER]);
   });
 
-  it('no event is dropped where rollup rows differ, except to finish a drop, which repairs them and counts unmarked events', async () => {
+  it('no event is dropped if rollup rows differ, except to finish a drop, which first repairs the rows', async () => {
     const { warehouse } = fixture;
     await close(NOVEMBER);
     await execute(
       warehouse,
       "ALTER TABLE usage_hourly DELETE WHERE account_id = 'globex' AND toDate(bucket) = '2025-10-01'",
     );
-    const message = 'which were not dropped; see "meterline audit --from 1970-01-01T00:00:00Z --to 2025-1';
+    const message = 'so the events were not dropped; run "meterline audit --from 1970-01-01T00:00:00Z --to 2025-1';
     await expect(compareClosedMonths(options())).rejects.toThrow(message);
     await expect(drop()).rejects.toThrow(message);
     expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [NOVEMBER, 0, 0]]);
@@ -126,7 +126,7 @@ describe('final rollup rows', () => {
     await drop();
   });
 
-  it('final rows have a version that no sum over events reaches, and days are those of their hours', async () => {
+  it('final rows have a version above that of any events, and days match their hours', async () => {
     const versions = (table: string, start: string) =>
       select(
         warehouse,
@@ -140,7 +140,7 @@ describe('final rollup rows', () => {
     expect(await versions('usage_hourly', 'toStartOfDay(bucket)')).toEqual(days);
   });
 
-  it('final rows are skipped by an audit, which reports where the comparison begins', async () => {
+  it('an audit skips final rows and reports where its comparison starts', async () => {
     const audit = (startTime: number, endTime: number) =>
       auditRollups({ ...options(), accountId: undefined, window: { startTime, endTime }, repair: true });
     expect(await audit(OCTOBER, DECEMBER)).toEqual({
@@ -150,7 +150,7 @@ describe('final rollup rows', () => {
     expect(await audit(NOVEMBER, DECEMBER)).toMatchObject({ days: 2, comparedFrom: undefined });
   });
 
-  it('final rows are not replaced from events that came too late, whatever their revisions', async () => {
+  it('final rows are never replaced by late events, whatever their revisions', async () => {
     const late = Array.from({ length: 3 }, () => pricedEvent({ timestamp: OCTOBER + 1, revision: 65_535 }));
     // By a worker that had read the bounds before the drop, and goes on.
     await storeEvents(warehouse, late);

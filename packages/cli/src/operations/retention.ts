@@ -1,4 +1,4 @@
-/** Closes months, opens them again, and drops the events of months that are closed. Why it is safe: retention.ts in packages/warehouse. */
+/** Closes and reopens months, and drops the events of closed months. retention.ts in packages/warehouse explains why this is safe. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import {
   dropEvents,
@@ -18,15 +18,13 @@ import { CommandError } from '../failure.js';
 import { auditRollups } from './audit.js';
 import type { OnProgress } from './operation.js';
 
-/** What is kept, for an operator to see. */
 export interface Retention extends RetentionBounds {
-  /** On every shard: before `closedBefore` where a closing broke off between two of them. */
+  /** The bound that all shards have. Earlier than `closedBefore` if a crash interrupted the closing between two shards. */
   readonly closedEverywhere: EpochMs;
-  /** Months with events, ascending. */
   readonly months: readonly EventMonth[];
 }
 
-/** A month is closed, or being dropped, if it is on any shard, and dropped if it is on all. */
+/** Reads the bounds of all shards. A month counts as closed or being dropped if it is on any shard, and as dropped if it is on all. */
 export async function readRetention({ all }: Shards): Promise<Retention> {
   const bounds = await onEachShard(all, readBounds);
   const rows = new Map<EpochMs, EventMonth>();
@@ -44,10 +42,10 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
 }
 
 /**
- * Events before are rejected from now on; workers know within seconds. Durable when the promise resolves.
+ * Closes months: workers reject earlier events within seconds. Durable once the promise resolves.
  * @param before the start of a month
- * @returns before which months are closed now: somebody may have closed more since this was asked, which only `reopenMonths` opens again
- * @throws CommandError when the months before it are not sealed
+ * @returns the resulting bound, which is later than `before` if more months were already closed; only `reopenMonths` reopens months
+ * @throws CommandError if earlier months are not sealed
  */
 export async function closeMonths(shards: Shards, before: EpochMs): Promise<EpochMs> {
   await requireSealed(shards, before);
@@ -57,27 +55,26 @@ export async function closeMonths(shards: Shards, before: EpochMs): Promise<Epoc
   return until;
 }
 
-/** @throws CommandError when the months before are not sealed */
+/** @throws CommandError if earlier months are not sealed */
 export async function requireSealed({ all }: Shards, before: EpochMs): Promise<void> {
   const { hourly, daily } = await lowestWatermarks(all);
   const sealedUntil = Math.min(hourly.sealedUntil, daily.sealedUntil);
   if (sealedUntil >= before) return;
   throw new CommandError(
-    `hours are sealed until ${formatTimestamp(sealedUntil)} only, so months before ${formatTimestamp(before)} cannot be ` +
-      'closed yet; wait until the ingest workers have sealed them',
+    `months before ${formatTimestamp(before)} cannot be closed yet, because hours are only sealed until ` +
+      `${formatTimestamp(sealedUntil)}; wait until the ingest workers have sealed them`,
   );
 }
 
 /**
- * Events from then on are accepted again.
- * @throws CommandError when these months are being dropped
+ * Reopens months, so that workers accept their events again.
+ * @throws CommandError if one of these months is dropped or being dropped
  */
 export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void> {
   const { droppingBefore } = await readRetention(shards);
   if (from < droppingBefore) {
     throw new CommandError(
-      `months before ${formatTimestamp(droppingBefore)} cannot be opened again: their events have been dropped, or are about ` +
-        'to be',
+      `months before ${formatTimestamp(droppingBefore)} cannot be reopened: their events are dropped or being dropped`,
     );
   }
   await setRetentionBound(shards.all, 'closed', from);
@@ -85,25 +82,23 @@ export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void>
 
 export interface DropOptions {
   readonly shards: Shards;
-  /** Closed months before this alone: what is closed later nobody has seen, nor confirmed. */
+  /** The bound that the operator confirmed. Months that were closed later are not dropped. */
   readonly before: EpochMs;
   /** Ends the drop between two days. */
   readonly signal: AbortSignal;
-  /** In days that are compared. */
   readonly onProgress: OnProgress;
-  /** Called when the events of a month are gone. */
   readonly onDropped: (month: EventMonth) => void;
   readonly recheckMs?: number;
 }
 
 /**
- * Drops the events of months that are closed, the oldest first, each when its rollup rows agree with them.
+ * Drops the events of closed months, oldest month first, if its rollup rows match its events.
  *
- * Crash order, for each month: compared; the bound `dropping` is set on every shard; compared again, with what was stored
- * meanwhile, and repaired; rollup rows made final, a day after the other; the bound `dropped` is set on every shard; events
- * dropped. What a crash leaves: retention.ts in packages/warehouse; calling it again does the rest.
+ * Crash order of a month: compare; set the bound `dropping` on all shards; compare again, with events that were stored meanwhile, and
+ * repair; make the rollup rows final, day by day; set the bound `dropped` on all shards; drop the events. After a crash, the next call
+ * finishes. retention.ts in packages/warehouse describes the states that a crash can leave.
  *
- * @throws CommandError when a month is not sealed, or its rollup rows differ from its events
+ * @throws CommandError if a month is not sealed, or its rollup rows differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
   const { shards, before, signal, onDropped } = options;
@@ -112,14 +107,14 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
     const [month] = months.filter(({ endTime }) => endTime <= Math.min(before, closedBefore));
     if (!month || signal.aborted) return;
     const { endTime } = month;
-    // What is stored in a month that is final has come too late and was rejected.
+    // In a final month, remaining events arrived too late and do not count, so they are dropped without a comparison.
     if (endTime > droppedBefore) {
       await requireSealed(shards, endTime);
-      // With earlier months, which had no events a moment ago.
+      // Includes earlier months: they had no events when the months were read, but may have some now.
       const window = { startTime: droppedBefore, endTime };
       if (endTime > droppingBefore) await compare(options, window);
       if (signal.aborted) return;
-      // The bound is set even when some shard has it: a crash may have come before it was on all.
+      // Set even if some shards have the bound, because a crash may have interrupted this step.
       await setRetentionBound(shards.all, 'dropping', endTime);
       await compare(options, window, true);
       await onEachShard(shards.all, (shard) => makeDaysFinal(shard, window, signal));
@@ -141,8 +136,8 @@ async function makeDaysFinal(shard: Warehouse, window: Window, signal: AbortSign
 type DryRun = Omit<DropOptions, 'before' | 'onDropped'>;
 
 /**
- * Whether the events of months that are closed could be dropped; changes nothing.
- * @throws CommandError as {@link dropClosedMonths}
+ * Checks whether the events of closed months can be dropped, without changes.
+ * @throws CommandError like {@link dropClosedMonths}
  */
 export async function compareClosedMonths(options: DryRun): Promise<void> {
   const { closedBefore, droppedBefore, months } = await readRetention(options.shards);
@@ -152,8 +147,9 @@ export async function compareClosedMonths(options: DryRun): Promise<void> {
 }
 
 /**
- * A comparison that repairs is the last one: it includes the rollup rows of dirty hours, whose marks nobody heeds afterwards.
- * @throws CommandError when rollup rows differ from their events, after a repair if it is wanted
+ * Compares rollup rows with their events.
+ * @param isLast whether to repair differences first, and include dirty hours, whose marks have no effect once the rows are final
+ * @throws CommandError if rollup rows differ from their events
  */
 async function compare(
   { shards, signal, onProgress, recheckMs }: DryRun,
@@ -166,7 +162,7 @@ async function compare(
   if (different.length === 0) return;
   const [from, to] = [formatTimestamp(window.startTime), formatTimestamp(window.endTime)];
   throw new CommandError(
-    `rollup rows differ from their events, which were not dropped; see "meterline audit --from ${from} --to ${to}", ` +
-      'repair them with --repair, and run this again',
+    `rollup rows differ from their events, so the events were not dropped; run "meterline audit --from ${from} --to ${to}", ` +
+      'add --repair to repair the rows, and run this command again',
   );
 }

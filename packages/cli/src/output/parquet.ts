@@ -1,4 +1,4 @@
-/** Charges as Parquet, with decimals that are exact and times that are times. */
+/** Writes FOCUS charges as Parquet, with exact decimals and typed times. */
 import { parseDecimalText, toScaled } from '@meterline/catalog';
 import {
   FOCUS_COLUMNS,
@@ -10,9 +10,9 @@ import {
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import type { WaitingOutput } from './whole-output.js';
 
-/** Rows in a row group: about as many are in memory at a time. */
+/** Rows per row group, and about the number of rows held in memory. */
 const ROWS_IN_GROUP = 10_000;
-/** The widest decimal that readers know: 128 bits. */
+/** The widest decimal that Parquet readers support: 128 bits. */
 const DECIMAL_BYTES = 16;
 const DECIMAL_DIGITS = 38;
 
@@ -30,7 +30,7 @@ function typeOf(column: FocusColumn): Omit<SchemaElement, 'name'> {
   return { ...width, converted_type: 'DECIMAL', precision: DECIMAL_DIGITS, scale: column.scale };
 }
 
-/** A sink whose row groups go to the output one by one, and are then forgotten. */
+/** Opens a sink that writes each row group to the output and then frees it. */
 export function openParquet(output: WaitingOutput): FocusSink & { finish(): Promise<void> } {
   const bytes = new ByteWriter();
   const flush = async () => {
@@ -67,7 +67,7 @@ export function openParquet(output: WaitingOutput): FocusSink & { finish(): Prom
   };
 }
 
-/** A bigint is a decimal without its point, or milliseconds. */
+/** Returns a cell; a bigint is an unscaled decimal, or a time in milliseconds. */
 function cellOf(column: FocusColumn, charge: FocusCharge): string | bigint | null {
   if (column.type === 'String') return charge[column.name];
   if (column.type === 'Date/Time') return BigInt(charge[column.name]);

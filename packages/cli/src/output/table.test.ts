@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream';
+import { WriteStream } from 'node:tty';
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { environment } from '../settings.js';
 import { displayWidth, fieldLines, layoutFor, shortened, tableWidth, textTable } from './table.js';
 
 const COLUMNS = [
-  { heading: 'NAME', least: 5 },
-  { heading: 'TYPE', least: 4 },
+  { heading: 'NAME', minWidth: 5 },
+  { heading: 'TYPE', minWidth: 4 },
   { heading: 'COST', isNumeric: true },
 ];
 const row = (...cells: string[]) => ({ cells });
@@ -14,32 +14,32 @@ const WIDE = [row('a-long-name', 'sandbox', '12.50'), row('b', 'job', '0.10')];
 
 it.each([
   [
-    'has its full width where there is no terminal',
+    'has its full width without a terminal',
     WIDE,
     undefined,
     'NAME         TYPE      COST\na-long-name  sandbox  12.50\nb            job       0.10',
   ],
   [
-    'cuts names, the widest first, and no amount',
+    'shortens names, the widest first, and never an amount',
     WIDE,
     22,
     'NAME    TYPE      COST\na-lon…  sandbox  12.50\nb       job       0.10',
   ],
-  ['pads no line at its end', [row('a', 'b', ''), row('longer')], undefined, 'NAME    TYPE  COST\na       b\nlonger'],
+  ['has no trailing spaces', [row('a', 'b', ''), row('longer')], undefined, 'NAME    TYPE  COST\na       b\nlonger'],
   [
-    'shows control characters and obeys none',
+    'replaces control characters',
     [row('a\u001b[2J\nb\u009b', '', '1')],
     undefined,
     'NAME      TYPE  COST\na\uFFFD[2J\uFFFDb\uFFFD           1',
   ],
   [
-    'shows characters that turn or break text, and obeys none',
+    'replaces characters that change the direction of text or break the line',
     [row('a\u202Eb\u2066c\u2069\u200F', 'x\u2028y', 'עברית')],
     undefined,
     'NAME     TYPE   COST\na\uFFFDb\uFFFDc\uFFFD\uFFFD  x\uFFFDy   עברית',
   ],
   [
-    'counts the cells of a terminal, not characters',
+    'aligns by terminal columns, not by characters',
     [row('名前名', 'x', '1'), row('e\u0301', 'y', '2')],
     undefined,
     'NAME    TYPE  COST\n名前名  x        1\ne\u0301       y        2',
@@ -48,13 +48,13 @@ it.each([
   expect(textTable(COLUMNS, rows, { width })).toBe(expected);
 });
 
-it('a table marks its heading and its strong rows', () => {
-  const style = { strong: (text: string) => `<b>${text}</b>`, quiet: (text: string) => `<i>${text}</i>` };
-  const marked = textTable([{ heading: 'X' }], [{ cells: ['y'], isStrong: true }], { style });
-  expect(marked).toBe('<i>X</i>\n<b>y</b>');
+it('a table has a dim heading and bold strong rows', () => {
+  const style = (format: string, text: string) => `<${format}>${text}`;
+  const styled = textTable([{ heading: 'X' }], [{ cells: ['y'], isStrong: true }], { style });
+  expect(styled).toBe('<dim>X\n<bold>y');
 });
 
-it('a table fits every width that leaves room for what is not cut', () => {
+it('a table fits every terminal that is wide enough for its minimum widths', () => {
   const cell = fc.string({ unit: 'grapheme', maxLength: 30 });
   const names = fc.array(fc.tuple(cell, cell), { minLength: 1 });
   fc.assert(
@@ -68,7 +68,7 @@ it('a table fits every width that leaves room for what is not cut', () => {
   );
 });
 
-it('fields stand below each other, with nothing in them that a terminal would obey', () => {
+it('field lines align their values and replace control characters', () => {
   expect(
     fieldLines([
       ['a', '1'],
@@ -83,15 +83,15 @@ it.each([
   ['😀😀', '😀😀'],
   ['😀😀😀', '😀…'],
   ['👩‍👩‍👧‍👦x👩‍👩‍👧‍👦', '👩‍👩‍👧‍👦x…'],
-])('the text %s takes at most four cells as %s', (text, short) => expect(shortened(text, 4)).toBe(short));
+])('%s shortened to four columns is %s', (text, short) => expect(shortened(text, 4)).toBe(short));
 
-it.each<[string, boolean, Record<string, string>, string]>([
-  ['a terminal', true, { TERM: 'xterm-256color' }, '\u001b[1mx\u001b[22m'],
-  ['a pipe', false, { TERM: 'xterm-256color' }, 'x'],
-  ['a terminal that is dumb', true, { TERM: 'dumb' }, 'x'],
-  ['a terminal with NO_COLOR', true, { TERM: 'xterm', NO_COLOR: '1' }, 'x'],
-  ['a terminal with an empty NO_COLOR', true, { TERM: 'xterm', NO_COLOR: '' }, '\u001b[1mx\u001b[22m'],
-])('strong text is right on %s', (_name, isTTY, variables, expected) => {
-  const stdout = Object.assign(new PassThrough(), { isTTY });
-  expect(layoutFor({ stdout, environment: environment.parse(variables) }).style.strong('x')).toBe(expected);
+it.each<[string, Record<string, string> | undefined, string]>([
+  ['a terminal', { TERM: 'xterm-256color' }, '\u001b[1mx\u001b[22m'],
+  ['a pipe', undefined, 'x'],
+  ['a dumb terminal', { TERM: 'dumb' }, 'x'],
+  ['a terminal with NO_COLOR', { TERM: 'xterm', NO_COLOR: '1' }, 'x'],
+])('bold text is correct on %s', (_name, variables, expected) => {
+  const terminal = { isTTY: true, getColorDepth: () => WriteStream.prototype.getColorDepth(variables) };
+  const stdout = Object.assign(new PassThrough(), variables && terminal);
+  expect(layoutFor({ stdout }).style('bold', 'x')).toBe(expected);
 });

@@ -1,4 +1,5 @@
-/** Tables of text in aligned columns. On a terminal they fit its width: names are cut short, amounts never. */
+/** Renders tables with aligned columns. On a terminal, names are shortened to fit its width; amounts never are. */
+import { styleText } from 'node:util';
 import { eastAsianWidth } from 'get-east-asian-width';
 import type { CommandContext } from '../command.js';
 import type { OutputFlags } from '../flags.js';
@@ -7,11 +8,10 @@ import { printResult } from './result.js';
 export interface Column {
   readonly heading: string;
   readonly isNumeric?: boolean;
-  /** The width below which it is not cut; left out, it is not cut at all. */
-  readonly least?: number;
+  /** The minimum width to which cells may be shortened; without one, cells are never shortened. */
+  readonly minWidth?: number;
 }
 
-/** A column of a list. */
 export interface ItemColumn<Item> extends Column {
   readonly cell: (item: Item) => string;
 }
@@ -22,18 +22,18 @@ export interface Row {
 }
 
 export interface TableLayout {
-  /** The width of the terminal; undefined: nothing is cut. */
+  /** The width of the terminal; undefined if nothing is to be shortened. */
   readonly width?: number | undefined;
-  readonly style?: Style;
+  readonly style?: (format: 'bold' | 'dim', text: string) => string;
 }
 
 const GAP = '  ';
 
-/** Cells may hold what producers have chosen, so control characters, which a terminal would obey, are made visible. */
+/** Renders a table. Cells may contain names that producers chose, so control characters are replaced; see {@link printable}. */
 export function textTable(
   columns: readonly Column[],
   rows: readonly Row[],
-  { width, style = PLAIN }: TableLayout = {},
+  { width, style = (_, text) => text }: TableLayout = {},
 ): string {
   const shown = rows.map((row) => ({ ...row, cells: row.cells.map(printable) }));
   const widths = fittedWidths(columns, naturalWidths(columns, shown), width);
@@ -41,26 +41,27 @@ export function textTable(
     columns
       .map(({ isNumeric = false }, index) => {
         const room = widths[index] ?? 0;
-        return padded(shortened(cells[index] ?? '', room), room, isNumeric);
+        const text = shortened(cells[index] ?? '', room);
+        const padding = ' '.repeat(Math.max(0, room - displayWidth(text)));
+        return isNumeric ? padding + text : text + padding;
       })
       .join(GAP)
       .trimEnd();
   return [
-    style.quiet(line(columns.map(({ heading }) => heading))),
-    ...shown.map(({ cells, isStrong }) => (isStrong ? style.strong(line(cells)) : line(cells))),
+    style('dim', line(columns.map(({ heading }) => heading))),
+    ...shown.map(({ cells, isStrong }) => (isStrong ? style('bold', line(cells)) : line(cells))),
   ].join('\n');
 }
 
-/** The rows of a list, an item each. */
 export function itemRows<Item>(columns: readonly ItemColumn<Item>[], items: readonly Item[]): Row[] {
   return items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
 }
 
 /**
- * A list as the result of a command.
- * @param none what people read when it is empty
- * @param result with --json and --csv
- * @param fields the columns of CSV, where it is known which there are
+ * Prints a list as the result of a command.
+ * @param none the text for people if the list is empty
+ * @param result the value for JSON and CSV
+ * @param fields the columns of CSV, if they are known
  */
 export function printList<Item>(
   context: CommandContext,
@@ -73,13 +74,12 @@ export function printList<Item>(
   printResult(context, flags, result, text, undefined, fields);
 }
 
-/** Lines of a name and a value each, with nothing in them that a terminal would obey. */
+/** Returns a line for each name and value, made {@link printable}. */
 export function fieldLines(fields: readonly (readonly [name: string, value: string])[]): string[] {
   const width = Math.max(...fields.map(([name]) => name.length));
   return fields.map(([name, value]) => printable(`${name.padEnd(width)}${GAP}${value}`));
 }
 
-/** What the table takes when nothing is cut. */
 export function tableWidth(columns: readonly Column[], rows: readonly Row[]): number {
   return totalWidth(naturalWidths(columns, rows));
 }
@@ -90,14 +90,14 @@ function naturalWidths(columns: readonly Column[], rows: readonly Row[]): number
   );
 }
 
-/** Takes from the widest column that may be cut, cell by cell, until the table fits or nothing is left to take. */
+/** Narrows the widest column that may be shortened by one, until the table fits or all of them have their minimum width. */
 function fittedWidths(columns: readonly Column[], natural: readonly number[], width: number | undefined): number[] {
   const widths = [...natural];
   for (let excess = totalWidth(widths) - (width ?? Infinity); excess > 0; excess -= 1) {
     let widest = -1;
-    for (const [index, { least }] of columns.entries()) {
+    for (const [index, { minWidth }] of columns.entries()) {
       const own = widths[index] ?? 0;
-      if (least !== undefined && own > least && own > (widths[widest] ?? 0)) widest = index;
+      if (minWidth !== undefined && own > minWidth && own > (widths[widest] ?? 0)) widest = index;
     }
     if (widest < 0) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
@@ -109,46 +109,32 @@ function totalWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
 }
 
-interface Style {
-  strong(text: string): string;
-  quiet(text: string): string;
-}
-
-const PLAIN: Style = { strong: (text) => text, quiet: (text) => text };
-
-const COLOURED: Style = {
-  strong: (text) => `\u001b[1m${text}\u001b[22m`,
-  quiet: (text) => `\u001b[2m${text}\u001b[22m`,
-};
-
-/** The terminal of a command. Plain into a pipe or a file, on a dumb terminal, and where NO_COLOR is set (no-color.org). */
-export function layoutFor({ stdout, environment }: Pick<CommandContext, 'stdout' | 'environment'>) {
-  const { NO_COLOR, TERM } = environment;
-  const isColoured = stdout.isTTY && NO_COLOR === undefined && TERM !== 'dumb';
-  return { width: stdout.columns, style: isColoured ? COLOURED : PLAIN };
+/** Returns the layout for standard output. Colors follow Node's rules: NO_COLOR, FORCE_COLOR, TERM, and none for a pipe or file. */
+export function layoutFor({ stdout }: Pick<CommandContext, 'stdout'>): Required<TableLayout> {
+  return { width: stdout.columns, style: (format, text) => styleText(format, text, { stream: stdout }) };
 }
 
 /**
- * Control characters, and those that turn or break what follows: a name with one of them would show as another name.
+ * Control characters, line separators, and characters that change the direction of text, with which a name could look like another.
  * Source: Unicode Standard Annex #9, section 2, explicit directional formatting characters.
  */
-const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
-/** The text on one line, with nothing in it that a terminal would obey. */
+/** Replaces characters that would control the terminal, break the line or change the direction of text. */
 export function printable(text: string): string {
-  return text.replace(OBEYED, '\uFFFD');
+  return text.replace(UNPRINTABLE, '\uFFFD');
 }
 
-let segmenter: Intl.Segmenter | undefined;
-const ASCII = /^[\x20-\x7e]*$/;
+/** ASCII and sparklines, whose characters take one column each. */
+const NARROW = /^[\x20-\x7e·▁-█]*$/;
 
-/** How many cells of a terminal a text takes: two for an ideograph or an emoji. */
+/** Returns the number of terminal columns of a text: two for an ideograph or emoji. */
 export function displayWidth(text: string): number {
-  if (ASCII.test(text)) return text.length;
+  if (NARROW.test(text)) return text.length;
   return [...graphemesOf(text)].reduce((width, { segment }) => width + graphemeWidth(segment), 0);
 }
 
-/** At most so many cells of a terminal, the last one an ellipsis where the text goes on. */
+/** Shortens a text to a number of terminal columns; an ellipsis marks the cut. */
 export function shortened(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
@@ -161,18 +147,15 @@ export function shortened(text: string, width: number): string {
   return `${kept}…`;
 }
 
-function padded(text: string, width: number, toTheRight: boolean): string {
-  const space = ' '.repeat(Math.max(0, width - displayWidth(text)));
-  return toTheRight ? space + text : text + space;
-}
+let segmenter: Intl.Segmenter | undefined;
 
-/** Made when the first text needs it: the tables of Unicode take 10 ms to load, and most texts are ASCII. */
+/** Creates the segmenter on first use: its Unicode tables take 15 ms to load, and most tables do not need it. */
 function graphemesOf(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);
 }
 
-/** A grapheme is as wide as its widest part: what joins or modifies has no width of its own. */
+/** Returns the width of a grapheme, which is that of its widest part: joiners and modifiers have no width of their own. */
 function graphemeWidth(grapheme: string): number {
   if (/\p{Emoji_Presentation}|\uFE0F/u.test(grapheme)) return 2;
   if (/^\p{M}*$/u.test(grapheme)) return 0;

@@ -1,4 +1,4 @@
-/** What a command writes for another program to read: it appears whole, or not at all. */
+/** Writes output for other programs atomically: all of it appears once it is complete, or nothing. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
@@ -8,10 +8,10 @@ import { counted } from '@meterline/catalog';
 import { type CommandContext, type CommandStreams, say, sayProgress } from '../command.js';
 import { CommandError, systemErrorText, usageError } from '../failure.js';
 
-/** Most results are one page of at most 2 MB. */
+/** Output up to this size stays in memory. Most results are one page of at most 2 MB. */
 const MEMORY_BYTES = 8 * 1024 * 1024;
 
-/** Buffers output: in memory up to some megabytes, then in a temp file. */
+/** Buffers output in memory, and beyond MEMORY_BYTES in a temp file. */
 export class WaitingOutput {
   readonly #openFile: () => Promise<FileHandle>;
   #memory: Buffer[] = [];
@@ -39,7 +39,6 @@ export class WaitingOutput {
     else this.#memory = [Buffer.concat(this.#memory).subarray(0, size)];
   }
 
-  /** The temp file with all that was written. */
   async file(): Promise<FileHandle> {
     this.#file ??= await this.#openFile();
     await this.#file.appendFile(Buffer.concat(this.#memory.splice(0)));
@@ -56,11 +55,11 @@ export class WaitingOutput {
 }
 
 /**
- * Runs `produce`, and puts what it has written in place once it is done: in the file, on disk, or on standard output. If it
- * fails or is killed, the file stays as it was and standard output has nothing.
+ * Runs `produce`, and then publishes its output: replaces the file, or writes to standard output. If `produce` fails or the process
+ * is killed, the file is unchanged and standard output is empty.
  *
- * @param path undefined: standard output. What is large waits in a file of the system's temporary folder that has no name
- * @throws CommandError when it cannot be written
+ * @param path undefined for standard output; large output then waits in an unlinked file in the system's temp folder
+ * @throws CommandError if the output cannot be written
  */
 export async function writeWhole<Result>(
   { stdout }: Pick<CommandContext, 'stdout'>,
@@ -72,17 +71,17 @@ export async function writeWhole<Result>(
   const temp = join(target === undefined ? tmpdir() : dirname(target), `.meterline-${randomUUID()}`);
   const output = new WaitingOutput(async () => {
     const file = await open(temp, 'ax+', target === undefined ? 0o600 : 0o666);
-    // The umask cuts the mode that a file is opened with.
+    // Needed because the umask limits the mode of open().
     if (found) await file.chmod(found.mode);
     if (target === undefined) await rm(temp);
     return file;
   });
   try {
-    // Before the first request, so that a folder which cannot be written is reported at once.
+    // Opens the temp file before the first request, so that an unwritable folder is reported at once.
     if (target !== undefined) await output.file();
     const result = await produce(output);
     if (target === undefined) {
-      // `pipeline` would leave its listeners on the output, one set for each result of --watch.
+      // Not `pipeline`: it would leave a set of listeners on stdout for each result of --watch.
       for await (const chunk of output.chunks()) {
         if (!stdout.write(chunk)) await once(stdout, 'drain');
       }
@@ -93,7 +92,7 @@ export async function writeWhole<Result>(
     return result;
   } catch (error) {
     throw path === undefined
-      ? writeFailure(`to ${tmpdir()}`, error, '; set TMPDIR to a folder that can be written')
+      ? writeFailure(`to ${tmpdir()}`, error, '; set TMPDIR to a writable folder')
       : writeFailure(path, error);
   } finally {
     await output.close();
@@ -101,31 +100,36 @@ export async function writeWhole<Result>(
   }
 }
 
-/** The file that is replaced: of a link the one that it names. A temp file would take the place of a device or a pipe. @throws CommandError */
+/**
+ * Returns the existing file to replace; for a symbolic link, its target.
+ * @throws CommandError for a directory, and for a device or pipe, which rename() would replace by a file
+ */
 async function existingFile(path: string): Promise<{ path: string; mode: number } | undefined> {
-  // A link whose target is not there yet is replaced itself.
+  // stat() fails for a link with a missing target: the link itself is replaced then.
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) throw usageError(`cannot write ${path}: it is a directory; name a file in it`);
-  if (found && !found.isFile()) throw usageError(`cannot write ${path}: it is no file; leave out --file and redirect`);
+  if (found && !found.isFile())
+    throw usageError(
+      `cannot write ${path}: it is not a regular file; redirect standard output instead of using --file`,
+    );
   return found && { path: await realpath(path), mode: found.mode & 0o7777 };
 }
 
-/** A failure of the disk in words; any other error as it is. */
+/** Turns an error of the file system into a CommandError; returns any other error unchanged. */
 function writeFailure(path: string, error: unknown, advice = ''): unknown {
   const text = systemErrorText(error);
   if (text === undefined) return error;
   return new CommandError(`cannot write ${path}: ${text}${advice}`, undefined, { cause: error });
 }
 
-/** Pages between two lines where there is no terminal. */
+/** The number of pages per progress line if stderr is not a terminal. */
 const PAGES_PER_LINE = 10;
 
-/** How many pages have been read: nobody knows how many there are. */
+/** Shows how many pages have been read. The total is unknown. */
 export class PageProgress {
   #pages = 0;
   #items = 0;
 
-  /** @param noun what the pages have */
   constructor(
     private readonly streams: Pick<CommandStreams, 'stderr'>,
     private readonly noun: string,
@@ -137,7 +141,6 @@ export class PageProgress {
     this.#say(this.#pages % PAGES_PER_LINE === 0);
   }
 
-  /** The pages come again. */
   restart(): void {
     this.end();
     if (this.#pages > 0) say(this.streams, 'The response changed while its pages were read; reading it again.');

@@ -1,8 +1,9 @@
 /**
- * What becomes of each event of a request: it is checked as the ingest worker will, and gets in place what is missing. One in a CloudEvent is
- * its `data`, and what the envelope says too may be left out there: `source` and `id` become its eventId, and `time` its timestamp. Its
- * `subject` is not read (docs/decisions/0025).
- * Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
+ * Checks the events of a request with the rules of the ingest worker, after filling in the account and a UUID.
+ *
+ * The `data` of a CloudEvent is the usage event. If it has no eventId, the `source` and `id` of the envelope determine the eventId; if it has no
+ * timestamp, `time` is the timestamp. `subject` is ignored (docs/decisions/0025).
+ * Source: CloudEvents 1.0.2, JSON event format and HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -24,13 +25,12 @@ import {
 import { v5 } from 'uuid';
 import { z } from 'zod';
 
-/** The worker's reasons, and one for what never reaches it. */
+/** The reason of a malformed CloudEvent. All other reasons are in the catalog. */
 export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
 type Reason = RejectionReason | typeof CLOUD_EVENT_REASON | typeof NOT_ALLOWED;
 
-/** A rejection for a reason that only collectors have. */
+/** The rejection of an event that cannot be read as a usage event, or whose account the caller may not send for. */
 export class Unreadable {
-  /** @param message what is wrong with it */
   constructor(
     readonly reason: Reason,
     readonly message: string,
@@ -49,35 +49,38 @@ function attribute(
 export const cloudEventSchema = z.object(
   {
     specversion: z.literal('1.0', 'specversion must be "1.0"'),
-    id: attribute('id', 'With the source it becomes the eventId, unless data has one.'),
-    source: attribute('source', 'Who has made the event.'),
-    type: attribute('type', 'Any; not looked at.', 'a string, such as "meterline.usage"'),
+    id: attribute('id', 'Together with source, it determines the eventId if data has none.'),
+    source: attribute('source', 'The producer of the event.'),
+    type: attribute('type', 'Any value; ignored.', 'a string, such as "meterline.usage"'),
     time: z
       .string('time must be a string')
       .optional()
-      .meta({ format: 'date-time', description: 'The timestamp, unless data has one. With any offset.' }),
+      .meta({ format: 'date-time', description: 'The timestamp if data has none. Any UTC offset is allowed.' }),
     data: z
       .custom<Readonly<Record<string, unknown>>>(isRecord, 'data must be the usage event, a JSON object')
-      .meta({ type: 'object', additionalProperties: {}, description: 'The members of a UsageEvent.' }),
+      .meta({ type: 'object', additionalProperties: {}, description: 'The fields of a UsageEvent.' }),
   },
   'a CloudEvent must be a JSON object',
 );
 
 /**
- * @param envelope in the JSON event format
- * @param own the account of an event that names none, if there is one
- * @returns the event in it, or an {@link Unreadable}; without an account its id is not known
+ * Returns the usage event in a CloudEvent, without an eventId if its account is unknown.
+ * @param envelope a CloudEvent in the JSON event format
+ * @param defaultAccount the account of an event that names no account
  */
-export function openCloudEvent(envelope: unknown, own: string | undefined): Record<string, unknown> | Unreadable {
+export function openCloudEvent(
+  envelope: unknown,
+  defaultAccount: string | undefined,
+): Record<string, unknown> | Unreadable {
   const { data: opened, error } = cloudEventSchema.safeParse(envelope);
   const isBase64 = isRecord(envelope) && 'data_base64' in envelope;
   const problems = (error?.issues ?? []).flatMap(({ path, message }) =>
     isBase64 && path[0] === 'data' ? [] : message,
   );
-  if (isBase64) problems.push('data_base64 is not taken; send the event as JSON in data');
+  if (isBase64) problems.push('data_base64 is not supported; send the event as JSON in data');
   if (!opened || problems.length > 0) return new Unreadable(CLOUD_EVENT_REASON, problems.join('; '));
   const { data, id, source, time } = opened;
-  const account = data['accountId'] ?? own;
+  const account = data['accountId'] ?? defaultAccount;
   return {
     ...data,
     eventId: data['eventId'] ?? (typeof account === 'string' ? eventIdOfCloudEvent(account, source, id) : undefined),
@@ -85,12 +88,12 @@ export function openCloudEvent(envelope: unknown, own: string | undefined): Reco
   };
 }
 
-/** Whether a request is a CloudEvent in binary mode: its attributes are headers, and its body is the data. */
+/** Whether the request is a CloudEvent in binary mode, with the attributes in headers and the data in the body. */
 export function isBinaryCloudEvent(headers: IncomingHttpHeaders): boolean {
   return headers['ce-specversion'] !== undefined || headers['ce-id'] !== undefined;
 }
 
-/** The envelope of a request in binary mode, in the JSON event format, or an {@link Unreadable}. */
+/** Returns the CloudEvent of a request in binary mode in the JSON event format. */
 export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Record<string, unknown> | Unreadable {
   const envelope: Record<string, unknown> = { data };
   for (const name of ['specversion', 'id', 'source', 'type', 'time']) {
@@ -108,20 +111,19 @@ const HEADER_RULE =
 
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/;
 
-/** Earlier releases of CloudEvents wrote values with spaces so. Source: the same section, and RFC 9110, section 5.6.4. */
+/** Earlier releases of CloudEvents quoted values with spaces. Source: HTTP protocol binding, section 3.1.3.2, and RFC 9110, section 5.6.4. */
 function unquoted(value: string): string {
   return QUOTED.exec(value)?.[1]?.replace(/\\(.)/g, '$1') ?? value;
 }
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
 
-/** Undefined for other bytes and for what is no percent-encoded UTF-8. Source: the HTTP protocol binding, section 3.1.3.2. */
+/** Returns undefined unless the value is percent-encoded UTF-8 in ASCII. Source: HTTP protocol binding, section 3.1.3.2. */
 function decoded(value: string): string | undefined {
   if (!PRINTABLE_ASCII.test(value)) return undefined;
   try {
     return decodeURIComponent(value);
   } catch {
-    // decodeURIComponent throws nothing but URIError.
     return undefined;
   }
 }
@@ -129,7 +131,7 @@ function decoded(value: string): string | undefined {
 const MS_PER_MINUTE = 60_000;
 const WITH_OFFSET = /^(.+)([+-])([01]\d|2[0-3]):([0-5]\d)$/;
 
-/** A time of an envelope may have any offset, a timestamp has none. What is no time stays as it is, and is rejected as a timestamp. */
+/** Converts a time with any offset to UTC, which a timestamp requires. An invalid time is returned as is; the check of the event rejects it. */
 function inUtc(time: string): string {
   const [, local = '', sign, hours, minutes] = WITH_OFFSET.exec(time) ?? [];
   const instant = parseTimestamp(`${local}Z`);
@@ -139,90 +141,93 @@ function inUtc(time: string): string {
 }
 
 /**
- * The namespace of event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and
- * in every release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ * Namespace of the UUIDs that replace other event IDs. It must never change: the same ID must give the same UUID in every release, because
+ * the UUID identifies the event. Source: RFC 9562, section 5.5, and docs/decisions/0025.
  */
-const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
+export const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 
-/** The account is part of the name, so that the same id in two accounts is two events everywhere. */
+/** The name includes the account, so that the same ID in two accounts identifies two events. */
 export function eventIdOf(account: string, id: string): string {
   return v5(JSON.stringify([account, id]), EVENT_ID_NAMESPACE);
 }
 
-/** A CloudEvent is identified by its source and its id together. Source: CloudEvents 1.0.2, section "id". */
+/** The source and the ID identify a CloudEvent together. Source: CloudEvents 1.0.2, section "id". */
 export function eventIdOfCloudEvent(account: string, source: string, id: string): string {
   return v5(JSON.stringify([account, source, id]), EVENT_ID_NAMESPACE);
 }
 
-/** What is said of one event. */
+/** The result of a rejected event. An accepted event has no result. */
 export const resultSchema = z.object({
-  index: z.int().min(0).meta({ description: 'The place of the event in the request, from 0 on.' }),
-  eventId: z.string().optional().meta({ description: 'As it is kept. Of a rejected event, as far as it is known.' }),
-  status: z.enum(['accepted', 'rejected']),
-  reason: z
-    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON, NOT_ALLOWED])
-    .optional()
-    .meta({ description: 'Of a rejected event: a stable code, that of the ingest worker.' }),
-  message: z.string().optional().meta({ description: 'Of a rejected event: what is wrong with it.' }),
+  index: z.int().min(0).meta({ description: 'Position of the event in the request, starting at 0.' }),
+  eventId: z.string().optional().meta({
+    description:
+      'ID of the event, if it is a valid name. An ID that is not a UUID is replaced by its UUID if the account is known.',
+  }),
+  status: z.literal('rejected'),
+  reason: z.enum([...REJECTION_REASONS, CLOUD_EVENT_REASON, NOT_ALLOWED]).meta({
+    description: 'Stable code of the rule that the event breaks. The ingest worker uses the same codes.',
+  }),
+  message: z.string().meta({ description: 'What is wrong with the event and what is allowed.' }),
 });
 
 export interface CheckedEvents {
-  /** Accepted events, each with its account and with a UUID. */
+  /** Accepted events, each with its account and a UUID. */
   readonly accepted: readonly object[];
-  /** A result for each event. */
+  /** A result for each rejected event, in the order of the request. */
   readonly results: readonly z.output<typeof resultSchema>[];
 }
 
 export interface CheckRules {
-  /** The accounts whose events the caller may send. */
+  /** Accounts that the caller may send events for. */
   readonly accounts: readonly string[] | 'all';
   readonly book: PriceBook;
   readonly now: EpochMs;
 }
 
-/** Other requests go on after so long. */
-const TURN_MS = 2;
-/** The clock takes as long as a part of an event. */
-const EVENTS_PER_LOOK = 16;
+/** Checking a request yields to other requests after this time. */
+const YIELD_AFTER_MS = 2;
+/** Reading the clock is expensive compared with checking an event, so it is read once per this many events. */
+const EVENTS_PER_CLOCK_READ = 16;
 
-/** @param events as `readEvents` gives them. A rejected one never spoils its neighbours. @throws what reading them does */
+/**
+ * Checks events independently of each other: a rejected event does not affect the rest of the request.
+ * @param events the events that `readEvents` yields
+ * @throws the errors of `readEvents`
+ */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
-  let turnBegan = performance.now();
+  let resumedAt = performance.now();
   for (const event of events) {
-    const index = results.length;
-    if (index % EVENTS_PER_LOOK === 0 && performance.now() - turnBegan > TURN_MS) {
+    const index = accepted.length + results.length;
+    if (index % EVENTS_PER_CLOCK_READ === 0 && performance.now() - resumedAt > YIELD_AFTER_MS) {
       await nextTurn();
-      turnBegan = performance.now();
+      resumedAt = performance.now();
     }
     const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules);
-    const eventId = knownId(event);
     if (rejection) {
       const { reason, message } = rejection;
+      const eventId = knownId(event);
       results.push({ index, ...(eventId !== undefined && { eventId }), status: 'rejected', reason, message });
-    } else if (isRecord(event) && eventId !== undefined) {
-      accepted.push(event);
-      results.push({ index, eventId, status: 'accepted' });
-    }
+    } else if (isRecord(event)) accepted.push(event);
   }
   return { accepted, results };
 }
 
-/** The account of events that name none: that of a caller who may send for exactly one. */
+/** Returns the account of events that name no account. Only a caller with exactly one account may leave it out. */
 export function onlyAccount(accounts: CheckRules['accounts']): string | undefined {
   return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
 }
 
 function uuidOf(id: string, account: string): string {
   if (isUuid(id)) return id.toLowerCase();
-  // What is not even a name is rejected as it is.
+  // The check of the event rejects an ID that is not a valid name.
   return isName(id) ? eventIdOf(account, id) : id;
 }
 
 /**
- * Gives an event the only account, if it names none, and then a UUID in place of an id that is another text: that depends on the account.
- * @returns why the event is rejected, if it is
+ * Fills in the account and then the UUID, which depends on the account, and checks the event.
+ * @returns the rejection; undefined if the event is valid
  */
 function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
   if (isRecord(event)) {
@@ -239,18 +244,18 @@ function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
 }
 
 const ACCOUNT_MISSING =
-  'accountId is missing: this API key or token sends events of several accounts, so each event must name its account';
+  'accountId is missing: this API key or token may send events of several accounts, so each event must name its account';
 
 function foreign(accounts: readonly string[]) {
   const only = onlyAccount(accounts);
   const rule =
     only === undefined
-      ? 'must be an account of which this token is an admin'
+      ? 'must be an account that this token is an admin of'
       : `must be ${JSON.stringify(only)}, the account of this API key or token, or be left out`;
   return new Unreadable(NOT_ALLOWED, `accountId ${rule}`);
 }
 
-/** The id of an event, but not the text of an id that no event can have: it may be of any length. */
+/** Returns the ID of an event. Invalid IDs are left out of responses, because an ID may have any length. */
 function knownId(event: unknown): string | undefined {
   const eventId = isRecord(event) ? event['eventId'] : undefined;
   return typeof eventId === 'string' && isName(eventId) ? eventId : undefined;

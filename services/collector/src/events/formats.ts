@@ -1,4 +1,4 @@
-/** A body: its bytes, decoded, in memory that is bounded whatever the client does; its format; and the events in it, still unchecked. */
+/** Reads and decodes request bodies in bounded memory, and splits them into events, which are checked later. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -48,16 +48,16 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
   return format === 'json' && isBinaryCloudEvent(headers) ? 'binaryCloudEvent' : format;
 }
 
-/** UTF-8; half a character would become another name. */
+/** Rejects invalid UTF-8: replacement characters would change names. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The events of a body, one after the other, each parsed when it is its turn: a body that is parsed whole would hold up all other requests
- * meanwhile, for seconds if its objects have a hundred thousand different names.
- * @param account the account of events that name none, if there is one
- * @param headers the headers of the request, in which a CloudEvent in binary mode has its attributes
- * @returns each as a producer sends it, or an `Unreadable`; undefined for a line that is not JSON
- * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`; also while the events are read
+ * Yields the events of a body one by one, so that the caller can serve other requests in between. Parsing a whole body with 100,000 different
+ * property names would block the process for seconds.
+ * @param account the account of events that name no account
+ * @param headers request headers, which contain the attributes of a CloudEvent in binary mode
+ * @returns events as sent, or an `Unreadable`; undefined for a line that is not JSON
+ * @throws ApiError `invalid_body` or `too_many_events`, possibly after some events
  */
 export function* readEvents(
   body: Buffer,
@@ -69,7 +69,7 @@ export function* readEvents(
   let count = 0;
   for (const text of textsOf(content, format)) {
     count += 1;
-    // All events of a request go into one job, so that they are durable together.
+    // A job holds all events of a request, so that they become durable together.
     if (count > MAX_EVENTS_PER_JOB) throw tooManyEvents();
     const event = isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
     if (text === content && format === 'json' && (event === TOO_LARGE || (isRecord(event) && 'events' in event))) {
@@ -81,7 +81,7 @@ export function* readEvents(
 }
 
 function notJson(): ApiError {
-  return malformedBody('The body must be JSON: an event, or an array of events that has nothing beside it.');
+  return malformedBody('The body must be JSON: one event, or one array of events and nothing after it.');
 }
 
 function decoded(body: Buffer): string {
@@ -92,7 +92,7 @@ function decoded(body: Buffer): string {
   }
 }
 
-/** Fields, elements, objects and arrays: those of an event, and of an envelope around it with many attributes of its own. */
+/** Maximum number of fields, elements, objects and arrays of an event, including a CloudEvent envelope with extension attributes. */
 const MAX_EVENT_VALUES = 256;
 const NEITHER = `A body that is an object is one event, of at most ${MAX_EVENT_VALUES} values, or has "events", an array of events, and no other member.`;
 const TOO_LARGE = new Unreadable(
@@ -105,7 +105,10 @@ const CLOUD_EVENT_AS_JSON = new Unreadable(
   `this is a CloudEvent; send it with the Content-Type ${MEDIA_TYPES.cloudEvent}, or several in an array with ${MEDIA_TYPES.cloudEventBatch}`,
 );
 
-/** Counting is a fraction of parsing: 5 MB of brackets would become hundreds of megabytes. Each value takes two characters of JSON at least. */
+/**
+ * Counts values before parsing, because 5 MB of brackets would become hundreds of megabytes. A value takes at least two characters, so short
+ * texts need no count.
+ */
 function isTooLarge(text: string): boolean {
   return text.length > 2 * MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
 }
@@ -120,14 +123,14 @@ function eventOf(text: string, format: Format, account: string | undefined, head
   return envelope instanceof Unreadable ? envelope : openCloudEvent(envelope, account);
 }
 
-/** Empty lines are nothing. */
+/** Matches lines that are not blank. */
 const LINE = /[^ \t\r\n][^\n]*/g;
 const OBJECT = /^[ \t\r\n]*\{/;
 const ARRAY = { opening: /^[ \t\r\n]*\[/, rest: /^[ \t\r\n]*$/ };
-/** What a job of the queue holds. */
+/** The data of a job in the queue: `{"events": […]}`. */
 const JOB = { opening: /^[ \t\r\n]*\{[ \t\r\n]*"events"[ \t\r\n]*:[ \t\r\n]*\[/, rest: /^[ \t\r\n]*\}[ \t\r\n]*$/ };
 
-/** The JSON of each event, unparsed. */
+/** Yields the JSON text of each event. */
 function textsOf(text: string, format: Format): Iterable<string> {
   switch (format) {
     case 'json':
@@ -149,7 +152,10 @@ function* linesOf(text: string): Iterable<string> {
 
 const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('",[]{}');
 
-/** The elements of an array, and nothing else in the body. Each is still to be parsed, which finds what is wrong inside of it. */
+/**
+ * Yields the JSON text of each array element.
+ * @throws ApiError `invalid_body` if the body is not one array; parsing finds the errors within an element
+ */
 function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<string> {
   const start = opening.exec(text)?.[0].length ?? text.length;
   let depth = 0;
@@ -172,13 +178,13 @@ function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<st
   throw notJson();
 }
 
-/** As sent, and again when it is decoded: 5 MiB. */
+/** Limit for a body as sent and for the decoded body. */
 export const MAX_BODY_BYTES = 5 * 1024 * 1024;
 
-/** What a piece takes in memory besides its bytes: a client may send one byte at a time. */
-const PIECE_OVERHEAD = 128;
+/** Memory of a chunk in addition to its bytes. A client may send one byte at a time. */
+const CHUNK_OVERHEAD = 128;
 
-/** How many bytes the request says that it has: of one that does not say, 0. @throws ApiError `body_too_large` */
+/** Returns the Content-Length, or 0 without one. @throws ApiError `body_too_large` */
 export function announcedBytes({ headers }: IncomingMessage): number {
   const bytes = Number(headers['content-length'] ?? 0);
   if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
@@ -186,19 +192,19 @@ export function announcedBytes({ headers }: IncomingMessage): number {
 }
 
 /**
- * Reads the body as it was sent. Express' own reader knows no bound on all bodies of an account.
- * @param reservation takes what has arrived
+ * Reads the body as sent. The body parser of Express cannot limit the bodies of an account together.
+ * @param reservation grows with the bytes that have arrived
  * @throws ApiError `body_too_large`, `server_busy`, `too_many_bytes_in_flight`; ClientGone
  */
 export async function readBody(request: IncomingMessage, reservation: Reservation): Promise<Buffer> {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let length = 0;
-  const onData = (piece: Buffer) => {
-    length += piece.length;
-    pieces.push(piece);
+  const onData = (chunk: Buffer) => {
+    length += chunk.length;
+    chunks.push(chunk);
     try {
       if (length > MAX_BODY_BYTES) throw bodyTooLarge();
-      reservation.resize(length + pieces.length * PIECE_OVERHEAD);
+      reservation.resize(length + chunks.length * CHUNK_OVERHEAD);
     } catch (error) {
       reservation.end(error);
     }
@@ -209,23 +215,23 @@ export async function readBody(request: IncomingMessage, reservation: Reservatio
   } catch {
     throw reservation.signal.aborted ? reservation.signal.reason : new ClientGone();
   } finally {
-    // What is still to come is dropped, so that the client gets its response.
+    // Node discards the rest of the body, so that the client can read the response.
     request.off('data', onData);
   }
   reservation.resize(length);
-  return Buffer.concat(pieces, length);
+  return Buffer.concat(chunks, length);
 }
 
 type Decode = (body: Buffer) => Promise<Buffer>;
 const DECODERS = { gzip: gunzipped, zstd: unpackedZstd } as const satisfies Record<string, Decode>;
 const ENCODINGS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['identity', async (body) => body],
-  // RFC 9110, section 8.4.1.3: the same.
+  // An alias of gzip. Source: RFC 9110, section 8.4.1.3.
   ['x-gzip', gunzipped],
   ...Object.entries(DECODERS),
 ]);
 
-/** What undoes the `Content-Encoding` of a request; no input makes more than the limit of it. @throws ApiError `unsupported_media_type` */
+/** Returns a decoder for a `Content-Encoding`. Its output is at most {@link MAX_BODY_BYTES}. @throws ApiError `unsupported_media_type` */
 export function decoderOf(header: string | undefined): Decode {
   const decode = ENCODINGS.get((header || 'identity').trim().toLowerCase());
   if (decode) return decode;
@@ -248,11 +254,11 @@ async function gunzipped(body: Buffer): Promise<Buffer> {
 const zstd = new ZSTDDecoder();
 
 /**
- * Decodes into a buffer of the limit's size, so no window is kept, whatever a frame asks for. The decoder returns nothing where it
- * fails. Node has one of its own from 22.15 on.
+ * Decodes into one buffer of the maximum size, so that the window size of a frame does not matter. The decoder returns an empty array if it
+ * fails. Node has its own zstd decoder since 22.15.
  */
 async function unpackedZstd(body: Buffer): Promise<Buffer> {
-  // Only the first call waits: for the decoder to be compiled.
+  // The first call compiles the decoder; later calls return immediately.
   await zstd.init();
   const content = zstd.decode(body, MAX_BODY_BYTES);
   if (content.length > 0) return Buffer.from(content);
@@ -261,17 +267,17 @@ async function unpackedZstd(body: Buffer): Promise<Buffer> {
 }
 
 function bodyTooLarge(): ApiError {
-  const message = `The body may have ${MAX_BODY_BYTES} bytes, as sent and when it is decoded; send fewer events in one request.`;
+  const message = `The body may have ${MAX_BODY_BYTES} bytes, as sent and decoded; send fewer events in one request.`;
   return new ApiError(413, 'body_too_large', message);
 }
 
-/** How many there are is not known: the rest is not read. */
+/** The error does not include the number of events, because the rest of the body is not read. */
 export function tooManyEvents(): ApiError {
-  const message = `A request may hold ${MAX_EVENTS_PER_JOB} events, this one has more; send them in several.`;
+  const message = `A request may hold ${MAX_EVENTS_PER_JOB} events, this one has more; split it into several requests.`;
   return new ApiError(413, 'too_many_events', message);
 }
 
-/** @param message a sentence that says what is wrong and what to send */
+/** @param message what is wrong and what to send instead */
 export function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): ApiError {
   return new ApiError(415, 'unsupported_media_type', message, { headers });
 }

@@ -36,11 +36,11 @@ interface SenderLimits {
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
-  /** Callers of all accounts have limits of their own, so that tenants and the platform take nothing from each other. */
+  /** Callers for all accounts have separate limits, so that tenants and the platform cannot slow each other down. */
   readonly limits: { readonly tenants: SenderLimits; readonly platform: SenderLimits };
   readonly book: PriceBook;
   readonly clock: () => Date;
-  /** Resolves when the events are durable; `bytes` is the length of their text, about. */
+  /** Resolves once the events are durable. `bytes` is the approximate length of the events as JSON. */
   readonly store: (events: readonly object[], bytes: number) => Promise<void>;
   readonly metrics: EventMetrics;
 }
@@ -48,28 +48,28 @@ export interface EventsRouteDependencies {
 /** The query parameters of the operation. */
 export const EVENTS_PARAMETERS = {
   validate: z.enum(['only'], { error: 'must be only, or left out' }).meta({
-    description: '`only`: the events are checked and answered with 200, and none is kept.',
+    description: '`only`: check the events, respond with 200 and keep nothing.',
   }),
 };
 
-/** Bodies that are decoded and checked at once: what they become is several times as large as they are. */
+/** Maximum number of bodies that are decoded and checked concurrently. Decoded events take several times the memory of a body. */
 const CHECKED_AT_ONCE = { process: 4, account: 1, caller: 1 };
 
-/** What the result of an event takes in memory: a rejected event may be three bytes. */
+/** Memory of one result, roughly. Results may take more than the body, because a rejected event may have only three bytes. */
 const RESULT_BYTES = 256;
 
 /**
- * Crash order: the events are durable in the queue, then the client is told so. A crash before the response leaves events that
- * the client sends again, with the same ids: they count once.
+ * Crash order: the response is sent after the events are durable in the queue. If the process crashes in between, the client sends the
+ * events again with the same IDs, and they count once.
  */
 export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandler {
   const { authenticate, book, clock, limits, metrics, store } = dependencies;
   const permits = new FairPermits(CHECKED_AT_ONCE);
 
-  /** Works on one body of an account after the other, so that those of other accounts are not behind all of them. @throws ClientGone */
-  async function inTurn<T>(principal: Principal, waiting: Reservation, work: () => Promise<T>) {
-    const release = await permits.acquire(principal, waiting.signal);
-    waiting.state = 'worked on';
+  /** Works on one body per account at a time, so that the bodies of one account do not delay other accounts. @throws ClientGone */
+  async function withPermit<T>(principal: Principal, reservation: Reservation, work: () => Promise<T>) {
+    const release = await permits.acquire(principal, reservation.signal);
+    reservation.state = 'in progress';
     try {
       return await work();
     } finally {
@@ -107,7 +107,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
     });
     try {
       const sent = await readBody(request, reservation);
-      const { checked, bytes } = await inTurn(principal, reservation, async () => {
+      const { checked, bytes } = await withPermit(principal, reservation, async () => {
         const body = await decode(sent);
         reservation.resize(body.length);
         const events = readEvents(body, format, account, request.headers);
@@ -121,31 +121,30 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       const status = isTrial ? 200 : accepted.length > 0 ? 202 : 400;
       const json = JSON.stringify(responseBody(checked, status === 400 ? requestIdOf(request) : undefined));
       reservation.become(json.length);
-      // The events are durable: a client that does not read this is cut off when others need the room.
+      // The events are durable. From now on the budget may close the connection of a client that does not read the response.
       reservation.state = 'responding';
       reservation.signal.addEventListener('abort', () => request.socket.destroy(), { once: true });
       response.status(status).type('json').send(json);
     } catch (error) {
-      // Nothing of it is kept.
       reservation.release();
       throw error;
     } finally {
-      // Write and response must be over: a client may go while its events are being written, and they are in memory until then.
+      // Released after the write and the response: the events stay in memory during the write, even if the client has disconnected.
       void responded.then(() => reservation.release());
     }
   }
 }
 
-const REFUSED_AFTER_MS = 1_000;
+const DENIED_AFTER_MS = 1_000;
 
-/** An account with too much in flight is told so a second later, and not read meanwhile: its next request would be refused as well. */
+/** Delays the error of an account with too many bytes in flight, because its next request would be denied as well. */
 async function pause(request: Request, response: Response): Promise<void> {
   request.pause();
-  await delay(REFUSED_AFTER_MS, undefined, { signal: goneSignal(response) }).catch(() => undefined);
+  await delay(DENIED_AFTER_MS, undefined, { signal: goneSignal(response) }).catch(() => undefined);
   request.resume();
 }
 
-/** @returns whether nothing is to be kept */
+/** @returns whether the events are only checked */
 function parseQuery(rawQuery: string): boolean {
   if (rawQuery === '') return false;
   const parameters = new QueryParameters(rawQuery, { names: Object.keys(EVENTS_PARAMETERS) });
@@ -154,25 +153,26 @@ function parseQuery(rawQuery: string): boolean {
   return validate === 'only';
 }
 
-/** @param requestId the id of a request of which no event was accepted: the response is an error then */
+/** @param requestId set if no event was accepted, which makes the response an error */
 function responseBody({ accepted, results }: CheckedEvents, requestId: string | undefined) {
   return {
     ...(requestId !== undefined && errorBody(noEventAccepted(), requestId)),
     accepted: accepted.length,
-    rejected: results.length - accepted.length,
+    rejected: results.length,
     results,
   };
 }
 
-/** No event of the request can be accepted. The body has the results as well. */
+/** The error for a request without any valid event. Its body also has the results. */
 export function noEventAccepted(): ApiError {
-  const message = 'No event was accepted; results says for each what is wrong with it.';
+  const message =
+    'No event was accepted. Each entry of results has the reason of one event: correct it and send the event again.';
   return new ApiError(400, 'no_event_accepted', message);
 }
 
-/** The error for events that are not accepted, or not known to be. */
+/** The error if it is unknown whether the events are durable. */
 export function queueUnavailable(cause?: unknown): ApiError {
   const message =
-    'Events cannot be made durable at the moment; send the same ones again shortly, with the same ids: none counts twice.';
+    'Events cannot be made durable at the moment; send the same events again shortly, with the same IDs: no event counts twice.';
   return unavailable('queue_unavailable', message, cause);
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI document of the collector, with examples that its tests send. */
+/** Defines the OpenAPI document of the collector. The tests send its examples. */
 import {
   COMMON_ERRORS,
   COMMON_SCHEMAS,
@@ -23,51 +23,59 @@ import {
   RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { cloudEventSchema, resultSchema } from '../events/check.js';
+import { cloudEventSchema, EVENT_ID_NAMESPACE, resultSchema } from '../events/check.js';
 import { MEDIA_TYPES, tooManyEvents, unsupported } from '../events/formats.js';
 import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
 
-const DESCRIPTION = `Takes usage events.
+const DESCRIPTION = `Receives usage events.
 
-**Credentials.** Send an API key with the role \`emitter\` as \`Authorization: Bearer …\` or \`X-Svc-Authorization: Bearer …\`. It may
-send events and read nothing. A key that may read may not send. An OAuth2 access token needs the scope \`admin\`, and its subject must be
+**Credentials.** Send an API key with the role \`emitter\` as \`Authorization: Bearer …\` or \`X-Svc-Authorization: Bearer …\`. Such a key
+may only send events; keys of other roles may not send events. An OAuth2 access token needs the scope \`admin\`, and its subject must be
 an admin of the accounts, or have the role \`emitter\`.
 
-**Accounts.** A key or token that may send for one account fills in \`accountId\`. One that may send for several, or for all, requires it in
-each event. An event of an account that the caller may not send for is rejected; the others of the request are accepted.
+**Accounts.** With a key or token for one account, \`accountId\` may be left out. With a key or token for several accounts, or for all, each event
+needs an \`accountId\`. An event of an account that the caller may not send for is rejected; this does not affect the other events of the request.
 
-**Retries.** A response without \`results\` means: not accepted, or not known to be. Send the same events again, with the same ids, as often
-as it takes, for years if need be: an event counts once for its id. With \`results\` the events are accepted, but for those that are rejected: correct these. So there is nothing for the header \`Idempotency-Key\` to do; it is
-ignored.
+**Retries.** A response with \`results\` is a receipt: every event is accepted except the events in \`results\`. Correct these and send them again.
+Any other response leaves the outcome open: send the same events again, with the same IDs. Retries are safe at any time, because an event
+counts once per ID. The header \`Idempotency-Key\` is therefore ignored.
 
-**Ids.** An \`eventId\` that is no UUID becomes one: version 5, of the account and the id. The same id always becomes the same UUID. So
-do \`source\` and \`id\` of a CloudEvent.
+**IDs.** An \`eventId\` that is not a UUID is replaced by a UUID of version 5. Its namespace is \`${EVENT_ID_NAMESPACE}\`, and its
+name is the JSON array \`["accountId","eventId"]\` without spaces; for a CloudEvent, \`["accountId","source","id"]\`. The same ID always gives the same UUID.
 
 **Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to fix the request.`;
 
 const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).meta({ description });
 
-/** For the document alone: the catalog checks events, and says of each what is wrong with it. */
+/** Only documents the fields. The catalog checks events, because its rejections have codes and better messages. */
 const usageEvent = z.object({
-  eventId: name('What identifies the event for ever, within its account and hour. A UUID, or a text that becomes one.'),
-  accountId: name('The account to charge. May be left out if the key or token sends for one account.').optional(),
-  workspace: name('Where it was used.'),
+  eventId: name('Identifies the event within its account and hour. A UUID, or a text that is replaced by a UUID.'),
+  accountId: name('Account to charge. May be left out if the key or token sends for one account.').optional(),
+  workspace: name('Workspace that used the resource.'),
   resourceType: z.enum(RESOURCE_TYPES),
-  resourceName: name('What was used.'),
-  resourceUuid: name('Which instance of it.').optional(),
-  billingDimension: z.enum(BILLING_DIMENSIONS).meta({ description: 'One of those that belong to the type.' }),
+  resourceName: name('Name of the resource.'),
+  resourceUuid: name('ID of the instance of the resource.').optional(),
+  billingDimension: z.enum(BILLING_DIMENSIONS).meta({ description: 'A dimension of the resource type.' }),
   usage: z.union([z.number(), z.string()]).meta({
-    description: 'At least 0 and below 10^15. Every digit is read; send a string if your JSON library would round it.',
+    description:
+      'At least 0 and below 10^15. All digits count; send a string if your JSON library would round the number.',
   }),
-  timestamp: z.string().meta({ format: 'date-time', description: 'When it was used: RFC 3339 in UTC.' }),
-  revision: z.int().min(0).max(MAX_REVISION).optional().meta({ description: 'The highest one counts. Left out: 0.' }),
-  void: z.boolean().optional().meta({ description: 'Takes the event out of every sum.' }),
+  timestamp: z.string().meta({ format: 'date-time', description: 'Time of the usage: RFC 3339 in UTC.' }),
+  revision: z
+    .int()
+    .min(0)
+    .max(MAX_REVISION)
+    .optional()
+    .meta({ description: 'The highest revision of an event counts (default: 0).' }),
+  void: z.boolean().optional().meta({ description: 'Excludes the event from all sums.' }),
 });
 
 const eventsResponse = z.object({
   accepted: z.int().min(0),
   rejected: z.int().min(0),
-  results: z.array(resultSchema).meta({ description: 'One for each event of the request, in its order.' }),
+  results: z
+    .array(resultSchema)
+    .meta({ description: 'One entry for each rejected event, in the order of the request.' }),
 });
 
 const SCHEMAS = {
@@ -86,7 +94,7 @@ const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   ...COMMON_ERRORS,
   BadRequest: {
     description:
-      'None of the events can be accepted (`no_event_accepted`, with a result for each), the body is not what its Content-Type ' +
+      'None of the events can be accepted (`no_event_accepted`, with `results`), the body is not what its Content-Type ' +
       'says (`invalid_body`), a parameter is unknown (`invalid_parameter`), the version does not exist (`invalid_api_version`), or ' +
       'two credentials contradict each other (`conflicting_credentials`).',
     schema: { anyOf: [schemaReference('NoEventAccepted'), schemaReference('Error')] },
@@ -105,27 +113,27 @@ const ERRORS: Readonly<Record<string, ErrorSketch>> = {
     error: senderRequired(),
   },
   NotFound: {
-    description: 'The service accepts no tokens.',
+    description: 'The service is not configured to accept tokens.',
     error: noTokens(),
   },
   TooLarge: {
-    description: 'The body is over a limit: its bytes (`body_too_large`), or its events (`too_many_events`).',
+    description: 'The body has too many bytes (`body_too_large`) or too many events (`too_many_events`).',
     error: tooManyEvents(),
   },
   Unsupported: {
-    description: 'The body has a format or an encoding that is not taken.',
+    description: 'The format or encoding of the body is not supported.',
     error: unsupported('Content-Encoding may be gzip, zstd or left out.'),
   },
   TooMany: {
     description:
-      'The account or the caller sends more requests than it may (`too_many_requests`), or too much of it is under way at once ' +
+      'The account or the caller sends more requests than allowed (`too_many_requests`), or has too many bytes in flight ' +
       '(`too_many_bytes_in_flight`).',
     error: tooManyRequests('You may send 2000 requests in 2 seconds', 2),
   },
   Unavailable: {
     description:
-      'The queue is away, full or slow (`queue_unavailable`), credentials cannot be checked (`auth_unavailable`), or too much is being ' +
-      'received (`server_busy`). Send the same events again after Retry-After.',
+      'The queue is unreachable, full or slow (`queue_unavailable`), credentials cannot be checked (`auth_unavailable`), or too many ' +
+      'requests are being received (`server_busy`). Send the same events again after Retry-After.',
     error: queueUnavailable(),
   },
 };
@@ -147,37 +155,36 @@ const SEND_EVENTS: OperationSketch = {
   tag: 'Events',
   summary: 'Send events',
   description:
-    'Takes up to 5,000 events in up to 5 MiB, as sent and when decoded; `Content-Encoding` may be `gzip` or `zstd`. In JSON they are an ' +
-    'array, one event, or the data of a job, `{"events": […]}`. A CloudEvent in ' +
-    'binary mode has its attributes in `ce-` headers and its data as the body. The JSON of one event has at most 256 values.\n\n' +
-    'A 202 says that the accepted events are durable in the queue: none is lost from then on, and each counts once. A rejected ' +
-    'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the response is ' +
-    'a 400 with the same results. With `validate=only` the response is a 200 with the results, and nothing is kept.',
+    'Receives up to 5,000 events in up to 5 MiB, both as sent and decoded; `Content-Encoding` may be `gzip` or `zstd`. A JSON body is an ' +
+    'array of events, one event, or the data of a job, `{"events": […]}`. A CloudEvent in ' +
+    'binary mode has its attributes in `ce-` headers and its data in the body. The JSON of one event may have at most 256 values.\n\n' +
+    'A 202 confirms that the accepted events are durable in the queue: they cannot get lost, and each event counts once. A rejected ' +
+    'event does not affect the other events. It is not stored: correct it and send it again. If no event is accepted, the response is ' +
+    'a 400 with `results`. With `validate=only` the events are only checked: the response is a 200 with `results`, and nothing is kept.',
   isExtension: true,
   query: EVENTS_PARAMETERS,
   body: ['UsageEvents', 'UsageEvent'],
   otherFormats: {
-    [MEDIA_TYPES.ndjson]: { type: 'string', description: 'A UsageEvent in each line.' },
+    [MEDIA_TYPES.ndjson]: { type: 'string', description: 'One UsageEvent per line.' },
     [MEDIA_TYPES.cloudEvent]: schemaReference('CloudEvent'),
     [MEDIA_TYPES.cloudEventBatch]: schemaReference('CloudEvents'),
   },
   success: { status: '202', description: 'The accepted events are durable.', schemas: ['EventsResponse'] },
   otherResponses: {
     '200': {
-      description: 'The events were checked, as `validate=only` asks, and none is kept.',
+      description: 'With `validate=only`: the events were checked, and nothing is kept.',
       headers: { ...headerReference('X-Request-Id'), ...LIMIT_HEADERS },
       content: { 'application/json': { schema: schemaReference('EventsResponse') } },
     },
   },
   examples: {
     accepted: {
-      summary: 'Two events, one of which is rejected',
+      summary: 'One accepted and one rejected event',
       body: [EVENT, { ...EVENT, eventId: 'run-4711', usage: -1 }],
       response: {
         accepted: 1,
         rejected: 1,
         results: [
-          { index: 0, eventId: EVENT.eventId, status: 'accepted' },
           {
             index: 1,
             eventId: '48bb1770-de5d-50a4-b30b-f6939f1d2208',
@@ -195,20 +202,20 @@ const SEND_EVENTS: OperationSketch = {
 export function createOpenApiDocument(): OpenApiDocument {
   return openApiDocument({
     title: 'Meterline collector',
-    summary: 'Takes usage events, and answers when they are durable.',
+    summary: 'Receives usage events, and responds once they are durable.',
     description: DESCRIPTION,
     tags: [
-      { name: 'Events', description: 'What was used.' },
-      { name: 'Access', description: 'Where tokens come from.' },
-      { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
+      { name: 'Events', description: 'Usage events.' },
+      { name: 'Access', description: 'Access tokens.' },
+      { name: 'Health', description: 'Health checks for load balancers and supervisors, without credentials.' },
     ],
     operations: [
       SEND_EVENTS,
       ...commonOperations({
-        summary: 'Can events be taken?',
+        summary: 'Check whether the collector can accept events',
         description:
-          'Asks Redis, also whether it is durable and evicts nothing, and waits three seconds at most. 503 too while the process stops, for load balancers.',
-        examples: { ready: { summary: 'Redis answers', response: { status: 'ready' } } },
+          'Checks within three seconds that Redis is reachable, durable and evicts nothing. Returns 503 as well while the process stops, for load balancers.',
+        examples: { ready: { summary: 'Redis is ready', response: { status: 'ready' } } },
       }),
     ],
     schemas: SCHEMAS,

@@ -1,6 +1,6 @@
 /**
- * Writes events to the queue, on a connection of its own, as long as Redis is durable. Each write has a timeout, because BullMQ alone would wait
- * forever. A write that may not be durable is reported as failed. Sending the same events again is harmless.
+ * Writes events to the queue on a dedicated connection, as long as Redis is durable. Each write has a timeout, because BullMQ itself waits
+ * forever. A write with an unknown outcome is reported as failed; the sender may safely send the same events again.
  */
 import { requireFit } from '@meterline/api';
 import { QUEUE_NAME } from '@meterline/catalog';
@@ -21,7 +21,7 @@ import { Durability } from './durability.js';
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
-/** The share of the write timeout for replicas. Redis then reports late replicas before the timeout, which would close the connection. */
+/** Share of the write timeout for the replicas. Late replicas are then reported as such, before the whole write times out and reconnects. */
 const WAIT_SHARE = 0.75;
 
 interface UsageQueueOptions {
@@ -35,7 +35,7 @@ export class UsageQueue {
   readonly #redis: RedisClient;
   readonly #queue: Queue;
   readonly #durability: Durability;
-  /** Number of replicas that must have the events before they are accepted. */
+  /** Number of replicas that must confirm a write. */
   readonly #replicas: number;
   readonly #writeMs: number;
 
@@ -45,18 +45,18 @@ export class UsageQueue {
     this.#redis = redis;
     this.#replicas = replicas;
     this.#writeMs = writeMs;
-    this.#durability = new Durability({ redis, isAssumed, responseMs: writeMs });
+    this.#durability = new Durability({ redis, isAssumed, timeoutMs: writeMs });
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
-    // Ignored: these errors also reject the current write, and the host logs outages.
+    // Ignored: these errors also reject the write in progress, and the service logs the outage.
     this.#queue.on('error', () => undefined);
   }
 
-  /** @throws StartError if Redis does not respond or is not durable */
+  /** @throws StartError if Redis is unreachable or not durable */
   static async open(options: UsageQueueOptions): Promise<UsageQueue> {
     const redis = createRedisClient(options.redisUrl, REDIS_POLICIES.producer);
     try {
       await connectRedis(redis, options.redisUrl);
-      // Ignored: these errors also reject the current write.
+      // Ignored: these errors also reject the write in progress.
       redis.on('error', () => undefined);
       const queue = new UsageQueue(redis, options);
       await queue.#queue.waitUntilReady();
@@ -70,8 +70,8 @@ export class UsageQueue {
   }
 
   /**
-   * Adds a job with these events. Resolves when the job is durable.
-   * @throws if Redis rejects the job, is down, is not durable or does not respond in time; the job may still be in the queue
+   * Adds a job with these events. Resolves once the job is durable.
+   * @throws if Redis rejects the job, is unreachable, is not durable or times out; the job may be in the queue nevertheless
    */
   async add(events: readonly object[]): Promise<void> {
     await this.require();
@@ -80,13 +80,13 @@ export class UsageQueue {
     try {
       await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, timeoutMs }), this.#writeMs);
     } catch (error) {
-      // On a silent connection, unsent commands would stay in memory until the connection is closed.
+      // A silent connection would keep unsent jobs in memory.
       if (redisFailureKind(error) !== 'rejected' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }
 
-  /** Resolves if the queue can accept events. @throws otherwise */
+  /** @throws unless the queue can accept events */
   async require(): Promise<void> {
     requireFit(await this.#durability.problem());
   }

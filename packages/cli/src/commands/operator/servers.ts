@@ -1,23 +1,25 @@
-/** The schema in ClickHouse, and the queue in Redis. */
+/** The `meterline migrate` and `meterline queue` commands. */
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { RedisClient } from '@meterline/service/access';
 import { readQueueDepth, secondsSince } from '@meterline/service/queue';
 import { MigrationError, migrate } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount } from '../command.js';
-import { clickHouseFailure, reachClickHouse, withRedis } from '../connections/servers.js';
-import { CommandError } from '../failure.js';
-import { type OutputFlags, withClickHouseFlags, withOutput, withRedisFlags } from '../flags.js';
-import { printResult } from '../output/result.js';
-import { fieldLines } from '../output/table.js';
-import type { ClickHouseFlags, RedisFlags } from '../settings.js';
+import { type CommandContext, formatCount } from '../../command.js';
+import { clickHouseFailure, reachClickHouse, withRedis } from '../../connections/servers.js';
+import { CommandError } from '../../failure.js';
+import { type OutputFlags, withClickHouseFlags, withOutput, withRedisFlags } from '../../flags.js';
+import { printResult } from '../../output/result.js';
+import { fieldLines } from '../../output/table.js';
+import type { ClickHouseFlags, RedisFlags } from '../../settings.js';
 
 type MigrateFlags = ClickHouseFlags & OutputFlags;
 
 export function addMigrate(command: Command, context: CommandContext): void {
   command
-    .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')
+    .description(
+      'Create the ClickHouse database if it does not exist, and apply missing migrations. Safe to run again.',
+    )
     .action((flags: MigrateFlags) => runMigrate(context, flags));
   withOutput(withClickHouseFlags(command));
 }
@@ -44,10 +46,10 @@ type StatusFlags = RedisFlags & OutputFlags;
 export function addQueue(queue: Command, context: CommandContext): void {
   const status = queue
     .command('status')
-    .summary('how many jobs wait, for how long, and who takes them')
+    .summary('Show queue depth, wait times and active workers')
     .description(
-      'Shows how many jobs wait, are in work, delayed, failed, parents of a flow that wait for their children, and done but ' +
-        'still kept; how long the next in line has been waiting, and the oldest has been in work; whether the queue is paused; and how many ingest workers are connected. A job holds up to 5,000 events.',
+      'Show the number of jobs in each state, the wait time of the next job, the run time of the oldest active job, whether the queue ' +
+        'is paused, and the number of connected ingest workers. A job has up to 5,000 events.',
     )
     .action((flags: StatusFlags) => showStatus(context, flags));
   withOutput(withRedisFlags(status));
@@ -57,7 +59,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   const prefix = context.settings.queuePrefix(flags);
   const read = async (redis: RedisClient) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
-    // The errors of the queue also reject the command that was under way.
+    // Errors of the queue also reject the pending command, which reports them.
     queue.on('error', () => undefined);
     try {
       return await readQueueStatus(queue, redis, context.now());
@@ -69,7 +71,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   printResult(context, flags, status, describe(status));
 }
 
-/** How the queue stands at this moment; the numbers are read one after the other. */
+/** Reads the status of the queue. The numbers are read one after the other, so they may not match exactly. */
 async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date) {
   const depth = await readQueueDepth(queue, redis);
   const { waiting, active, delayed, failed, waitingChildren, oldestWaitingSince, oldestActiveSince } = depth;
@@ -81,7 +83,7 @@ async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date) {
     delayed,
     failed,
     flowParents: waitingChildren,
-    /** Workers keep the last few only. */
+    /** Workers remove all but the last few completed jobs. */
     completedKept: await queue.getCompletedCount(),
     paused: await queue.isPaused(),
     oldestWaitingSeconds: age(oldestWaitingSince),

@@ -1,12 +1,13 @@
+/** The `meterline retention` commands. */
 import { bucketStart, counted, type EpochMs, formatTimestamp, plusMonths } from '@meterline/catalog';
 import type { EventMonth } from '@meterline/warehouse';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
-import { withShards } from '../connections/servers.js';
-import { usageError } from '../failure.js';
-import { monthOf, monthText, type OutputFlags, wholeNumber, withClickHouseFlags, withOutput } from '../flags.js';
-import { requireConfirmation } from '../input.js';
-import { operate } from '../operations/operation.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../../command.js';
+import { withShards } from '../../connections/servers.js';
+import { usageError } from '../../failure.js';
+import { monthOf, monthText, type OutputFlags, wholeNumber, withClickHouseFlags, withOutput } from '../../flags.js';
+import { requireConfirmation } from '../../input.js';
+import { operate } from '../../operations/operation.js';
 import {
   closeMonths,
   compareClosedMonths,
@@ -15,10 +16,10 @@ import {
   readRetention,
   reopenMonths,
   requireSealed,
-} from '../operations/retention.js';
-import { printResult } from '../output/result.js';
-import { type ItemColumn, itemRows, textTable } from '../output/table.js';
-import type { ClickHouseFlags } from '../settings.js';
+} from '../../operations/retention.js';
+import { printResult } from '../../output/result.js';
+import { type ItemColumn, itemRows, textTable } from '../../output/table.js';
+import type { ClickHouseFlags } from '../../settings.js';
 
 type StatusFlags = ClickHouseFlags & OutputFlags;
 
@@ -42,62 +43,62 @@ const COLUMNS: readonly ItemColumn<MonthState>[] = [
   { heading: 'STATE', cell: ({ state }) => state },
 ];
 const MAX_MONTHS = 1_200;
-const RESUMABLE = 'Run the same command again: it does the rest.';
+const RESUMABLE = 'Run the same command again to finish.';
 
 export function addRetention(retention: Command, context: CommandContext): void {
   retention.description(
-    'How long single events are kept. By default for ever. Hours and days are always kept, so figures of whole hours and ' +
-      'days stay as they are, to the last digit. To save the space of old events, close their months, and later drop them.',
+    'Manage how long events are kept. By default, events are kept forever. Hourly and daily rollups are always kept, so amounts ' +
+      'of whole hours and days never change. To free disk space, close old months, and later drop their events.',
   );
 
   const status = retention
     .command('status')
-    .summary('which months have events, and which are closed')
-    .description('Lists the months that have events, and says which of them are closed.')
+    .summary('List months and their state')
+    .description('List the months that have events, and whether each is open or closed.')
     .action((flags: StatusFlags) => showStatus(context, flags));
   withOutput(withClickHouseFlags(status));
 
   const close = retention
     .command('close')
-    .summary('reject events of old months from now on')
+    .summary('Reject new events of old months')
     .description(
-      'Closes the months before one, after a typed "yes": their events are rejected as too_old from then on, and kept among ' +
-        'the rejected ones. Nothing is deleted, and "retention reopen" takes it back. This month and the one before it cannot ' +
-        'be closed, nor can one that is not sealed.',
+      'Close old months, after confirmation: new events of these months become rejected events with the reason too_old. Nothing is ' +
+        'deleted, and "retention reopen" undoes it. The current month, the previous month and months that are not sealed cannot ' +
+        'be closed.',
     )
-    .option('--before <month>', 'the first month that stays open, such as 2025-01', monthStart)
-    .option('--months <n>', 'so many whole months before this one stay open', (text) =>
+    .option('--before <month>', 'First month that stays open, such as 2025-01', monthStart)
+    .option('--months <n>', 'Number of months before the current one that stay open', (text) =>
       wholeNumber(text, 1, MAX_MONTHS),
     );
   withChange(close).action((flags: CloseFlags) => runClose(context, flags));
 
   const reopen = retention
     .command('reopen')
-    .summary('accept events of closed months again')
+    .summary('Accept events of closed months again')
     .description(
-      'Opens closed months again, as far as their events have not been dropped. Events that were rejected meanwhile count when ' +
-        'they are sent again: "meterline rejected replay --all --reason too_old".',
+      'Reopen closed months whose events have not been dropped. To count events that were rejected meanwhile, run ' +
+        '"meterline rejected replay --all --reason too_old".',
     )
-    .requiredOption('--from <month>', 'the first month to open, such as 2024-11', monthStart)
+    .requiredOption('--from <month>', 'First month to reopen, such as 2024-11', monthStart)
     .action((flags: ReopenFlags) => runReopen(context, flags));
   withOutput(withClickHouseFlags(reopen));
 
   const drop = retention
     .command('drop')
-    .summary('delete the events of closed months')
+    .summary('Delete the events of closed months')
     .description(
-      'Deletes the events of all closed months for good, after a typed "yes", a month at a time, each when a comparison has ' +
-        'shown that its hours and days agree with its events. What cannot be asked of such a month any more: parts of an ' +
-        'hour, the list of events and "explain", re-pricing, an audit.\n' +
-        `It may be stopped or killed at any time. ${RESUMABLE} Run one at a time.`,
+      'Delete the events of all closed months permanently, after confirmation. Each month is deleted only after a check that its ' +
+        'rollups match its events. Afterwards, these months no longer support parts of an hour, lists of events ("explain"), ' +
+        're-pricing and audits.\n' +
+        `The command can be stopped or killed at any time. ${RESUMABLE} Run only one at a time.`,
     );
   withChange(drop).action((flags: ChangeFlags) => runDrop(context, flags));
 }
 
 function withChange(command: Command): Command {
   const confirmed = command
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'change nothing, and say what would be done');
+    .option('--yes', 'Skip the confirmation')
+    .option('--dry-run', 'Dry run: show what would change');
   return withOutput(withClickHouseFlags(confirmed));
 }
 
@@ -122,7 +123,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
 }
 
 function describe({ closedBefore, droppedBefore }: Retention): string {
-  if (closedBefore === 0) return 'No month is closed: events of any age are accepted, and kept.';
+  if (closedBefore === 0) return 'No month is closed: events of any age are accepted and kept.';
   const dropped = droppedBefore > 0 ? ` Events before ${monthText(droppedBefore)} have been dropped.` : '';
   return `Months before ${monthText(closedBefore)} are closed.${dropped}`;
 }
@@ -134,32 +135,32 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     const until = Math.max(before, closedBefore);
     const result = { closedBefore: formatTimestamp(until) };
     const print = (text: string) => printResult(context, flags, result, text);
-    if (until <= closedEverywhere) return print(`Months before ${monthText(until)} are closed already.`);
+    if (until <= closedEverywhere) return print(`Months before ${monthText(until)} are already closed.`);
     await requireSealed(shards, until);
     if (flags.dryRun) return print(`Months before ${monthText(until)} would be closed. Nothing was changed.`);
     const question = `Reject events before ${monthText(until)} from now on? Type yes:`;
     if (!flags.yes) await requireConfirmation(context, question, 'yes');
     const closed = await closeMonths(shards, until);
-    const text = `Months before ${monthText(closed)} are closed. Every worker knows within seconds.`;
+    const text = `Months before ${monthText(closed)} are closed. All workers apply this within seconds.`;
     printResult(context, flags, { closedBefore: formatTimestamp(closed) }, text);
   });
 }
 
-/** @throws CommandError when not exactly one of the flags is there, or as {@link requireClosable} */
+/** @throws CommandError unless exactly one of the flags is set, or as {@link requireClosable} */
 function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
-  if ((before === undefined) === (months === undefined)) throw usageError('give --before or --months');
+  if ((before === undefined) === (months === undefined)) throw usageError('use either --before or --months');
   const start = before ?? plusMonths(bucketStart(now, 'monthly'), -(months ?? 0));
   requireClosable(start, now);
   return start;
 }
 
 /**
- * This month and the one before it stay open: late events of its end are usual, and so are queries that are under way.
- * @throws CommandError when months before are one of these
+ * Keeps the current and the previous month open, because late events are common and queries may still be running.
+ * @throws CommandError if one of them would be closed
  */
 function requireClosable(before: EpochMs, now: EpochMs): void {
   if (before <= plusMonths(bucketStart(now, 'monthly'), -1)) return;
-  throw usageError(`months before ${monthText(before)} cannot be closed: this month and the one before it stay open`);
+  throw usageError(`months before ${monthText(before)} cannot be closed: the current and the previous month stay open`);
 }
 
 async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<void> {
@@ -169,8 +170,8 @@ async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<v
     const isOpen = flags.from >= closedBefore;
     if (!isOpen) await reopenMonths(shards, flags.from);
     const result = { closedBefore: formatTimestamp(Math.min(flags.from, closedBefore)) };
-    const opened = `Months from ${from} on are open again. Every worker knows within seconds.`;
-    printResult(context, flags, result, isOpen ? `Months from ${from} on are open already.` : opened);
+    const opened = `Months from ${from} on are open again. All workers apply this within seconds.`;
+    printResult(context, flags, result, isOpen ? `Months from ${from} on are already open.` : opened);
   });
 }
 
@@ -183,20 +184,20 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       printResult(context, flags, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
-    // Another machine, whose clock is ahead, may have closed the months.
+    // Checked again: a machine with a fast clock may have closed these months.
     requireClosable(closedBefore, context.now().getTime());
     const rows = closed.reduce((sum, month) => sum + month.rows, 0);
     const names = closed.map(({ startTime }) => monthText(startTime));
     say(context, `Closed months with ${counted(rows, 'stored event')}: ${names.join(', ')}.`);
     const dropped: string[] = [];
     await operate(context, flags, {
-      confirm: dryRun || yes ? undefined : { question: 'Delete these events for good? Type yes:', answer: 'yes' },
+      confirm: dryRun || yes ? undefined : { question: 'Delete these events permanently? Type yes:', reply: 'yes' },
       label: (days) => `Comparing ${counted(days, 'day')}`,
       work: async (onProgress, signal) => {
         const options = { shards, before: closedBefore, signal, onProgress };
         const onDropped = ({ startTime }: EventMonth) => {
           dropped.push(monthText(startTime));
-          // At once: one that fails later has still deleted these.
+          // Reported at once, because a later failure does not undo it.
           sayProgress(context, '');
           say(context, `Dropped the events of ${monthText(startTime)}.`);
         };
@@ -212,8 +213,8 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
   });
 }
 
-const NOT_COMPARED = 'Not everything was compared. Nothing was changed.';
-const COMPARED = 'Their hours and days agree with their events, which would be dropped. Nothing was changed.';
+const NOT_COMPARED = 'The comparison is incomplete. Nothing was changed.';
+const COMPARED = 'Their rollups match their events, which would be dropped. Nothing was changed.';
 
 function droppedText(dropped: readonly string[]): string {
   return dropped.length > 0 ? `Dropped the events of ${dropped.join(', ')}.` : 'No event was dropped.';

@@ -1,13 +1,14 @@
+/** The `meterline audit` command. */
 import { counted, END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount } from '../command.js';
-import { withShards } from '../connections/servers.js';
-import { CommandError, usageError } from '../failure.js';
-import { nameOf, type OutputFlags, timeOf, withClickHouseFlags, withOutput } from '../flags.js';
-import { type AuditResult, auditRollups } from '../operations/audit.js';
-import { operate } from '../operations/operation.js';
-import { type ItemColumn, itemRows, shortened, textTable } from '../output/table.js';
-import type { ClickHouseFlags } from '../settings.js';
+import { type CommandContext, formatCount } from '../../command.js';
+import { withShards } from '../../connections/servers.js';
+import { CommandError, usageError } from '../../failure.js';
+import { nameOf, type OutputFlags, timeOf, withClickHouseFlags, withOutput } from '../../flags.js';
+import { type AuditResult, auditRollups } from '../../operations/audit.js';
+import { operate } from '../../operations/operation.js';
+import { type ItemColumn, itemRows, shortened, textTable } from '../../output/table.js';
+import type { ClickHouseFlags } from '../../settings.js';
 
 interface AuditFlags extends ClickHouseFlags, OutputFlags {
   readonly account?: string;
@@ -18,7 +19,7 @@ interface AuditFlags extends ClickHouseFlags, OutputFlags {
 
 type Difference = AuditResult['differences'][number];
 
-/** The most differences in a text for people; --json has all. */
+/** The maximum number of differences in the table; --json has all. */
 const MAX_LINES = 50;
 const COLUMNS: readonly ItemColumn<Difference>[] = [
   { heading: 'GRAIN', cell: ({ grain }) => grain },
@@ -36,16 +37,16 @@ const COLUMNS: readonly ItemColumn<Difference>[] = [
 export function addAudit(command: Command, context: CommandContext): void {
   command
     .description(
-      'Compares every sealed rollup row of usage_hourly and usage_daily with the events behind it: each group, its usage, cost ' +
-        'and number of events, and the version of the rollup row. Prints what differs and exits with 1 if anything does. ' +
-        'Events that arrive meanwhile are no difference: what differs is compared again before it is reported.\n' +
-        'With --repair it computes those rows again, and exits with 1 only if some still differ. Reads every event of the ' +
-        'window; it may be stopped at any time.',
+      'Compare all sealed rows of usage_hourly and usage_daily with their events: usage, cost and number of events of each group, ' +
+        'and the version of the row. Print the differences and exit with 1 if there are any. Differences are checked again before ' +
+        'they are reported, so events that arrive during the audit cause none.\n' +
+        'With --repair, recompute rows that differ, and exit with 1 only if some still differ. The audit reads all events of the ' +
+        'window and can be stopped at any time.',
     )
-    .option('--account <account>', 'only this account', nameOf)
-    .option('--from <time>', 'from this time on, such as 2026-10-01T00:00:00Z (else everything)', timeOf)
-    .option('--to <time>', 'before this time (else everything)', timeOf)
-    .option('--repair', 'compute the rollup rows that differ again')
+    .option('--account <account>', 'Account ID (default: all accounts)', nameOf)
+    .option('--from <time>', 'Start time, inclusive, such as 2026-10-01T00:00:00Z (default: first event)', timeOf)
+    .option('--to <time>', 'End time, exclusive (default: last sealed hour)', timeOf)
+    .option('--repair', 'Recompute rollup rows that differ')
     .action((flags: AuditFlags) => runAudit(context, flags));
   withOutput(withClickHouseFlags(command));
 }
@@ -62,7 +63,7 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
         const json = resultOf(found, repair);
         return { json, text: report(found, repair), rows: json.differences };
       },
-      resume: repair ? 'Run the same command again: it repairs the rest.' : undefined,
+      resume: repair ? 'Run the same command again to repair the rest.' : undefined,
     }),
   );
   if (repair && stillDifferent.length > 0) throw new CommandError('some rollup rows could not be repaired');
@@ -85,12 +86,12 @@ function describe({ grain, accountId, bucket, part, truth, rollup }: Difference)
 }
 
 function report({ days, comparedFrom, differences, stillDifferent }: AuditResult, repair: boolean): string {
-  const dropped = `\nWhat is before ${formatTimestamp(comparedFrom ?? 0)} was not compared: its events have been dropped.`;
+  const dropped = `\nHours before ${formatTimestamp(comparedFrom ?? 0)} were not compared: their events have been dropped.`;
   const checked = `Compared ${counted(days, 'day')}.${comparedFrom === undefined ? '' : dropped}`;
   if (differences.length === 0) return `${checked} Every rollup row agrees with its events.`;
   const rows = itemRows(COLUMNS, differences.slice(0, MAX_LINES));
   const more = differences.length - rows.length;
-  const left = repair ? `, of which ${formatCount(stillDifferent.length)} are left` : '';
+  const left = repair ? `, ${formatCount(stillDifferent.length)} left after the repair` : '';
   return [
     textTable(COLUMNS, rows),
     ...(more > 0 ? [`… and ${formatCount(more)} more; --json has all`] : []),

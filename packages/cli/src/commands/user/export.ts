@@ -1,3 +1,4 @@
+/** The `meterline export` command. */
 import { type DecimalText, formatUsdExact } from '@meterline/catalog';
 import {
   DEFAULT_PROVIDER,
@@ -10,12 +11,12 @@ import {
   focusCsvLines,
 } from '@meterline/client/focus';
 import { type Command, Option } from 'commander';
-import { type CommandContext, say } from '../command.js';
-import { type AccountSession, withAccount } from '../connections/api.js';
-import { CommandError, usageError } from '../failure.js';
-import { monthOf, monthText, nameOf, withApiFlags } from '../flags.js';
-import { PageProgress, type WaitingOutput, writeWhole } from '../output/whole-output.js';
-import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
+import { type CommandContext, say } from '../../command.js';
+import { type AccountSession, withAccount } from '../../connections/api.js';
+import { CommandError, usageError } from '../../failure.js';
+import { monthOf, monthText, nameOf, withApiFlags } from '../../flags.js';
+import { PageProgress, type WaitingOutput, writeWhole } from '../../output/whole-output.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
 interface FocusFlags extends ApiFlags {
   readonly month: { readonly startTime: number };
@@ -33,31 +34,31 @@ Examples:
 export function addExport(formats: Command, context: CommandContext): void {
   const command = formats
     .command('focus')
-    .summary('a FOCUS 1.2 data set, as CSV or Parquet')
+    .summary('Export a FOCUS 1.2 data set as CSV or Parquet')
     .description(
-      'Writes what an account used in a month, and what it cost, as a FOCUS 1.2 data set: a row for each resource, billing\n' +
-        'dimension and day on which it was used. The rows add up to the figure of "meterline metrics", to the last digit.\n' +
-        'Nothing is written before everything is read, so a command that fails leaves no half file.',
+      'Export the usage and cost of an account in a month as a FOCUS 1.2 data set, with a row per resource, billing dimension\n' +
+        'and day of use. The rows add up exactly to the total of "meterline metrics". The file is written once all data has been\n' +
+        'read, so that a failure leaves no partial file.',
     );
   withApiFlags(command)
     .addOption(
-      new Option('--month <month>', 'a calendar month, such as 2026-11').argParser(monthOf).makeOptionMandatory(),
+      new Option('--month <month>', 'Calendar month, such as 2026-11').argParser(monthOf).makeOptionMandatory(),
     )
-    .addOption(new Option('--resolution <resolution>', 'the time of a row').choices(FOCUS_RESOLUTIONS).default('daily'))
-    .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'parquet']).default('csv'))
-    .option('--file <file>', 'where to write it (default: standard output)')
-    .option('--provider <name>', 'who provides, publishes and invoices what is used', nameOf, DEFAULT_PROVIDER)
+    .addOption(new Option('--resolution <resolution>', 'Period of a row').choices(FOCUS_RESOLUTIONS).default('daily'))
+    .addOption(new Option('--format <format>', 'File format').choices(['csv', 'parquet']).default('csv'))
+    .option('--file <file>', 'Output file (default: standard output)')
+    .option('--provider <name>', 'Provider, publisher and invoice issuer', nameOf, DEFAULT_PROVIDER)
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: FocusFlags) => runExport(context, flags));
 }
 
 async function runExport(context: CommandContext, flags: FocusFlags): Promise<void> {
   if (flags.format === 'parquet' && flags.file === undefined && context.stdout.isTTY) {
-    throw usageError('Parquet is not for a terminal: give --file <file>, or redirect');
+    throw usageError('Parquet cannot be printed on a terminal: use --file <file>, or redirect the output');
   }
   const { startTime } = flags.month;
   if (startTime > context.now().getTime())
-    throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
+    throw usageError(`${monthText(startTime)} has not started yet; choose an earlier month`);
   await withAccount(context, flags, async (session) => {
     const signal = context.interruption();
     const cost = await writeWhole(context, flags.file, (output) => writeMonth(context, flags, session, output, signal));
@@ -65,7 +66,7 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
   });
 }
 
-/** @returns what the rows add up to @throws CommandError */
+/** @returns the total cost of the rows. @throws CommandError */
 async function writeMonth(
   context: CommandContext,
   { month, resolution, provider, format }: FocusFlags,
@@ -104,6 +105,6 @@ const OPEN = {
     const write = (charges: readonly FocusCharge[]) => output.appendFile(focusCsvLines(charges));
     return { write, finish: async () => undefined };
   },
-  // The Parquet writer is loaded only by those who use it.
-  parquet: async (output: WaitingOutput) => (await import('../output/parquet.js')).openParquet(output),
+  // Loads the Parquet writer only if it is used.
+  parquet: async (output: WaitingOutput) => (await import('../../output/parquet.js')).openParquet(output),
 };

@@ -1,15 +1,16 @@
+/** The `meterline reprice` command. */
 import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
 import { readNewestPriceBookVersion } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount } from '../command.js';
-import { withShards } from '../connections/servers.js';
-import { usageError } from '../failure.js';
-import { nameOf, type OutputFlags, timeOf, wholeNumber, withClickHouseFlags, withOutput } from '../flags.js';
-import { operate } from '../operations/operation.js';
-import { type CostChange, CostChanges, reprice } from '../operations/repricing.js';
-import { type ItemColumn, itemRows, textTable } from '../output/table.js';
-import type { ClickHouseFlags } from '../settings.js';
-import { readPriceBook } from './prices.js';
+import { type CommandContext, formatCount } from '../../command.js';
+import { withShards } from '../../connections/servers.js';
+import { usageError } from '../../failure.js';
+import { nameOf, type OutputFlags, timeOf, wholeNumber, withClickHouseFlags, withOutput } from '../../flags.js';
+import { operate } from '../../operations/operation.js';
+import { type CostChange, CostChanges, reprice } from '../../operations/repricing.js';
+import { type ItemColumn, itemRows, textTable } from '../../output/table.js';
+import { readPriceBook } from '../../price-book.js';
+import type { ClickHouseFlags } from '../../settings.js';
 
 interface RepriceFlags extends ClickHouseFlags, OutputFlags {
   readonly account: string;
@@ -30,28 +31,25 @@ const COLUMNS: readonly ItemColumn<CostChange>[] = [
 ];
 const BUILT_IN = 'built-in';
 const STEP_EVENTS = 10_000;
-const RESUMABLE = 'Run the same command again: it does the rest, and nothing twice.';
+const RESUMABLE = 'Run the same command again to finish; no event is re-priced twice.';
 
 export function addReprice(command: Command, context: CommandContext): void {
   command
     .description(
-      'Gives the events of an account in a window the cost they have under a price book. What producers own stays: usage, ' +
-        'revision and every other field. Voided events are left alone, and so are those whose cost is right already.\n' +
-        'Start the ingest workers with the new book first: what arrives meanwhile has the price of their book. Run one ' +
-        're-pricing of an account at a time.\n' +
-        `Works in steps, so it may be stopped or killed at any time. ${RESUMABLE}\n` +
-        'An event older than the first price of its dimension is an error that names it, and then nothing is written.',
+      'Recalculate the costs of an account in a time window with a price book. Usage, revisions and all other fields stay unchanged; ' +
+        'voided events and events with the correct cost are skipped.\n' +
+        'First start the ingest workers with the new price book, because they price the events that arrive meanwhile. Run only ' +
+        'one re-pricing of an account at a time.\n' +
+        `The command can be stopped or killed at any time. ${RESUMABLE}\n` +
+        'If the price book has no price for an event, the command fails with the event ID and writes nothing.',
     )
-    .requiredOption('--account <account>', 'the account', nameOf)
-    .requiredOption('--from <time>', 'events from this time on, such as 2026-10-01T00:00:00Z', timeOf)
-    .requiredOption('--to <time>', 'events before this time', timeOf)
-    .option(
-      '--book <file>',
-      `the price book, a JSON file or ${BUILT_IN} (else PRICE_BOOK, or the built-in one where no other was ever used)`,
-    )
-    .option('--dry-run', 'write nothing, and print the difference in money')
+    .requiredOption('--account <account>', 'Account ID', nameOf)
+    .requiredOption('--from <time>', 'Start time, inclusive, such as 2026-10-01T00:00:00Z', timeOf)
+    .requiredOption('--to <time>', 'End time, exclusive', timeOf)
+    .option('--book <file>', `Price book: a JSON file or ${BUILT_IN} (default: $PRICE_BOOK; ${BUILT_IN} on first use)`)
+    .option('--dry-run', 'Show the difference in cost, and write nothing')
     .addOption(
-      new Option('--step <n>', 'events per step')
+      new Option('--step <n>', 'Events per step')
         .argParser((text) => wholeNumber(text, 1, 100_000))
         .default(STEP_EVENTS)
         .hideHelp(),
@@ -70,7 +68,7 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   await withShards(context, flags, async (shards) => {
     const newest = await readNewestPriceBookVersion(shards.whole);
     if (!file && flags.book === undefined && newest !== undefined && newest > book.version)
-      throw usageError(`there are other price books than the built-in one: name yours, or --book ${BUILT_IN}`);
+      throw usageError(`another price book is in use: set it with --book, or use --book ${BUILT_IN}`);
     await operate(context, flags, {
       label: (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
       work: (onProgress, signal) => reprice({ shards, scope, book, dryRun, step, signal, onProgress }, changes),

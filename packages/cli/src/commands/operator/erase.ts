@@ -1,66 +1,64 @@
+/** The `meterline erase` command. */
 import { counted } from '@meterline/catalog';
 import type { RedisClient } from '@meterline/service/access';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, say } from '../command.js';
-import { withRedis, withShards } from '../connections/servers.js';
-import { CommandError, usageError } from '../failure.js';
-import { nameOf, type OutputFlags, withClickHouseFlags, withOutput, withRedisFlags } from '../flags.js';
-import { eraseAccount, findAccount, type Holdings } from '../operations/erasure.js';
-import { operate } from '../operations/operation.js';
-import type { ClickHouseFlags, RedisFlags } from '../settings.js';
+import { type CommandContext, formatCount, say } from '../../command.js';
+import { withRedis, withShards } from '../../connections/servers.js';
+import { CommandError, usageError } from '../../failure.js';
+import { nameOf, type OutputFlags, withClickHouseFlags, withOutput, withRedisFlags } from '../../flags.js';
+import { eraseAccount, findAccount, type Holdings } from '../../operations/erasure.js';
+import { operate } from '../../operations/operation.js';
+import type { ClickHouseFlags, RedisFlags } from '../../settings.js';
 
 interface EraseFlags extends ClickHouseFlags, RedisFlags, OutputFlags {
   readonly account: string;
   readonly confirm?: string;
 }
 
-const RESUMABLE = 'Run the same command again: it erases the rest.';
+const RESUMABLE = 'Run the same command again to erase the rest.';
 
 export function addErase(command: Command, context: CommandContext): void {
   command
     .description(
-      'Erases an account, after a typed confirmation of its name: its API keys and alerts first, so that nobody reads in between, then ' +
-        'its events, the rejected events that claim it and what was computed from them, month by month. Rows are written ' +
-        `out of the files; ClickHouse removes the old files some minutes later.\n${RESUMABLE}\n` +
-        'Events that arrive afterwards count as usual, so stop the producers first. Jobs in the queue cannot be searched ' +
-        'cheaply: let the queue drain before. What stays: backups, price books, which may name the account, and jobs that ' +
-        'were rejected whole, which belong to no account.',
+      'Erase an account after confirmation of its ID: first its API keys and alerts, so that nobody can read it any more, then its ' +
+        'events, rejected events and rollups, month by month. ClickHouse deletes the old data files some minutes later.\n' +
+        'After an interruption, run the same command again to erase the rest.\n' +
+        'First stop the producers and let the queue drain, because events that arrive later are stored as usual. Not erased: ' +
+        'backups, price books, which may contain the account ID, and jobs that were rejected whole, which belong to no account.',
     )
-    .requiredOption('--account <account>', 'the account', nameOf)
-    .option('--confirm <account>', 'the same account again, instead of typing it')
+    .requiredOption('--account <account>', 'Account ID', nameOf)
+    .option('--confirm <account>', 'Account ID again, to skip the confirmation')
     .action((flags: EraseFlags) => runErase(context, flags));
   withOutput(withRedisFlags(withClickHouseFlags(command)));
 }
 
 async function runErase(context: CommandContext, flags: EraseFlags): Promise<void> {
   const { account, confirm } = flags;
-  if (confirm !== undefined && confirm !== account) throw usageError('--confirm must repeat the name of --account');
+  if (confirm !== undefined && confirm !== account) throw usageError('--confirm must be the same account as --account');
   const redisUrl = await context.settings.redisUrl(flags);
   const withKeys = <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work, context);
   await withShards(context, flags, async (shards) => {
     const options = { shards, withRedis: withKeys, account };
     const found = await findAccount(options);
     say(context, `Account ${account} has ${describe(found.holdings)}.`);
-    const question = 'Erase them for good? Type the name of the account:';
+    const question = 'Erase all of this permanently? Type the account ID:';
     const {
       rowsLeft = 0,
       apiKeys,
       alerts,
     } = await operate(context, flags, {
-      confirm: confirm === undefined ? { question, answer: account } : undefined,
+      confirm: confirm === undefined ? { question, reply: account } : undefined,
       label: (partitions) => `Erasing ${formatCount(partitions)} partitions`,
       work: (onProgress, signal) => eraseAccount(options, found, signal, onProgress),
       describe: ({ rowsLeft: _, ...erased }) => ({ json: { account, ...erased }, text: `Erased ${describe(erased)}.` }),
       resume: RESUMABLE,
     });
     if (found.partitions.every(({ rows }) => rows === 0) && apiKeys + alerts === 0) {
-      throw new CommandError(
-        `nothing of an account ${account} was found: it is erased already, or its name is another`,
-      );
+      throw new CommandError(`no data of account ${account} was found: check the ID, or the account is already erased`);
     }
     if (rowsLeft === 0) return;
     throw new CommandError(
-      `rows of ${account} were stored meanwhile, ${formatCount(rowsLeft)} so far; stop its producers, let the queue drain, ` +
+      `${counted(rowsLeft, 'row')} of ${account} arrived during the erasure; stop its producers, let the queue drain, ` +
         'and run the same command again',
     );
   });

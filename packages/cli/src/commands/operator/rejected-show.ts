@@ -1,4 +1,4 @@
-/** Rejections as people see them: a list, or one with its message and payload. */
+/** Prints rejections: a list, or one rejection with its message and payload. */
 import { formatTimestamp } from '@meterline/catalog';
 import {
   type OpenRejection,
@@ -7,14 +7,14 @@ import {
   readOpenRejections,
   readRejectionPayloads,
 } from '@meterline/warehouse';
-import { type CommandContext, say } from '../command.js';
-import { withShards } from '../connections/servers.js';
-import { CommandError } from '../failure.js';
-import type { OutputFlags } from '../flags.js';
-import { formatRejectionId, requireRejection } from '../operations/rejections.js';
-import { printResult } from '../output/result.js';
-import { fieldLines, type ItemColumn, printable, printList, shortened } from '../output/table.js';
-import type { ClickHouseFlags } from '../settings.js';
+import { type CommandContext, say } from '../../command.js';
+import { withShards } from '../../connections/servers.js';
+import { CommandError } from '../../failure.js';
+import type { OutputFlags } from '../../flags.js';
+import { formatRejectionId, requireRejection } from '../../operations/rejections.js';
+import { printResult } from '../../output/result.js';
+import { fieldLines, type ItemColumn, printable, printList, shortened } from '../../output/table.js';
+import type { ClickHouseFlags } from '../../settings.js';
 
 const MESSAGE_LENGTH = 100;
 const COLUMNS: readonly ItemColumn<ReturnType<typeof describeRejection>>[] = [
@@ -42,14 +42,15 @@ export async function listRejections(
   );
   const items = found.slice(0, flags.limit).map(describeRejection);
   printList(context, flags, { columns: COLUMNS, items, none: 'No rejections.' });
-  if (found.length > items.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
+  if (found.length > items.length) say(context, `There are more; raise --limit (${flags.limit}) or add filters.`);
 }
 
 export async function showRejection(context: CommandContext, id: RejectionId, flags: ShowFlags): Promise<void> {
   await withShards(context, flags, async ({ whole: warehouse }) => {
     const rejection = await requireRejection(warehouse, id);
     const [payload] = await readRejectionPayloads(warehouse, [rejection]);
-    if (payload === undefined) throw new CommandError(`rejection ${formatRejectionId(id)} has just been settled`);
+    if (payload === undefined)
+      throw new CommandError(`rejection ${formatRejectionId(id)} was just replayed or discarded`);
     if (flags.payload) {
       context.stdout.write(`${payload}\n`);
       return;
@@ -74,7 +75,7 @@ export function describeRejection(rejection: OpenRejection) {
   return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account, reason, message };
 }
 
-/** Indented when it is JSON that can be; a numeral that no double holds stays only in the payload as it is. */
+/** Indents JSON for reading. Numbers that do not fit in a double are rounded here; --payload prints the original text. */
 function indented(payload: string): string {
   try {
     return JSON.stringify(JSON.parse(payload), null, 2).split('\n').map(printable).join('\n');

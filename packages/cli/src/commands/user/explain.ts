@@ -1,5 +1,4 @@
-/** The events behind a figure, and the resource types of a window. */
-
+/** The `meterline explain` and `meterline resource-types` commands. */
 import {
   DEFAULT_EVENTS_PAGE,
   type DecimalText,
@@ -13,10 +12,11 @@ import {
 } from '@meterline/catalog';
 import type { EventPage, EventRevision } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, say } from '../command.js';
-import { type AccountSession, withAccount } from '../connections/api.js';
-import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../flags.js';
+import { type CommandContext, formatCount, say } from '../../command.js';
+import { type AccountSession, withAccount } from '../../connections/api.js';
+import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
 import {
+  CURSOR_HELP,
   type EventsFlags,
   eventsQueryOf,
   type FilterFlags,
@@ -24,10 +24,10 @@ import {
   windowOf,
   withFilters,
   withWindow,
-} from '../metrics/query.js';
-import { printResult } from '../output/result.js';
-import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
-import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
+} from '../../metrics/query.js';
+import { printResult } from '../../output/result.js';
+import { type Column, layoutFor, type Row, textTable } from '../../output/table.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
 type ExplainFlags = ApiFlags & EventsFlags & OutputFlags;
 
@@ -39,33 +39,29 @@ Examples:
 const COLUMNS: readonly Column[] = [
   { heading: 'TIME' },
   { heading: 'EVENT' },
-  { heading: 'WORKSPACE', least: 6 },
-  { heading: 'RESOURCE', least: 6 },
-  { heading: 'DIMENSION', least: 9 },
+  { heading: 'WORKSPACE', minWidth: 6 },
+  { heading: 'RESOURCE', minWidth: 6 },
+  { heading: 'DIMENSION', minWidth: 9 },
   { heading: 'USAGE', isNumeric: true },
   { heading: 'PRICE', isNumeric: true },
   { heading: 'COST', isNumeric: true },
 ];
 
-/** The flags of a query for events. */
 export function withEvents(command: Command): Command {
   return withFilters(withWindow(withApiFlags(command)))
-    .option('--include-voided', 'also events that were voided, which do not count')
-    .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
+    .option('--include-voided', 'Include voided events, which do not count')
+    .option('--limit <n>', `Events per page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
       wholeNumber(text, 1, MAX_EVENTS_PAGE),
     )
-    .option(
-      '--cursor <cursor>',
-      'the page of this cursor, meta.nextCursor of a response; with its window, by --from and --to',
-    );
+    .option('--cursor <cursor>', CURSOR_HELP);
 }
 
 export function addExplain(command: Command, context: CommandContext): void {
   command.description(
-    'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
-      'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
+    'List the events behind an amount, for admins of the account. With the same window and filters, the costs of all events add\n' +
+      'up to the amount. Below each event are the revisions that it replaced and that are still stored. All digits are shown.',
   );
-  withOutput(withEvents(command), "the API's response as it is")
+  withOutput(withEvents(command), "Print the API's response as JSON")
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }
@@ -83,13 +79,13 @@ async function explain(
   }
   printResult(context, flags, page, pageText(context, page), page.data);
   if (!page.meta.hasMore) return;
-  // A cursor is of one window, and one that ends now is another a second later.
+  // A cursor is valid for one window, and a window that ends now changes every second.
   const times = `--from ${query.startTime} --to ${query.endTime}`;
-  say(context, `There are more events: with the same filters, ${times} --cursor ${page.meta.nextCursor}`);
+  say(context, `There are more events. For the next page, add ${times} --cursor ${page.meta.nextCursor}`);
 }
 
 function pageText(context: CommandContext, { data }: EventPage): string {
-  if (data.length === 0) return 'No event counts in this window.';
+  if (data.length === 0) return 'No events in this window.';
   const rows = data.flatMap(({ eventId, history, ...newest }): Row[] => [
     { cells: cellsOf(newest, newest.timestamp, eventId) },
     ...history.map((replaced) => ({ cells: cellsOf(replaced, '', `  ${replacedText(replaced)}`) })),
@@ -98,7 +94,7 @@ function pageText(context: CommandContext, { data }: EventPage): string {
   return textTable(COLUMNS, [...rows, { cells: sum, isStrong: true }], layoutFor(context));
 }
 
-/** What these events count. */
+/** Returns the cost of events; voided events cost nothing. */
 export function costOf(events: EventPage['data']): DecimalText {
   return sumDecimals(events.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
 }
@@ -111,7 +107,7 @@ function cellsOf(payload: EventRevision, time: string, event: string): string[] 
     event,
     ...[workspace, resourceName, billingDimension],
     formatUsage(usage, unit),
-    // The book may not be on record.
+    // Unknown if the price book was never registered.
     price ? priceText(price, unit) : `? (book ${priceBook})`,
     voided ? 'void' : formatUsdExact(cost),
   ];
@@ -121,9 +117,7 @@ type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & OutputFlags;
 
 export function addResourceTypes(command: Command, context: CommandContext): void {
   command
-    .description(
-      'Lists the resource types with at least one event in a window. A filter given several times selects any of its values.',
-    )
+    .description('List the resource types with at least one event in a time window.')
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: ResourceTypesFlags) => listResourceTypes(context, flags));
   withOutput(withFilters(withWindow(withApiFlags(command))));
@@ -132,6 +126,6 @@ export function addResourceTypes(command: Command, context: CommandContext): voi
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
   const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
   const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
-  const text = types.length === 0 ? 'Nothing was used in this window.' : types.join('\n');
+  const text = types.length === 0 ? 'No usage in this window.' : types.join('\n');
   printResult(context, flags, types, text, types, ['value']);
 }

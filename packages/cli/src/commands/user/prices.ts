@@ -1,5 +1,4 @@
-/** Prices, of the API or of a file: what is billed, and what a list of usage would cost. */
-
+/** The `meterline dimensions` and `meterline estimate` commands, with prices from the API or from a price book. */
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
@@ -18,24 +17,23 @@ import {
   formatUsdExact,
   instantText,
   PriceBook,
-  PriceBookError,
   parseUsage,
   priceText,
   sumDecimals,
   UNIT_NAME,
   USAGE_SCALE,
 } from '@meterline/catalog';
-import { loadPriceBook } from '@meterline/service/files';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { type CommandContext, say } from '../command.js';
-import { withAccount } from '../connections/api.js';
-import { CommandError, EXIT_CODES, type ExitCode, readFailure, systemErrorCode, usageError } from '../failure.js';
-import { type OutputFlags, timeOf, withApiFlags, withOutput } from '../flags.js';
-import { jsonLines, openEventSource } from '../input.js';
-import { printResult } from '../output/result.js';
-import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../output/table.js';
-import { API_SETTINGS_HELP, type ApiFlags, placeText, type Setting } from '../settings.js';
+import { type CommandContext, say } from '../../command.js';
+import { withAccount } from '../../connections/api.js';
+import { CommandError, EXIT_CODES, type ExitCode, usageError } from '../../failure.js';
+import { type OutputFlags, timeOf, withApiFlags, withOutput } from '../../flags.js';
+import { jsonLines, openEventSource } from '../../input.js';
+import { printResult } from '../../output/result.js';
+import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../../output/table.js';
+import { readPriceBook } from '../../price-book.js';
+import { API_SETTINGS_HELP, type ApiFlags, settingText } from '../../settings.js';
 
 interface BookFlags extends ApiFlags {
   readonly book?: string;
@@ -43,28 +41,28 @@ interface BookFlags extends ApiFlags {
 }
 
 interface Prices {
-  /** The book with the prices of an account. */
+  /** Returns a price book with the prices of an account. */
   readonly bookOf: (account: string) => Promise<PriceBook>;
-  /** The account that is priced where an item names none. */
   readonly account: string;
   readonly at: EpochMs;
-  /** `now`, or `at` a time. */
+  /** The time in messages, such as `now` or `at 2026-01-01T00:00:00Z`. */
   readonly moment: string;
-  /** Where the prices come from. */
   readonly origin: string;
 }
 
-/** No account has this name, so no override applies. */
+/** An account that cannot exist, so that no price override applies. */
 const NO_ACCOUNT = '';
 
 function withBook(command: Command): Command {
   return withApiFlags(command)
-    .addOption(new Option('--book <file>', 'Price book, a JSON file, instead of the API').conflicts('apiUrl'))
+    .addOption(
+      new Option('--book <file>', 'Use the prices of a JSON price book instead of the API').conflicts('apiUrl'),
+    )
     .option('--at <time>', 'With --book: use the prices in force at this time (default: now)', timeOf)
     .addHelpText('after', API_SETTINGS_HELP);
 }
 
-/** Runs `work` with the prices of --book, or else those of the API. @throws CommandError when there are none */
+/** Runs `work` with the prices of --book, or of the API without --book. @throws CommandError if neither is available */
 async function withPrices(context: CommandContext, flags: BookFlags, work: (prices: Prices) => Promise<void>) {
   const { settings, now } = context;
   if (flags.book !== undefined) {
@@ -77,7 +75,7 @@ async function withPrices(context: CommandContext, flags: BookFlags, work: (pric
   const { key, url } = await settings.api(flags);
   if (!key) {
     throw usageError(
-      `there is no API key to read prices from ${url.value} (from ${url.source}); run "meterline login", set METERLINE_API_KEY, or give --book FILE`,
+      `there is no API key to read prices from ${url.value} (from ${url.source}); run "meterline login", set METERLINE_API_KEY, or use --book <file>`,
     );
   }
   await withAccount(context, flags, ({ client, account }) => {
@@ -88,23 +86,9 @@ async function withPrices(context: CommandContext, flags: BookFlags, work: (pric
       books.set(name, book);
       return book;
     };
-    // Not the time of this machine: its clock may be behind the service's, which chose the prices.
-    return work({ bookOf, account, at: END_OF_TIME, moment: 'now', origin: `${account} at ${placeText(url)}` });
+    // The API has chosen the prices in force by its own clock; the clock of this machine may be behind.
+    return work({ bookOf, account, at: END_OF_TIME, moment: 'now', origin: `${account} at ${settingText(url)}` });
   });
-}
-
-/**
- * The price book in a JSON file, or the built-in one when there is no file.
- * @throws CommandError when the file cannot be read or is no usable price book
- */
-export async function readPriceBook(file: Setting | undefined): Promise<PriceBook> {
-  try {
-    return await loadPriceBook(file?.value, file && `the price book ${file.value} (from ${file.source})`);
-  } catch (error) {
-    if (!(error instanceof PriceBookError)) throw error;
-    if (file && systemErrorCode(error.cause) !== undefined) throw readFailure(file.value, error.cause);
-    throw new CommandError(error.message, undefined, { cause: error });
-  }
 }
 
 interface DimensionsFlags extends BookFlags, OutputFlags {
@@ -114,10 +98,9 @@ interface DimensionsFlags extends BookFlags, OutputFlags {
 export function addDimensions(command: Command, context: CommandContext): void {
   command
     .description(
-      'Lists the billing dimensions: what each belongs to, its unit, and its price. GB-s are gigabyte-seconds; a month is ' +
-        '730 hours.',
+      'List the billing dimensions with their resource type, unit and price. GB-s are gigabyte-seconds; a month has 730 hours.',
     )
-    .option('--example-book', 'Print the example price book instead, as a file to begin your own with')
+    .option('--example-book', 'Print an example price book in JSON instead')
     .action((flags: DimensionsFlags) => {
       if (flags.exampleBook) return void context.stdout.write(`${JSON.stringify(DEFAULT_PRICE_BOOK_FILE, null, 2)}\n`);
       return withPrices(context, flags, (prices) => listDimensions(context, flags, prices));
@@ -152,12 +135,12 @@ interface UsageItem {
   readonly billingDimension: BillingDimension;
   /** Scaled by 10^9. */
   readonly usage: bigint;
-  /** When it is used; undefined: at the time of the query. */
+  /** The time of use; undefined for the time of the command. */
   readonly timestamp: EpochMs | undefined;
   readonly account: string | undefined;
 }
 
-/** Scaled by 10^9 and 10^12. */
+/** Sums, with usage scaled by 10^9 and cost by 10^12. */
 interface Amounts {
   usage: bigint;
   cost: bigint;
@@ -168,7 +151,6 @@ Examples:
   meterline estimate agent_compute_runtime_gbs=86400 agent_async_requests_count=1000000
   meterline estimate --file events.jsonl`;
 
-/** A line of the estimate. */
 interface Line {
   readonly billingDimension: BillingDimension;
   readonly usage: DecimalText;
@@ -188,17 +170,17 @@ const ESTIMATE_COLUMNS: readonly ItemColumn<Line>[] = [
 export function addEstimate(command: Command, context: CommandContext): void {
   command
     .description(
-      'Prices a list of usage as the service would: each item by the price in force at its time, rounded once to 12 ' +
-        'decimals, then added up.\nA file has a JSON object on each line, with billingDimension and usage, and optionally ' +
-        'timestamp and accountId: a file of events will do, but it is not known here that one is sent twice or revised.\n' +
-        'The API returns only the prices in force now: usage from before them needs --book.',
+      'Estimate the cost of a list of usage. Each item is priced like an event: with the price in force at its time, rounded to 12 ' +
+        'decimals.\nEach line of a file is a JSON object with billingDimension and usage, and optionally timestamp and accountId. ' +
+        'Event files work too, but duplicates and revisions are counted as separate usage.\n' +
+        'The API returns only the prices in force now; older usage needs --book.',
     )
-    .argument('[usage...]', 'as <dimension>=<usage>')
-    .option('--file <path>', 'a JSON Lines file, or - for standard input')
+    .argument('[usage...]', 'Usage, as <dimension>=<usage>')
+    .option('--file <path>', 'JSON Lines file, or - for standard input')
     .addHelpText('after', EXAMPLES)
     .action((usage: string[], flags: EstimateFlags) => {
       if (usage.length > 0 === (flags.file !== undefined)) {
-        throw usageError('name some usage, as <dimension>=<usage>, or a --file');
+        throw usageError('specify either usage, as <dimension>=<usage>, or --file');
       }
       const items = flags.file === undefined ? usage.map(usageArgument) : readItems(context, flags.file);
       return withPrices(context, flags, (prices) => estimate(context, items, flags, prices));
@@ -220,7 +202,7 @@ async function add(sums: Map<BillingDimension, Amounts>, item: UsageItem, { book
   const price = (await bookOf(account)).priceAt(account, billingDimension, timestamp);
   if (!price) {
     const moment = item.timestamp === undefined ? prices.moment : `at ${formatTimestamp(timestamp)}`;
-    throw new CommandError(`no price of ${billingDimension} is known ${moment}: name a book that has one with --book`);
+    throw new CommandError(`no price of ${billingDimension} is known ${moment}; use --book with a book that has one`);
   }
   const sum = sums.get(billingDimension) ?? { usage: 0n, cost: 0n };
   sums.set(billingDimension, { usage: sum.usage + usage, cost: sum.cost + costOf(usage, price) });
@@ -230,9 +212,9 @@ async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerat
   const { name, input } = await openEventSource(path, stdin);
   try {
     for await (const line of jsonLines(input)) {
-      const place = `${name}:${line.number}`;
-      if ('problem' in line) throw new CommandError(`${place}: ${line.problem}`);
-      yield usageItem(line.object, place);
+      const origin = `${name}:${line.number}`;
+      if ('problem' in line) throw new CommandError(`${origin}: ${line.problem}`);
+      yield usageItem(line.object, origin);
     }
   } finally {
     input.destroy();
@@ -254,32 +236,31 @@ function scaled(value: bigint, scale: number): DecimalText {
   return decimalText(formatScaled(value, scale));
 }
 
-/** A line of a file such as `meterline emit` takes. */
 const usageLine = z.object({
-  billingDimension: z.enum(BILLING_DIMENSIONS, 'must be one of those that "meterline dimensions" lists'),
+  billingDimension: z.enum(BILLING_DIMENSIONS, 'must be a dimension from "meterline dimensions"'),
   usage: z.union([z.number(), z.string()], 'must be a number or a decimal string'),
   timestamp: z.string('must be RFC 3339 in UTC').pipe(instantText).optional(),
   accountId: z.string('must be a string').optional(),
   void: z.boolean('must be true or false').optional(),
 });
 
-/** `agent_compute_runtime_gbs=12.5`. @throws CommandError */
+/** Parses usage such as `agent_compute_runtime_gbs=12.5`. @throws CommandError */
 function usageArgument(text: string): UsageItem | undefined {
   const [, billingDimension, usage] = /^([^=]+)=([^=]+)$/.exec(text) ?? [];
   if (billingDimension === undefined) throw usageError(`${text} is not <dimension>=<usage>`);
   return usageItem({ billingDimension, usage }, text, EXIT_CODES.usage);
 }
 
-/** Undefined for an event that is void, and costs nothing. @throws CommandError with what is wrong with it */
-function usageItem(object: object, place: string, exitCode?: ExitCode): UsageItem | undefined {
+/** Parses an item. @returns undefined for a voided event, which costs nothing. @throws CommandError with all problems */
+function usageItem(object: object, origin: string, exitCode?: ExitCode): UsageItem | undefined {
   const line = usageLine.safeParse(object);
   if (!line.success) {
     const problems = line.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-    throw new CommandError(`${place}: ${problems.join('; ')}`, exitCode);
+    throw new CommandError(`${origin}: ${problems.join('; ')}`, exitCode);
   }
   const { billingDimension, timestamp, accountId: account } = line.data;
   if (line.data.void) return undefined;
   const usage = parseUsage(billingDimension, line.data.usage);
-  if (!usage.ok) throw new CommandError(`${place}: ${usage.message}`, exitCode);
+  if (!usage.ok) throw new CommandError(`${origin}: ${usage.message}`, exitCode);
   return { billingDimension, usage: usage.value, timestamp, account };
 }

@@ -1,10 +1,10 @@
-/** Events and jobs that could not be accepted: see, fix, send again, discard. */
+/** The `meterline rejected` commands, which list, show, replay and discard rejected events and jobs. */
 import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { type RejectionFilter, type RejectionId, readBounds } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
-import { withQueue, withShards } from '../connections/servers.js';
-import { CommandError, usageError } from '../failure.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../../command.js';
+import { withQueue, withShards } from '../../connections/servers.js';
+import { CommandError, usageError } from '../../failure.js';
 import {
   lastSpan,
   nameOf,
@@ -16,8 +16,8 @@ import {
   withClickHouseFlags,
   withOutput,
   withRedisFlags,
-} from '../flags.js';
-import { operate } from '../operations/operation.js';
+} from '../../flags.js';
+import { operate } from '../../operations/operation.js';
 import {
   discardRejections,
   formatRejectionId,
@@ -31,12 +31,12 @@ import {
   type SettlementOptions,
   selectNow,
   sendableRejections,
-} from '../operations/rejections.js';
-import { type Edits, parseEdit } from '../operations/resendable.js';
-import { printResult } from '../output/result.js';
-import { type ItemColumn, itemRows, printable, textTable } from '../output/table.js';
-import { RepeatableOption } from '../repeated.js';
-import type { ClickHouseFlags, RedisFlags } from '../settings.js';
+} from '../../operations/rejections.js';
+import { type Edits, parseEdit } from '../../operations/resendable.js';
+import { printResult } from '../../output/result.js';
+import { type ItemColumn, itemRows, printable, textTable } from '../../output/table.js';
+import { RepeatableOption } from '../../repeated.js';
+import type { ClickHouseFlags, RedisFlags } from '../../settings.js';
 import { describeRejection, type ListFlags, listRejections, type ShowFlags, showRejection } from './rejected-show.js';
 
 interface FilterFlags extends ClickHouseFlags, OutputFlags {
@@ -65,137 +65,138 @@ const REPLAY_COLUMNS: readonly ItemColumn<{ id: string; account: string; reason:
   { heading: 'REJECTED FOR', cell: ({ reason }) => reason },
   { heading: 'NOW', cell: ({ outcome: now }) => now },
 ];
-const RESUMABLE = 'What is not done yet is still there: run the same command again.';
+const RESUMABLE = 'Run the same command again to continue.';
 
 export function addRejected(rejected: Command, context: CommandContext): void {
   rejected.description(
-    'Events and jobs that the ingest workers could not accept. Each has an id that never changes: the time of receipt and a ' +
-      'hash of job, position and payload, so a job that is delivered again brings no new ids.',
+    'Manage events and jobs that the ingest workers rejected. The ID of a rejection is permanent: it contains the time of receipt and a ' +
+      'hash of job, position and payload.',
   );
 
   const list = rejected
     .command('list')
-    .summary('list rejections, the newest first')
-    .description('Lists the rejections that are neither replayed nor discarded, the newest first.')
-    .option('--limit <n>', 'at most so many', (text) => wholeNumber(text, 1, MAX_LIMIT), 50)
+    .summary('List rejections')
+    .description('List rejections that are neither replayed nor discarded, newest first.')
+    .option('--limit <n>', 'Maximum number of rejections', (text) => wholeNumber(text, 1, MAX_LIMIT), 50)
     .action((flags: FilterFlags & ListFlags) => listRejections(context, filterOf(flags, context.now()), flags));
   withFilter(list);
 
   const show = rejected
     .command('show')
-    .summary('show a rejection with its message and payload')
-    .description('Shows a rejection with its message and the payload as the producer sent it.')
-    .argument('<id>', 'as shown by list')
-    .option('--payload', 'print the payload alone, as it is')
+    .summary('Show a rejection with its payload')
+    .description('Show a rejection with its message and the payload that the producer sent.')
+    .argument('<id>', 'Rejection ID, from "rejected list"')
+    .option('--payload', 'Print only the payload, unchanged')
     .action((id: string, flags: ShowFlags) => showRejection(context, idOf(id), flags));
   withOutput(withClickHouseFlags(show));
 
   const collect = (text: string, earlier: readonly string[]) => [...earlier, text];
   const replay = rejected
     .command('replay')
-    .summary('send rejected events through the queue again')
+    .summary('Send rejected events again')
     .description(
-      'Sends rejected events through the queue again, as they are or with fields changed; a job that was rejected whole is ' +
-        'sent whole. A rejection is removed once its event is in the queue. Should the worker reject it again, it comes back ' +
-        'as a new rejection.\nSending twice is harmless: an event that is sent twice counts once.\n' +
-        'What cannot be sent stays, is named, and makes the exit code 1.',
+      'Send rejected events to the queue again, unchanged or with edited fields. A job that was rejected whole is sent whole. The ' +
+        'rejection is removed once its event is in the queue. An event that is rejected again becomes a new rejection.\n' +
+        'Sending an event twice is safe: it counts once. Rejections that cannot be sent are kept and reported, and the exit code is 1.',
     )
-    .argument('[id...]', 'as shown by list')
-    .option('--all', 'all that fit the filters')
+    .argument('[id...]', 'Rejection IDs, from "rejected list"')
+    .option('--all', 'Replay all rejections that match the filters')
     .addOption(
-      new RepeatableOption(
-        '--edit <field=value>',
-        'change a field first; a value that is JSON is taken as such, else as a string',
-      )
+      new RepeatableOption('--edit <field=value>', 'Set a field of each event; repeatable')
         .argParser(collect)
         .default([], 'none'),
     )
-    .addOption(new RepeatableOption('--unset <field>', 'remove a field first').argParser(collect).default([], 'none'))
-    .option('--dry-run', 'send nothing, and print what would be sent')
+    .addOption(
+      new RepeatableOption('--unset <field>', 'Remove a field of each event; repeatable')
+        .argParser(collect)
+        .default([], 'none'),
+    )
+    .option('--dry-run', 'Show what would be sent, and send nothing')
     .action((ids: string[], flags: ReplayFlags) => replayRejected(context, ids, flags));
   withRedisFlags(withFilter(replay));
 
   const discard = rejected
     .command('discard')
-    .summary('delete rejections for good')
-    .description('Deletes rejections for good, after a typed "yes". Their events are never counted.')
-    .argument('[id...]', 'as shown by list')
-    .option('--all', 'all that fit the filters')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'delete nothing, and print how many there are')
+    .summary('Delete rejections permanently')
+    .description('Delete rejections permanently, after confirmation. Their events will not count.')
+    .argument('[id...]', 'Rejection IDs, from "rejected list"')
+    .option('--all', 'Discard all rejections that match the filters')
+    .option('--yes', 'Skip the confirmation')
+    .option('--dry-run', 'Show how many would be discarded, and delete nothing')
     .action((ids: string[], flags: DiscardFlags) => discardRejected(context, ids, flags));
   withFilter(discard);
 }
 
 function withFilter(command: Command): Command {
   const filtered = command
-    .addOption(new Option('--reason <code>', 'only those with this reason code').choices(REJECTION_REASONS))
-    .option('--account <account>', 'only those that claim this account', nameOf)
+    .addOption(new Option('--reason <code>', 'Filter by reason code').choices(REJECTION_REASONS))
+    .option('--account <account>', 'Filter by the account ID in the event', nameOf)
     .addOption(
-      new Option('--since <span>', 'received in the last 90m, 24h, 30d or 12w').argParser(spanOf).conflicts('from'),
+      new Option('--since <span>', 'Filter by time of receipt: the last 90m, 24h, 30d or 12w')
+        .argParser(spanOf)
+        .conflicts('from'),
     )
-    .option('--from <time>', 'received at this time or later, such as 2026-10-01T00:00:00Z', timeOf)
-    .option('--to <time>', 'received before this time', timeOf);
+    .option('--from <time>', 'Earliest time of receipt, inclusive, such as 2026-10-01T00:00:00Z', timeOf)
+    .option('--to <time>', 'Latest time of receipt, exclusive', timeOf);
   return withOutput(withClickHouseFlags(filtered));
 }
 
-/** A span is exactly as long as it says, unlike that of a chart, which begins with a whole hour or day. */
+/** Returns the filter of the flags. Here, --since 24h means exactly 24 hours, not whole hours as in `metrics`. */
 function filterOf({ reason, account, since, from, to }: FilterFlags, now: Date): RejectionFilter {
   const last = since && lastSpan(since, now.getTime());
   return { reason, accountId: account, from: last ? now.getTime() - (last.endTime - last.startTime) : from, to };
 }
 
-/** @throws CommandError for anything but ids alone, or --all with a filter */
+/** Returns the selected rejections. @throws CommandError unless there are either only IDs, or --all with a filter */
 function selectionOf(ids: readonly string[], flags: SelectionFlags, now: Date): RejectionSelection {
   const filter = filterOf(flags, now);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   if (ids.length > 0 && !flags.all && !isFiltered) return { ids: ids.map(idOf) };
   if (ids.length === 0 && flags.all && isFiltered) return { filter };
-  throw usageError('name rejections by their ids, or choose them with --all and at least one of the filters');
+  throw usageError('specify either rejection IDs, or --all with at least one filter');
 }
 
-/** @throws CommandError for a text that is no id */
 function idOf(text: string): RejectionId {
   const id = parseRejectionId(text);
   if (id) return id;
-  throw usageError(`${text} is no id of a rejection; "meterline rejected list" shows the ids`);
+  throw usageError(`${text} is not a rejection ID; run "meterline rejected list" to see the IDs`);
 }
 
-/** The selection of now, and what is known of it. */
 interface Selected extends Omit<SettlementOptions, 'signal'> {
   readonly found: number;
-  /** Rejections that stay where they are. */
+  /** Rejections that could not be settled. */
   readonly kept: readonly KeptRejection[];
 }
 
 /**
- * @param stay what to say of those that stay
- * @throws CommandError when some stay
+ * Runs `work` for the rejections that are selected now.
+ * @param failure the text about rejections that could not be settled, after their number
+ * @throws CommandError if some could not be settled
  */
 async function withSelected(
   context: CommandContext,
   flags: ClickHouseFlags,
   requested: RejectionSelection,
-  stay: string,
+  failure: string,
   work: (selected: Selected) => Promise<void>,
 ): Promise<void> {
   const kept: KeptRejection[] = [];
-  const onKept = (one: KeptRejection) => {
-    kept.push(one);
+  const onKept = (rejection: KeptRejection) => {
+    kept.push(rejection);
     sayProgress(context, '');
-    say(context, `${one.id} stays: ${one.why}`);
+    say(context, `${rejection.id} was kept: ${rejection.why}`);
   };
   await withShards(context, flags, async (shards) => {
     await work({ shards, ...(await selectNow(shards.whole, requested)), kept, onKept });
   });
-  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} ${stay}`);
+  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} ${failure}`);
 }
 
 async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
   const requested = selectionOf(ids, flags, context.now());
   const edits = editsOf(flags);
   requireIdentities(requested, edits);
-  await withSelected(context, flags, requested, 'could not be sent and stay where they are', async (selected) => {
+  await withSelected(context, flags, requested, 'could not be sent and were kept', async (selected) => {
     const { found, kept } = selected;
     if (flags.dryRun) return printReplay(context, flags, { ...selected, edits });
     let replayed = 0;
@@ -222,7 +223,7 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
   });
 }
 
-/** Says for each what would be sent, and what the worker would say of it. */
+/** Prints what would be sent for each rejection, and how the worker would respond. */
 async function printReplay(
   context: CommandContext,
   flags: ReplayFlags,
@@ -230,7 +231,7 @@ async function printReplay(
 ): Promise<void> {
   const now = context.now().getTime();
   const { closedBefore } = await readBounds(options.shards.whole);
-  // What a filter selects may be too much to hold.
+  // Events selected by a filter may not fit in memory.
   const dataOf = ({ sendable }: Resend) =>
     'ids' in options.selection && { data: sendable.kind === 'event' ? sendable.event : sendable.jobs };
   await operate(context, flags, {
@@ -258,17 +259,17 @@ async function printReplay(
 
 async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
   const requested = selectionOf(ids, flags, context.now());
-  await withSelected(context, flags, requested, 'stay, because others refer to them', async (selected) => {
+  await withSelected(context, flags, requested, 'were kept, because other rejections need them', async (selected) => {
     const { found, kept } = selected;
     const rejections = counted(found, 'rejection');
     if (flags.dryRun) {
       printResult(context, flags, { found }, `${rejections} would be discarded. Nothing was deleted.`);
       return;
     }
-    const question = `Discard ${rejections} for good? Type yes:`;
+    const question = `Discard ${rejections} permanently? Type yes:`;
     let discarded = 0;
     await operate(context, flags, {
-      confirm: found > 0 && !flags.yes ? { question, answer: 'yes' } : undefined,
+      confirm: found > 0 && !flags.yes ? { question, reply: 'yes' } : undefined,
       label: () => `Discarding ${rejections}`,
       work: async (onProgress, signal) => {
         onProgress(0, found);
@@ -283,18 +284,17 @@ async function discardRejected(context: CommandContext, ids: readonly string[], 
   });
 }
 
-/** @throws CommandError for an edit that is none */
 function editsOf({ edit, unset }: ReplayFlags): Edits {
   const set = edit.map((text) => {
     const parsed = parseEdit(text);
-    if (!parsed) throw usageError(`--edit ${text} is not of the form field=value`);
+    if (!parsed) throw usageError(`--edit ${text} must have the form field=value`);
     return [parsed.field, parsed.value] as const;
   });
   return { set: new Map(set), unset: new Set(unset) };
 }
 
-/** Events that are given the same id become one event: one of them would count, and the others would be gone. */
+/** Rejects an eventId for several rejections: events with the same ID count as one, so all but one would be lost. */
 function requireIdentities(selection: RejectionSelection, { set }: Edits): void {
   if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids.map(formatRejectionId)).size === 1)) return;
-  throw usageError('--edit eventId is for one rejection at a time: events with the same id count as one');
+  throw usageError('--edit eventId needs a single rejection ID: events with the same ID count as one');
 }

@@ -1,17 +1,17 @@
-/** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
+/** The `meterline emit` command: streams a JSON Lines file to a collector, or only checks it, in constant memory. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, parseUsageEvent } from '@meterline/catalog';
 import { type Fetch, MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, say, sayProgress } from '../command.js';
-import { withClientErrors } from '../connections/api.js';
-import { CommandError, EXIT_CODES } from '../failure.js';
-import { nameOf, type OutputFlags, wholeNumber, withOutput } from '../flags.js';
-import { jsonLines, openEventSource } from '../input.js';
-import { printResult } from '../output/result.js';
-import { printable } from '../output/table.js';
-import type { CollectorSettings } from '../settings.js';
+import { type CommandContext, formatCount, say, sayProgress } from '../../command.js';
+import { withClientErrors } from '../../connections/api.js';
+import { CommandError, EXIT_CODES } from '../../failure.js';
+import { nameOf, type OutputFlags, wholeNumber, withOutput } from '../../flags.js';
+import { jsonLines, openEventSource } from '../../input.js';
+import { printResult } from '../../output/result.js';
+import { printable } from '../../output/table.js';
+import type { CollectorSettings } from '../../settings.js';
 
 interface EmitFlags extends OutputFlags {
   readonly url?: string;
@@ -23,24 +23,23 @@ interface EmitFlags extends OutputFlags {
   readonly dryRun?: boolean;
 }
 
-const HARMLESS = 'Sending the file again is harmless: an event that is sent twice counts once.';
+const SAFE_TO_REPEAT = 'Sending the file again is safe: an event that is sent twice counts once.';
 
 export function addEmit(command: Command, context: CommandContext): void {
   command
     .description(
-      'Sends usage events to a collector: one JSON object per line, as it is. The file is streamed, so it may have any size.\n' +
-        'The collector is the one of --url, else COLLECTOR_URL, else of a local stack that runs here; the key is in ' +
-        'METERLINE_EMITTER_KEY, else that of the local stack. Lines that break a rule are not accepted; they are reported at the end ' +
-        `with their numbers, and the exit code is 5. The others are. After a failure, --from-line sends the rest.\n${HARMLESS}`,
+      'Send usage events to a collector, one JSON object per line, unchanged. The file is streamed and can have any size.\n' +
+        'The API key comes from METERLINE_EMITTER_KEY or the local stack. Invalid lines are skipped and reported at the end with ' +
+        `their numbers, and the exit code is 5. To continue after a failure, use --from-line. ${SAFE_TO_REPEAT}`,
     )
-    .argument('<file>', 'a JSON Lines file, or - for standard input')
-    .option('--url <url>', 'the collector (else COLLECTOR_URL, a running local stack, http://127.0.0.1:8081)')
-    .option('--account <account>', 'the account of events that name none (else METERLINE_ACCOUNT)', nameOf)
-    .option('--check', 'check every line here and send nothing')
-    .option('--dry-run', 'let the collector check every line, and keep nothing')
-    .option('--batch <n>', `events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
-    .option('--concurrency <n>', `requests at a time, at most ${MAX_CONCURRENCY}`, concurrencyOf, 4)
-    .option('--from-line <n>', 'skip the lines before this one', lineOf, 1)
+    .argument('<file>', 'JSON Lines file, or - for standard input')
+    .option('--url <url>', 'Collector address (default: $COLLECTOR_URL, the local stack, or http://127.0.0.1:8081)')
+    .option('--account <account>', 'Account of events without accountId (default: $METERLINE_ACCOUNT)', nameOf)
+    .option('--check', 'Check all lines locally and send nothing')
+    .option('--dry-run', 'Let the collector check all lines without storing them')
+    .option('--batch <n>', `Events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
+    .option('--concurrency <n>', `Parallel requests, at most ${MAX_CONCURRENCY}`, concurrencyOf, 4)
+    .option('--from-line <n>', 'First line to send', lineOf, 1)
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
   withOutput(command);
 }
@@ -55,7 +54,7 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const collector = check ? undefined : await context.settings.collector(flags.url);
   const signal = context.interruption();
   const account = context.settings.emitAccount(flags);
-  const send = collector ? toCollector(collector, account, dryRun, signal) : onlyChecked(context.now, account);
+  const send = collector ? toCollector(collector, account, dryRun, signal) : checkOnly(context.now, account);
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
   const tally = new Tally(flags.fromLine);
@@ -89,29 +88,28 @@ function reportBadLines(context: CommandContext, name: string, { badLines, liste
   if (others > 0) say(context, `${name}: and ${counted(others, 'more bad line')}`);
 }
 
-/** A batch is sent at this size even if it could hold more events: lines may be long. */
+/** A batch of this size is sent before it has the maximum number of events, because lines may be long. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
-/** Bad lines beyond this many are only counted: a file may have any number of them. */
+/** The maximum number of invalid lines to list. Further ones are only counted, to limit memory. */
 const LISTED_BAD_LINES = 100;
 
-/** How far an emission has come. */
 class Tally {
-  /** Events that were accepted; of those that are only checked, those that passed. */
+  /** The number of accepted events, or of valid events in a check. */
   events = 0;
-  /** Of the lines that were read and are not blank. */
+  /** The last line that was read and not blank. */
   lastLine = 0;
-  /** Every line up to this one is sent or rejected. */
+  /** All lines up to this one are sent or rejected. */
   lastSentLine: number;
   badLines = 0;
   readonly listedBadLines: { readonly line: number; readonly message: string }[] = [];
-  /** The batches whose requests are in flight, and those that ended before an earlier one, in the order of the file. */
+  /** Batches in file order: those in flight, and those sent before an earlier one. */
   readonly #batches: { readonly lastLine: number; isSent: boolean }[] = [];
 
   constructor(readonly fromLine: number) {
     this.lastSentLine = fromLine - 1;
   }
 
-  /** @returns to be called when the lines are sent */
+  /** Registers a batch. @returns a function to call once its lines are sent */
   begin(lines: readonly Line[]): () => void {
     const batch = { lastLine: lines.at(-1)?.number ?? 0, isSent: false };
     this.#batches.push(batch);
@@ -124,7 +122,7 @@ class Tally {
     };
   }
 
-  /** @param message may quote the line, whose control characters must not reach a terminal */
+  /** @param message control characters are replaced, because it may quote the line */
   reject(line: number, message: string): void {
     this.badLines += 1;
     if (this.listedBadLines.length >= LISTED_BAD_LINES) return;
@@ -137,7 +135,7 @@ class Tally {
   }
 
   resumption(): string {
-    return `Go on with --from-line ${this.lastSentLine + 1}. ${HARMLESS}`;
+    return `Continue with --from-line ${this.lastSentLine + 1}. ${SAFE_TO_REPEAT}`;
   }
 }
 
@@ -146,12 +144,13 @@ interface Line {
   readonly object: object;
 }
 
-/** Sends the lines, and tells the tally what becomes of them. */
+/** Sends or checks lines, and records the outcome of each in the tally. */
 type Send = (lines: readonly Line[], tally: Tally) => Promise<void>;
 
 /**
- * Sends every line that is an object and counts the others, with several batches in flight. An abort is not an error: it ends the emission.
- * @param tally kept up to date all along, so that it says how far things came when this rejects
+ * Sends all lines that are objects, with several batches in flight, and records the other lines as invalid. Returns without an error
+ * if the signal is aborted.
+ * @param tally updated during the run, so that it is correct also if this rejects
  */
 async function emitLines(
   input: AsyncIterable<Buffer>,
@@ -165,7 +164,7 @@ async function emitLines(
   const failures: unknown[] = [];
   let batch: Line[] = [];
   let batchBytes = 0;
-  const isOver = () => signal.aborted || failures.length > 0;
+  const isStopped = () => signal.aborted || failures.length > 0;
   const start = async (lines: readonly Line[], onSent: () => void) => {
     try {
       await send(lines, tally);
@@ -192,19 +191,19 @@ async function emitLines(
       batch.push(line);
       batchBytes += line.bytes;
       if (batch.length === batchSize || batchBytes >= MAX_BATCH_BYTES) await flush();
-      if (isOver()) break;
+      if (isStopped()) break;
     }
-    if (!isOver() && batch.length > 0) await flush();
+    if (!isStopped() && batch.length > 0) await flush();
   } catch (error) {
     failures.push(error);
   }
   await Promise.all(inFlight);
-  // An abort ends the input and the requests in flight with an error.
+  // After an abort, the input and the requests in flight fail, which is expected.
   if (failures.length > 0 && !signal.aborted) throw failures[0];
 }
 
-/** Holds events to the rules of the collector and the worker, but for prices, and sends them to nobody. */
-function onlyChecked(now: () => Date, account: string | undefined): Send {
+/** Validates events by the rules of the collector and the worker, except prices, without sending them. */
+function checkOnly(now: () => Date, account: string | undefined): Send {
   return async (lines, tally) => {
     for (const { number, object } of lines) {
       const checked = parseUsageEvent(completed(object, account), now().getTime());
@@ -216,34 +215,37 @@ function onlyChecked(now: () => Date, account: string | undefined): Send {
 
 const ANY_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** As the collector completes an event: with the account that is meant, and a UUID in place of an id that is another text. */
+/** Completes an event like the collector: adds the default account, and replaces an ID that is not a UUID by one. */
 function completed(object: object, account: string | undefined): object {
   const id = 'eventId' in object ? object.eventId : undefined;
-  const isOtherText = typeof id === 'string' && isName(id) && !isUuid(id);
-  return { ...(account !== undefined && { accountId: account }), ...object, ...(isOtherText && { eventId: ANY_UUID }) };
+  const isReplaced = typeof id === 'string' && isName(id) && !isUuid(id);
+  return { ...(account !== undefined && { accountId: account }), ...object, ...(isReplaced && { eventId: ANY_UUID }) };
 }
 
 /**
- * Sends events in a request, or in several if one would be too large.
- * @param own the account of events that name none
- * @param isTrial events are checked, and none is kept
- * @throws CommandError when the collector does not take them; some may be in the queue then
- * @throws the signal's reason once it is aborted
+ * Sends events in one request, or in several if one would be too large.
+ * @param defaultAccount the account of events without one
+ * @param isTrial whether the collector only checks the events
+ * @throws CommandError if the collector rejects the request; some events may be in the queue then
+ * @throws the reason of the signal once it is aborted
  */
 function toCollector(
   { url, key }: CollectorSettings,
-  own: string | undefined,
+  defaultAccount: string | undefined,
   isTrial: boolean,
   signal: AbortSignal,
 ): Send {
   const client = new MeterlineClient({ baseUrl: url.value, credential: key.value, fetch: gzippedFetch });
 
   return async function send(lines, tally) {
-    const events = lines.map(({ object }) => ({ ...(own !== undefined && { accountId: own }), ...object }));
+    const events = lines.map(({ object }) => ({
+      ...(defaultAccount !== undefined && { accountId: defaultAccount }),
+      ...object,
+    }));
     const receipt = await withClientErrors({ url, key, server: 'collector' }, () =>
       client.sendEvents(events, { isTrial, signal }).catch(tooLarge),
     ).catch((error) => {
-      throw located(error, lines, own);
+      throw located(error, lines, defaultAccount);
     });
     if (!(receipt instanceof MeterlineError)) {
       for (const { index, reason, message } of receipt.rejected) {
@@ -260,7 +262,7 @@ function toCollector(
   };
 }
 
-/** Smaller bodies go as they are: compression would save no packet. */
+/** Smaller bodies are not compressed: that would not save a network packet. */
 const GZIP_BYTES = 1_024;
 
 const gzippedFetch: Fetch = async (url, init) => {
@@ -270,15 +272,15 @@ const gzippedFetch: Fetch = async (url, init) => {
   return fetch(url, { ...init, headers, body: await promisify(gzip)(init.body) });
 };
 
-/** The failure of a request, with its lines, and their account if all are of one. @param own the account of events that name none */
-function located(error: unknown, lines: readonly Line[], own: string | undefined): unknown {
+/** Adds the line numbers of a failed request to its error, and the account if all lines have the same one. */
+function located(error: unknown, lines: readonly Line[], defaultAccount: string | undefined): unknown {
   if (!(error instanceof CommandError)) return error;
-  const accounts = lines.map(({ object }) => ('accountId' in object ? String(object.accountId) : own));
+  const accounts = lines.map(({ object }) => ('accountId' in object ? String(object.accountId) : defaultAccount));
   const [account, ...others] = new Set(accounts);
-  const whose = account !== undefined && others.length === 0 ? `account ${printable(account)}, ` : '';
+  const ofAccount = account !== undefined && others.length === 0 ? `account ${printable(account)}, ` : '';
   const [first, last] = [lines[0]?.number, lines.at(-1)?.number];
-  const named = first === last ? `line ${first}` : `lines ${first} to ${last}`;
-  return new CommandError(`${whose}${named}: ${error.message}`, error.exitCode, { cause: error });
+  const range = first === last ? `line ${first}` : `lines ${first} to ${last}`;
+  return new CommandError(`${ofAccount}${range}: ${error.message}`, error.exitCode, { cause: error });
 }
 
 function tooLarge(error: unknown): MeterlineError {

@@ -1,0 +1,106 @@
+/** The `meterline metrics` command. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Command, Option } from 'commander';
+import { type CommandContext, say } from '../../command.js';
+import { withAccount, withClientErrors } from '../../connections/api.js';
+import { CommandError, EXIT_CODES, usageError } from '../../failure.js';
+import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
+import { type Query, type QueryFlags, queryOf, withQuery } from '../../metrics/query.js';
+import { printCsv, printJson, printTable } from '../../metrics/response.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
+
+interface MetricsFlags extends ApiFlags, QueryFlags, OutputFlags {
+  readonly all?: boolean;
+  readonly series?: boolean;
+  readonly exact?: boolean;
+  /** Seconds, or true for the default. */
+  readonly watch?: number | true;
+}
+
+const EXAMPLES = `
+Examples:
+  meterline metrics --since 7d --group-by resource_type,workspace
+  meterline metrics --month 2026-10 --group-by billing_dimension --compare
+  meterline metrics --filter resourceType=agent --filter resourceType=job --watch
+  meterline metrics --month 2026-10 --all-accounts --group-by account --all --csv=excel > accounts.csv
+  meterline metrics --month 2026-10 --group-by resource_name --all --csv > resources.csv
+  meterline metrics --since 24h --json | jq .summary.totalCost`;
+
+const DEFAULT_WATCH_SECONDS = 10;
+const MAX_WATCH_SECONDS = 86_400;
+
+export function addMetrics(command: Command, context: CommandContext): void {
+  command.description(
+    'Show what an account used and what it cost, the most expensive group first. Costs are in USD, times in UTC.\n' +
+      'The table rounds amounts; --exact, --json and --csv show every digit.',
+  );
+  withOutput(
+    withQuery(withApiFlags(command)),
+    "Print the API's response as JSON; with --all or --compare, one response per line",
+  )
+    .option('--all', 'Read all pages, not only the first')
+    .option('--series', 'With --csv: print one line per bucket of each group')
+    .option('--exact', 'Show every digit in the table')
+    .addOption(
+      new Option(
+        '--watch [seconds]',
+        `Repeat the query until Ctrl-C, every ${DEFAULT_WATCH_SECONDS} seconds or as given`,
+      ).argParser((text) => wholeNumber(text, 1, MAX_WATCH_SECONDS)),
+    )
+    .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
+    .action((flags: MetricsFlags) => runMetrics(context, flags));
+}
+
+async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise<void> {
+  rejectConflicts(flags);
+  // Parsed before the first request, so that conflicting flags send none.
+  const firstQuery = queryOf(flags, context.now());
+  await withAccount(context, flags, async ({ client, account, access }) => {
+    const { all = false, exact = false, series = false, watch: interval } = flags;
+    const form = formOf(flags);
+    const print = async (query: Query, signal?: AbortSignal) => {
+      const request = { context, client, account, query, all, signal };
+      if (form === 'json') await printJson(request);
+      else if (form === 'table') await printTable(request, exact);
+      else await printCsv(request, series, form === 'excel' ? 'spreadsheet' : 'plain');
+    };
+    if (interval === undefined) return print(firstQuery);
+    const signal = context.interruption();
+    await watch(context, interval === true ? DEFAULT_WATCH_SECONDS : interval, signal, async () => {
+      // A window that ends now moves along with the time.
+      await withClientErrors(access, () => print(queryOf(flags, context.now()), signal));
+      if (form === 'table') context.stdout.write('\n');
+    });
+  });
+}
+
+function rejectConflicts({ series, compare, watch: interval, cursor, ...output }: MetricsFlags): void {
+  const isCsv = ['csv', 'excel'].includes(formOf(output));
+  if (series && !isCsv) throw usageError('--series needs --csv; JSON always includes the series');
+  if (series && compare) throw usageError('--series and --compare cannot be combined; leave out --series');
+  if (interval !== undefined && isCsv) throw usageError('--watch prints a table or JSON; leave out CSV');
+  if (interval !== undefined && cursor) throw usageError('--watch always reads the first page; leave out --cursor');
+}
+
+/**
+ * Calls `print` repeatedly until the signal is aborted. If the service is unavailable, reports that and tries again after the
+ * interval.
+ * @throws any other error of `print`
+ */
+export async function watch(
+  context: Pick<CommandContext, 'stderr'>,
+  seconds: number,
+  signal: AbortSignal,
+  print: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await print();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof CommandError) || error.exitCode !== EXIT_CODES.unavailable) throw error;
+      say(context, `meterline: ${error.message}; retrying in ${seconds} s`);
+    }
+    await delay(seconds * 1_000, undefined, { signal }).catch(() => undefined);
+  }
+}
