@@ -14,7 +14,7 @@ import type { Logger } from 'pino';
 import { StartError, startError } from './start-error.js';
 
 const CLICKHOUSE_FAILURES = {
-  refused: 'returned an error',
+  rejected: 'returned an error',
   unfit: 'cannot be used',
   foreign: 'does not respond like ClickHouse',
   away: 'does not respond',

@@ -53,11 +53,11 @@ it.each([
   expect(() => parseRedisUrl(url)).toThrow(problem);
 });
 
-it('an address of Redis is named in messages without its password', () => {
+it('messages show a Redis address without its password', () => {
   expect(redisTarget('rediss+sentinel://ann:secret@s1,[::1]:5/main/2')).toBe('s1:26379,[::1]:5/main');
 });
 
-it('ioredis is given the options of a server over those of the process', () => {
+it('options in the address override the options of the process', () => {
   const address = parseRedisUrl('rediss://ann:s%40cret@h/2?family=6&servername=redis');
   expect(redisClientOptions(address, { connectTimeout: 2_000, maxRetriesPerRequest: 0 })).toMatchObject({
     host: 'h',
@@ -72,7 +72,7 @@ it('ioredis is given the options of a server over those of the process', () => {
   });
 });
 
-it('ioredis is given passwords and TLS for Sentinels and for the server', () => {
+it('ioredis gets passwords and TLS for the Sentinels and for the server', () => {
   const address = parseRedisUrl('rediss+sentinel://:a@s1,s2:5/main?sentinelPassword=b');
   expect(redisClientOptions(address, {})).toMatchObject({
     sentinels: [

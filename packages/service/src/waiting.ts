@@ -5,7 +5,7 @@ import { abortable, backOffMs } from '@meterline/catalog/plain';
 /** Waits for a response. @throws the error of the response, or an error that names the server after the timeout */
 export async function inTime<T>(server: string, response: Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = new AbortController();
-  const late = () => deadline.abort(new Error(`${server} did not answer within ${timeoutMs} ms`));
+  const late = () => deadline.abort(new Error(`${server} did not respond within ${timeoutMs} ms`));
   const timer = setTimeout(late, timeoutMs);
   try {
     return await abortable(response, deadline.signal);

@@ -79,7 +79,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
   const isSlow = message === `no response within ${STATEMENT_TIMEOUT_MS} ms`;
   const text = {
-    refused: `${target} rejected a statement (as user ${user}): ${message}`,
+    rejected: `${target} rejected a statement (as user ${user}): ${message}`,
     unfit: `${target} cannot be used (as user ${user}): ${message}`,
     foreign: `${target} does not respond like ClickHouse${message && `: ${message}`}`,
     defect: `${target} could not be used because of a bug in Meterline: ${message}`,

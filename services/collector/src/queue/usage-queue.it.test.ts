@@ -32,7 +32,9 @@ afterAll(async () => {
 
 it('the usage queue ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
   await whileFrozen(servers.redis.pid, async () => {
-    await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(`did not answer within ${WRITE_MS} ms`);
+    await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(
+      `did not respond within ${WRITE_MS} ms`,
+    );
     // The connection, with what was not sent on it, is gone.
     await expect(queue.add([{}])).rejects.toThrow();
   });
