@@ -20,7 +20,6 @@ const MODULES = join(ROOT, 'node_modules');
 const DASHBOARD = 'packages/dashboard';
 const PAGE = `${DASHBOARD}/dist/page/index.html`;
 const PAGE_INPUTS = ['package-lock.json', DASHBOARD, 'packages/catalog/src', 'packages/client/src'];
-/** Shorter steps print nothing. */
 const SILENT_MS = 1_500;
 const REMINDER_MS = 20_000;
 /** The exit code of a command that was ended by Ctrl-C. */
@@ -133,7 +132,6 @@ function read(file) {
   return readFileSync(join(ROOT, file), 'utf8');
 }
 
-/** Returns 0 if the file does not exist. */
 function modifiedAt(file) {
   return statSync(join(ROOT, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
@@ -152,7 +150,6 @@ async function all(steps) {
   await Promise.all(steps);
 }
 
-/** Runs a command. Prints its output only if it fails. */
 async function step(what, command, args) {
   const child = spawn(command, args, {
     cwd: ROOT,

@@ -114,7 +114,6 @@ const SERVICES = {
   },
 };
 
-/** Metrics by name, each with the services that have it. */
 const metrics = new Map();
 for (const [service, register] of Object.entries(SERVICES)) {
   const registry = createRegistry(service);

@@ -21,10 +21,8 @@ import type { OpenApiDocument } from './openapi/document.js';
 
 export interface ApplicationOptions {
   readonly log: Logger;
-  /** Handlers that observe every request: metrics, traces. */
   readonly watchers: readonly Watcher[];
   readonly trustProxy: TrustProxy;
-  /** Origins whose web pages may call the API. */
   readonly corsOrigins: readonly string[];
   /** Returns whether the process is stopping. It still responds then, but is not ready for new requests. */
   readonly isStopping: () => boolean;
@@ -107,12 +105,10 @@ export function readSmallBodies(): RequestHandler {
 }
 
 interface ServiceRoutes extends Pick<ApplicationOptions, 'isStopping' | 'protectedResource'> {
-  /** Checks of the servers that the service depends on. */
   readonly checks: readonly ReadinessCheck[];
   readonly createDocument: () => OpenApiDocument;
 }
 
-/** Adds the routes for health, the API reference, and the metadata about tokens. */
 export function addServiceRoutes(app: Express, routes: ServiceRoutes): void {
   const { checks, createDocument, isStopping, protectedResource } = routes;
   addReadRoute(app, '/healthz', healthRoute);

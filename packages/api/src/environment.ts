@@ -36,7 +36,6 @@ const claimVariable = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Parses origins that are separated by commas. Default: none. */
 export function originsVariable() {
   return z
     .string()
@@ -45,7 +44,6 @@ export function originsVariable() {
     .default([]);
 }
 
-/** @param perSecond the default */
 export function rateVariable(perSecond: number) {
   return {
     ACCOUNT_RATE: wholeNumberVariable(1, 1_000_000)
@@ -56,7 +54,6 @@ export function rateVariable(perSecond: number) {
   };
 }
 
-/** @param seconds the default */
 export function burstConstant(seconds: number) {
   const reason =
     'Length of the rate window: an account or caller may send the requests of this many seconds in one burst.';
@@ -129,7 +126,6 @@ export const httpVariables = {
     .describe('Number of proxies in front of the service, or their addresses.'),
 };
 
-/** Number or addresses of the proxies in front of the service. */
 export type TrustProxy = false | number | string[];
 
 /** Checking tokens requires all three variables. */

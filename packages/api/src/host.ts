@@ -35,7 +35,6 @@ import { type httpVariables, rateLimits, type WithTokens } from './environment.j
 import { requestMetrics, requestSpans } from './http/request-observation.js';
 import { startServer } from './server.js';
 
-/** The environment variables of every HTTP service. */
 type HostEnv = WithTokens<z.output<z.ZodObject<typeof httpVariables>>> &
   z.output<z.ZodObject<typeof processVariables>> &
   Parameters<typeof rateLimits>[0] & { readonly PORT: number };
@@ -48,7 +47,6 @@ interface HostOptions {
   readonly outage: string;
 }
 
-/** What {@link hostService} provides to the application. */
 interface Host extends ApplicationOptions, Authorities {
   readonly registry: Registry;
   readonly redis: RedisClient;

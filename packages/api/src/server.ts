@@ -16,21 +16,17 @@ const SEND_TIMEOUT_MS = 60_000;
 const TIMEOUT_CHECK_SHARE = 0.1;
 
 export interface ServerOptions {
-  /** 0: any free port. */
   readonly port: number;
   /** Address to listen on. Undefined: all addresses of this machine. */
   readonly host?: string | undefined;
   readonly log: Logger;
-  /** How long an idle connection is kept open. */
   readonly keepAliveMs?: number;
-  /** Timeout for receiving a request. */
   readonly requestTimeoutMs?: number;
   /** Timeout for sending a response, regardless of its size. */
   readonly sendTimeoutMs?: number;
 }
 
 export interface RunningServer {
-  /** The actual port, even if port 0 was requested. */
   readonly port: number;
   /**
    * Resolves when all responses are sent, or at the deadline, which cuts off the rest.
@@ -39,7 +35,6 @@ export interface RunningServer {
   close(deadlineMs: number, acceptMs?: number): Promise<void>;
 }
 
-/** @throws StartError if the port is in use */
 export async function startServer(app: RequestListener, options: ServerOptions): Promise<RunningServer> {
   const { port, host, log, requestTimeoutMs = REQUEST_TIMEOUT_MS, sendTimeoutMs = SEND_TIMEOUT_MS } = options;
   const server = createServer(
@@ -53,7 +48,6 @@ export async function startServer(app: RequestListener, options: ServerOptions):
     },
     app,
   );
-  /** The response of the current request of each connection. */
   const current = new Map<Duplex, ServerResponse>();
   server.on('request', ({ socket }, response) => {
     current.set(socket, response);

@@ -9,12 +9,10 @@ import { DrainingServer } from './draining.js';
 
 export interface Health {
   readonly healthy: boolean;
-  /** Body of the response. */
   readonly facts: object;
 }
 
 interface AdminPages {
-  /** Default: healthy while the process responds. */
   readonly health?: () => Promise<Health>;
   readonly metrics: Pick<Registry, 'contentType' | 'metrics'>;
 }
@@ -23,16 +21,12 @@ interface AdminPages {
 const CLOSE_DEADLINE_MS = 1_000;
 
 export interface AdminServer {
-  /** The actual port, even if port 0 was requested. */
   readonly port: number;
-  /** Completes the current requests, within a second. */
   close(): Promise<void>;
 }
 
 interface AdminAddress {
-  /** Undefined: no admin server. 0: any free port. */
   readonly ADMIN_PORT?: number | undefined;
-  /** Undefined: all addresses of this machine. */
   readonly LISTEN_HOST?: string | undefined;
 }
 

@@ -31,7 +31,6 @@ const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of thi
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** Variables of every service. Source: DESIGN section 8. */
 export const processVariables = {
   REDIS_URL: redisUrlVariable
     .default('redis://127.0.0.1:6379')
@@ -54,7 +53,6 @@ export const queueVariables = {
   QUEUE_PREFIX: z.string().default(QUEUE_PREFIX).describe('Prefix of the BullMQ keys in Redis.'),
 };
 
-/** @param megabytes the default */
 export function statementMemoryVariable(megabytes: number) {
   return wholeNumberVariable(16, 1_000_000)
     .default(megabytes)
@@ -66,7 +64,6 @@ export const priceBookVariable = z
   .optional()
   .describe('Path of a price book (JSON). Give all programs the same book. Not set: the example book.');
 
-/** Variables of every service that uses ClickHouse. */
 export const serverVariables = {
   ...processVariables,
   CLICKHOUSE_URL: clickHouseUrlVariable
@@ -155,7 +152,6 @@ export function constantsVariable<Shape extends z.ZodRawShape>(constants: Shape)
     .describe('Overrides of the constants below, as JSON. For tests and experiments.');
 }
 
-/** An invalid environment. The message has one line for each error. */
 export class EnvError extends Error {
   override readonly name = 'EnvError';
 

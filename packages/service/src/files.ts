@@ -24,7 +24,6 @@ export async function loadPriceBook(path: string | undefined, label = `PRICE_BOO
   }
 }
 
-/** Loads the price book of a service. @throws StartError if the book cannot be used */
 export async function openPriceBook(path: string | undefined): Promise<PriceBook> {
   try {
     return await loadPriceBook(path);

@@ -33,7 +33,6 @@ export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
   return { ok: true, value: events };
 }
 
-/** Returns the rejection of a job with too many bytes, or undefined. */
 export function tooManyBytes(bytes: number): Rejection | undefined {
   if (bytes <= MAX_JOB_BYTES) return undefined;
   return rejected(

@@ -73,7 +73,6 @@ export class Outage {
     return this.#current !== undefined;
   }
 
-  /** The last failure of the current outage. */
   get cause(): unknown {
     return this.#current?.err;
   }

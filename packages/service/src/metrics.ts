@@ -9,7 +9,6 @@ const STATEMENT_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 /** Well below the timeout of a scrape, which is usually ten seconds. */
 const RESPONSE_TIMEOUT_MS = 1_500;
 
-/** Creates the registry of a service, which already contains the process metrics (`process_…`, `nodejs_…`). */
 export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'alerts'): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -43,7 +43,6 @@ export interface SchedulerOptions {
   readonly connection: RedisClient;
   readonly prefix: string;
   readonly queue: string;
-  /** Name of the schedule. */
   readonly name: string;
   readonly everyMs: number;
   readonly rescheduleMs?: number | undefined;
@@ -100,7 +99,6 @@ export class Scheduler {
     this.#rescheduling = setInterval(() => void this.#schedule(), this.#options.rescheduleMs ?? RESCHEDULE_MS);
   }
 
-  /** Waits for the current run to end. */
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#rescheduling);
@@ -141,7 +139,6 @@ export class Scheduler {
 const WAITING_STATES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {
-  /** Waiting jobs, including jobs with a priority. */
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;

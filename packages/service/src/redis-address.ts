@@ -15,9 +15,7 @@ const SENTINEL_PORT = 26_379;
 
 /** The options of an address. `form` and `rule` describe the allowed values; an option without them takes any text. */
 const OPTIONS = {
-  /** IP version. 0 or omitted: chosen by ioredis. */
   family: { form: /^[046]$/, rule: '0, 4 or 6' },
-  /** Name in the server's certificate. Default: the host. */
   servername: undefined,
   /** Number of replicas that must have an event before it is accepted. 0: the master is enough. */
   replicas: { form: /^\d$/, rule: 'a whole number from 0 to 9' },
@@ -74,7 +72,6 @@ export function parseRedisUrl(text: string) {
   if (servername !== undefined && !tls) throw new RedisUrlError('has the option servername, which needs rediss://');
   const [, username = '', password = ''] = /^([^:]*)(?::(.*))?$/s.exec(credentials) ?? [];
   return {
-    /** The server, or all Sentinels. */
     nodes,
     tls,
     username: decoded(username),
@@ -136,7 +133,6 @@ function isOption(name: string): name is keyof Options {
   return Object.hasOwn(OPTIONS, name);
 }
 
-/** Returns undefined for an empty text. */
 function decoded(text: string): string | undefined {
   if (text === '') return undefined;
   try {
@@ -146,7 +142,6 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Options of ioredis, except the option that changes the types of replies. */
 export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
@@ -155,7 +150,6 @@ export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
  */
 const SILENCE_MS = 15_000;
 
-/** Returns the ioredis options for an address. */
 export function redisClientOptions(address: RedisAddress, behaviour: ConnectionOptions): ConnectionOptions {
   const { nodes, masterName, username, password, db, family, servername } = address;
   const tls = address.tls ? { ...(servername !== undefined && { servername }) } : undefined;

@@ -29,7 +29,6 @@ export interface Tracing {
   readonly tracer: Tracer;
   /** Option of BullMQ's queues and workers. Undefined while tracing is off, so that jobs are not changed. */
   readonly queueTelemetry: Telemetry | undefined;
-  /** Sends the remaining spans, within a second. */
   close(): Promise<void>;
 }
 
@@ -89,7 +88,6 @@ export function readTracedService(variables: NodeJS.ProcessEnv, defaultName: str
 
 type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;
 
-/** The headers of W3C Trace Context and baggage, as a JSON object. */
 const carrier = z.record(z.string(), z.string());
 
 /**

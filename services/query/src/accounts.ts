@@ -58,7 +58,6 @@ export function accountsRoute(
   };
 }
 
-/** Combines registered accounts and accounts that only have usage. */
 function allAccounts(registered: readonly Account[], used: readonly string[]): Account[] {
   const ids = new Set(registered.map(({ id }) => id));
   const others = used.filter((id) => !ids.has(id));
@@ -97,7 +96,6 @@ function accountEntry({ id, name, createdAt }: Account, caller: Caller) {
   return { id, name: accountNames?.get(id) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
 }
 
-/** Names an account, and registers it if it is new. */
 export function accountNamingRoute(
   dependencies: Requires<'accounts' | 'clock' | 'registered'>,
 ): RequestHandler<{ accountId: string }> {
@@ -216,7 +214,6 @@ async function admitKeyManager(
   return { accounts, version };
 }
 
-/** @param parameter the name of a path parameter */
 function requireName(parameter: string, value: string): void {
   const parsed = nameText.safeParse(value);
   if (parsed.success) return;

@@ -49,14 +49,12 @@ import { CursorCodec } from './http/paging.js';
 import { enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
-/** All dependencies of the API. */
 export interface QueryDependencies
   extends ApplicationOptions,
     Authorities,
     PageSettings,
     Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors' | 'registered'> {
   readonly warehouse: Warehouse;
-  /** Maximum bytes of responses that are computed and not sent yet. */
   readonly maxInFlightBytes: number;
   /** Rejects if Redis does not respond or returns an error. */
   readonly redisStatus: () => Promise<RedisStatus>;

@@ -18,7 +18,6 @@ import { measuredCache } from './metrics/response-cache.js';
 /** The relative path from the compiled file is the same in the repository and in the image. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 
-/** @throws StartError */
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const { METERLINE_CONSTANTS: constants } = env;
   const outage = 'requests with an API key get 503 until it does';

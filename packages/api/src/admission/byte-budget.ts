@@ -12,21 +12,18 @@ interface Account {
   readonly reservations: Set<Reservation>;
 }
 
-/** The errors of a budget: 429 if the account has used up its share, 503 if the process has no room. */
 export interface BudgetErrors {
   readonly accountFull: (bytes: number) => ApiError;
   readonly processFull: () => ApiError;
 }
 
 export class ByteBudget {
-  /** Maximum bytes of one account. */
   readonly accountBytes: number;
   readonly #maxBytes: number;
   readonly #errors: BudgetErrors;
   readonly #accounts = new Map<string, Account>();
   #total = 0;
 
-  /** @param accountShare the share of the bytes that one account may hold */
   constructor(maxBytes: number, accountShare: number, errors = REQUEST_ERRORS) {
     this.accountBytes = maxBytes * accountShare;
     this.#maxBytes = maxBytes;
@@ -149,7 +146,6 @@ export class Reservation {
     this.#bytes = bytes;
   }
 
-  /** May be called twice. */
   release(): void {
     if (this.#isReleased) return;
     this.become(0);

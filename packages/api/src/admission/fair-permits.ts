@@ -11,7 +11,6 @@
 import { LRUCache } from 'lru-cache';
 import { callerKey, type Principal } from './principal.js';
 
-/** Maximum number of permits in the process, of one account, and of one caller of an account. */
 export interface PermitLimits {
   readonly process: number;
   readonly account: number;
@@ -34,9 +33,7 @@ const RESERVED_SHARE = 1 / 2;
 const LATEST_WEIGHT = 1 / 8;
 const MAX_ACCOUNTS = 10_000;
 
-/** Recent work of an account. */
 interface Work {
-  /** The clock of the account, in milliseconds. */
   readonly clockMs: number;
   readonly averageMs: number;
 }
@@ -45,7 +42,6 @@ export class FairPermits {
   readonly #limits: PermitLimits;
   /** Waiters by account and caller. Both maps are ordered by when their account or caller was served last or arrived. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
-  /** Permits held, by account and by caller key. */
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
   readonly #work = new LRUCache<string, Work>({ max: MAX_ACCOUNTS });
@@ -77,7 +73,6 @@ export class FairPermits {
     return count;
   }
 
-  /** Returns whether the account or the caller holds its maximum number of permits. */
   hasItsShare(principal: Principal): boolean {
     return (
       (this.#held.get(principal.account) ?? 0) >= this.#limits.account ||
@@ -114,7 +109,6 @@ export class FairPermits {
     });
   }
 
-  /** Returns whether the work of the account takes longer than `longMs` on average. */
   isLong(account: string): boolean {
     return (this.#work.get(account)?.averageMs ?? 0) > (this.#limits.longMs ?? Number.POSITIVE_INFINITY);
   }

@@ -9,7 +9,6 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../http/errors.js';
 import { callerKey, type Principal } from './principal.js';
 
-/** Maximum number of requests in a time window. */
 export interface RateLimit {
   readonly requests: number;
   readonly seconds: number;
@@ -23,7 +22,6 @@ export interface RateLimits {
 
 const REASONS = ['rate', 'statements', 'overload'] as const;
 
-/** Called for each request that was denied because of a limit. */
 export type DenialObserver = (reason: (typeof REASONS)[number]) => void;
 
 export function denialCounter(registry: Registry): DenialObserver {
@@ -45,9 +43,7 @@ interface RateWindow {
   readonly name: string;
   readonly limiter: RateLimiterMemory;
   readonly keyOf: (principal: Principal) => string;
-  /** Description for the error message. */
   readonly rule: string;
-  /** Item of the header `RateLimit-Policy`. */
   readonly policy: string;
 }
 

@@ -2,11 +2,9 @@
 import { isName, PLATFORM_ROLES, type PlatformRole, ROLES, type Role } from '@meterline/catalog/plain';
 import { z } from 'zod';
 
-/** The names of the nested objects and of the claim, from the outside in. */
 export type ClaimPath = readonly string[];
 
 export interface AccountClaims {
-  /** Claim with the accounts. */
   readonly accounts: ClaimPath;
   /** Claim with the names of accounts. Undefined: tokens have no such claim. */
   readonly names: ClaimPath | undefined;
@@ -23,7 +21,6 @@ export const DEFAULT_ACCOUNT_CLAIMS: AccountClaims = {
   platformRoles: undefined,
 };
 
-/** A claim with an invalid form. The message is sent to the caller. */
 export class MalformedClaim extends Error {
   override readonly name = 'MalformedClaim';
 }
@@ -72,10 +69,8 @@ function roleOf(name: string | undefined, adminRoles: AccountClaims['adminRoles'
 const id = z.string().refine(isName);
 const text = z.string().min(1);
 
-/** An account with its role or its name. */
 type Entry = readonly [account: string, text: string | undefined];
 
-/** Accepts all forms of the claim, and converts them to a list of entries. */
 const accountsClaim = z.union([
   z.record(id, text).transform((roles): Entry[] => Object.entries(roles)),
   z.array(z.object({ id, role: text }).transform((entry): Entry => [entry.id, entry.role])),

@@ -10,11 +10,9 @@ export interface Caller {
   readonly keyId?: string;
   /** Scopes of a JWT. Undefined for an API key, which needs no scopes. */
   readonly scopes: ReadonlySet<string> | undefined;
-  /** Role in each account that the caller may read. */
   readonly roles: ReadonlyMap<string, Role>;
   /** Account of an emitter's key. The key may send events of the account, but read nothing. */
   readonly emitsFor?: string;
-  /** Roles for all accounts. */
   readonly platformRoles: ReadonlySet<PlatformRole>;
   /** Names of accounts from a JWT. Other accounts have their registered names. */
   readonly accountNames?: ReadonlyMap<string, string>;
@@ -34,7 +32,6 @@ export function principalOf(
   return { account: account === undefined || others.length > 0 ? `\0${id}` : account, caller: id };
 }
 
-/** All scopes of the API. Source: the API specification, section "Authentication". */
 export const SCOPES = ['admin', 'apiKey:list', 'apiKey:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -9,13 +9,11 @@ import { SCOPES } from './permissions.js';
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 export interface ProtectedResource {
-  /** The claim `iss` of tokens. */
   readonly issuer: string;
   /** Public address of the API. Undefined: the origin of each request. */
   readonly publicUrl: string | undefined;
 }
 
-/** @param resource undefined if only API keys are accepted */
 export function resourceMetadataRoute(resource: ProtectedResource | undefined): RequestHandler {
   return (request, response) => {
     if (!resource) throw noTokens();

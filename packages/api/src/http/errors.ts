@@ -8,7 +8,6 @@ import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { ZodError } from 'zod';
 import { noteFailure, requestIdOf } from './request-record.js';
 
-/** The field `error` of an error body. Codes are public and never change. */
 export type ErrorCode =
   | 'auth_unavailable'
   | 'body_too_large'
@@ -51,7 +50,6 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'url_too_long';
 
-/** An error of one parameter, or of one field of a body. */
 export interface ParameterProblem {
   readonly parameter: string;
   readonly message: string;
@@ -83,7 +81,6 @@ export class ApiError extends Error {
 }
 
 const CHALLENGE = 'Bearer realm="meterline"';
-/** For conditions that usually end soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** Missing or invalid credentials. The challenge follows RFC 6750, section 3. */
@@ -143,7 +140,6 @@ export function tooManyRequests(limit: string, seconds: number): ApiError {
   return tooMany('too_many_requests', `${limit}; retry after the seconds in Retry-After.`, seconds);
 }
 
-/** 429 with `Retry-After`. */
 export function tooMany(code: ErrorCode, message: string, seconds = RETRY_AFTER_SECONDS): ApiError {
   return new ApiError(429, code, message, { headers: { 'Retry-After': String(seconds) } });
 }
@@ -165,7 +161,6 @@ export function authUnavailable(cause: unknown): ApiError {
   return unavailable('auth_unavailable', 'Credentials cannot be checked at the moment; try again shortly.', cause);
 }
 
-/** 503 with `Retry-After`. */
 export function unavailable(
   code: ErrorCode,
   message: string,
@@ -175,7 +170,6 @@ export function unavailable(
   return new ApiError(503, code, message, { cause, headers: { 'Retry-After': String(seconds) } });
 }
 
-/** @throws ApiError `auth_unavailable` if Redis does not respond */
 export function orAuthUnavailable<T>(result: Promise<T>): Promise<T> {
   return orUnavailable(result, authUnavailable);
 }

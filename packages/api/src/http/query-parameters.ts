@@ -6,13 +6,9 @@ import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
 
 export interface ParameterRules {
-  /** The valid parameters, in the order of the specification. */
   readonly names: readonly string[];
-  /** Parameters that may be empty. */
   readonly mayBeEmpty?: readonly string[];
-  /** Parameters that may be repeated. */
   readonly mayRepeat?: readonly string[];
-  /** Parameters that are accepted but ignored. */
   readonly ignored?: readonly string[];
   /** Parameters of related APIs that callers may send by mistake, each with the alternative. */
   readonly unsupported?: Readonly<Record<string, string>>;
@@ -64,7 +60,6 @@ export class QueryParameters {
     return this.optional(name, schema);
   }
 
-  /** Returns the value of a required parameter, or undefined if it is missing or invalid. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     const hasProblem = this.#problems.some(({ parameter }) => parameter === name);
     if (!this.#values.has(name) && !hasProblem) this.problem(name, `${name} is missing; it is required.`);
@@ -136,12 +131,10 @@ function admissionProblem(
   return undefined;
 }
 
-/** Quotes a text from the caller for an error message. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(text));
 }
 
-/** Shortens a text from the caller for an error message. */
 export function shortened(text: string): string {
   const characters = [...text];
   return characters.length > QUOTED_LENGTH ? `${characters.slice(0, QUOTED_LENGTH).join('')}…` : text;

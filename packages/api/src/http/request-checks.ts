@@ -36,7 +36,6 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
   next();
 };
 
-/** Returns the query string as sent, without the question mark. */
 export function rawQuery({ url = '' }: IncomingMessage): string {
   const mark = url.indexOf('?');
   return mark < 0 ? '' : url.slice(mark + 1);

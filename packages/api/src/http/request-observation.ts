@@ -15,7 +15,6 @@ export type Watcher = RequestHandler;
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Must be registered before all handlers that may respond. */
 export function requestMetrics(registry: Registry): Watcher {
   const durations = instruments(registry).histogram(
     'meterline_http_request_duration_seconds',

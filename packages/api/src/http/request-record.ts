@@ -11,7 +11,6 @@ interface RequestRecord {
 interface LoggedFacts {
   caller?: string;
   account?: string;
-  /** ID of the API key that the request created. */
   keyId?: string;
 }
 
@@ -25,7 +24,6 @@ export function recordOf(request: IncomingMessage): RequestRecord {
   return record;
 }
 
-/** Adds facts to the log line of a request. */
 export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   const { facts: known } = recordOf(request);
   if (facts.caller !== undefined) known.caller = shortened(facts.caller);
@@ -33,7 +31,6 @@ export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
 }
 
-/** Makes the log line of a request an error line with this cause. */
 export function noteFailure(request: IncomingMessage, failure: Error): void {
   recordOf(request).failure = failure;
 }
@@ -46,7 +43,6 @@ function chooseRequestId(request: IncomingMessage): string {
   return typeof sent === 'string' && SANE.test(sent) ? sent : randomUUID();
 }
 
-/** Returns the ID that the caller sent, or a new ID. */
 export function requestIdOf(request: IncomingMessage): string {
   return recordOf(request).id;
 }

@@ -56,7 +56,6 @@ export function pageRoute(folder: string, frameAncestors: readonly string[] = []
 export interface PageSettings {
   /** Address of the collector for producers. Undefined: unknown to the page. */
   readonly collectorUrl: string | undefined;
-  /** Origins whose pages may embed this page. */
   readonly frameAncestors: readonly string[];
 }
 
@@ -79,7 +78,6 @@ export function assetRoute(folder: string): RequestHandler<{ file: string }> {
   };
 }
 
-/** Serves one file, with revalidation. */
 export function fileRoute(root: string, file: string, policy = CONTENT_SECURITY_POLICY): RequestHandler {
   const headers = { 'Cache-Control': REVALIDATE, 'Content-Security-Policy': policy };
   return (_request, response) => response.sendFile(file, { ...FILE_OPTIONS, root, headers });

@@ -42,7 +42,6 @@ export interface MediaType {
   readonly schema: JsonSchema;
   readonly examples?: Named<Example>;
 }
-/** Contents by media type. All examples are in JSON. */
 type Content = Readonly<Record<'application/json', MediaType>> & Named<MediaType>;
 
 export interface Response {
@@ -53,14 +52,10 @@ export interface Response {
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** An example request with its response. */
 export interface OperationExample {
   readonly summary: string;
-  /** Values in the path, the query and the headers, by name. */
   readonly parameters?: Named<unknown>;
-  /** Undefined for a request without a body. */
   readonly body?: unknown;
-  /** Undefined for a response without a body. */
   readonly response?: unknown;
 }
 
@@ -72,14 +67,12 @@ export interface OperationSketch {
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** Whether the operation is an extension that the platform's API does not have. */
   readonly isExtension?: true;
   readonly query?: Named<z.ZodType>;
   /** Parameters that are neither in the path nor in `query`, except the version. */
   readonly otherParameters?: readonly Parameter[];
   /** The body has one of these schemas. Undefined: there is no body. */
   readonly body?: readonly string[];
-  /** Other formats of the body, by media type. */
   readonly otherFormats?: Named<JsonSchema>;
   readonly success: {
     readonly status?: '201' | '202' | '204';
@@ -90,7 +83,6 @@ export interface OperationSketch {
   };
   readonly otherResponses?: Named<Response | Reference>;
   readonly examples: Named<OperationExample>;
-  /** Names of the service's error responses. */
   readonly errors: readonly string[];
 }
 
@@ -98,9 +90,7 @@ export interface OperationSketch {
 export interface ErrorSketch {
   readonly description: string;
   readonly error: ApiError;
-  /** Additional fields of the example body. */
   readonly members?: JsonSchema;
-  /** Schema of a body with additional fields. */
   readonly schema?: JsonSchema;
 }
 
@@ -112,7 +102,6 @@ export interface DocumentSketch {
   readonly operations: readonly OperationSketch[];
   readonly schemas: Named<z.core.$ZodType>;
   readonly errors: Named<ErrorSketch>;
-  /** Headers of some successful responses. */
   readonly headers?: Named<Header>;
 }
 
@@ -145,13 +134,11 @@ export const HEADERS = {
   },
 } as const satisfies Record<string, Header>;
 
-/** Returns a reference to a header of the document. */
 export const headerReference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
 
 export const REQUEST_HEADERS = { ...headerReference('X-Request-Id'), ...headerReference('Svc-Version') };
 export const LIMIT_HEADERS = { ...headerReference('RateLimit-Policy'), ...headerReference('RateLimit') };
 
-/** The default response of every operation. */
 export const OTHER_RESPONSE: ErrorSketch = {
   description:
     'Any other error: invalid HTTP requests, for example with a URL that is too long, and bugs of the service.',

@@ -70,7 +70,6 @@ const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2b5fd9"/>' +
   '<path d="M8 23V15M13.5 23V9M19 23v-6M24.5 23V12" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>';
 
-/** The folder of the installed npm package. */
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
 /** Handlers by path. Every service has them, with or without the web page. */

@@ -86,7 +86,6 @@ export function openApiDocument(sketch: DocumentSketch) {
   };
 }
 
-/** Returns a reference to a schema of the document. */
 export const schemaReference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const responseReference = (name: string) => ({ $ref: `#/components/responses/${name}` });
 

@@ -47,7 +47,6 @@ export class TooManyApiKeys extends Error {
 /** Called for a malformed record, such as a record edited by hand. The key is treated as unknown. */
 export type OnMalformedKey = (keyId: string, reason: string) => void;
 
-/** Maximum number of records read concurrently. */
 const READ_AT_ONCE = 1_000;
 
 /**
@@ -110,17 +109,14 @@ export class ApiKeyStore {
     return apiKey(token.keyId, record);
   }
 
-  /** Resolves if Redis responds. @throws if it does not */
   async ping(): Promise<void> {
     await this.#redis.exists(this.#key(''));
   }
 
-  /** Records when the key was used, unless a later use is recorded. */
   async noteUse(keyId: string, at: Date): Promise<void> {
     await this.#redis.eval(NOTE_USE, 1, this.#uses(), this.#key(keyId), keyId, at.toISOString());
   }
 
-  /** Returns the key, valid or revoked. */
   async find(keyId: string): Promise<ApiKey | undefined> {
     const [record, lastUse] = await Promise.all([this.#read(keyId), this.#redis.hget(this.#uses(), keyId)]);
     // Earlier releases stored the last use in the record.
@@ -232,14 +228,12 @@ function isWrongType(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE ');
 }
 
-/** SHA-256 in hexadecimal. */
 const SECRET_HASH = /^[0-9a-f]{64}$/;
 
 const keyFields = z.object({
   secretHash: z.string().regex(SECRET_HASH),
   /** The service account: a name within the account, which exists as long as it has a key. */
   clientId: z.string(),
-  /** Absent for a key of the platform. */
   account: z.string().min(1).optional(),
   role: z.enum(KEY_ROLES),
   /** All times are RFC 3339. */
@@ -248,7 +242,6 @@ const keyFields = z.object({
   expiresAt: z.iso.datetime().optional(),
   /** Start of the hour of the last use. Absent if the key was never used. */
   lastUsedAt: z.string().optional(),
-  /** Absent while the key is valid. */
   revokedAt: z.string().optional(),
 });
 const keyRecord = keyFields.refine(({ account, role }) => {
@@ -258,7 +251,6 @@ const keyRecord = keyFields.refine(({ account, role }) => {
 
 type ApiKeyRecord = z.output<typeof keyRecord>;
 
-/** A key without the hash of its secret. */
 export interface ApiKey extends Readonly<Omit<ApiKeyRecord, 'secretHash'>> {
   readonly keyId: string;
 }

@@ -12,7 +12,6 @@ const FAIL_FAST = { lazyConnect: true, enableOfflineQueue: false, maxRetriesPerR
 
 const backOff = (stepMs: number, maxMs: number) => (attempt: number) => Math.min(attempt * stepMs, maxMs);
 
-/** How each kind of connection behaves while Redis is down or slow. */
 export const REDIS_POLICIES = {
   /** BullMQ workers: commands wait for Redis without a limit, because BullMQ fails a finished job if its acknowledgment fails. */
   worker: { maxRetriesPerRequest: null, retryStrategy: backOff(500, 5_000) },

@@ -19,7 +19,6 @@ import type { Registry } from 'prom-client';
 import { overloaded, tooManyStatements } from '../http/errors.js';
 
 export interface AdmissionLimits extends PermitLimits {
-  /** Timeout for acquiring a permit. */
   readonly maxWaitMs: number;
   /** Maximum number of waiting requests, of one account and in the process. The first request of an account may always wait. */
   readonly maxWaitingOfAccount: number;
@@ -33,7 +32,6 @@ export interface AdmissionOptions {
   readonly observeDenial?: DenialObserver | undefined;
 }
 
-/** An admitted request. */
 export interface Admitted {
   /**
    * Waits for a permit, unless the request already has one.
@@ -54,7 +52,6 @@ export class Admission {
     this.permits = new FairPermits(options.limits);
   }
 
-  /** Counts a request. @throws ApiError `too_many_requests` */
   async admit(principal: Principal, response: ServerResponse): Promise<Admitted> {
     const gone = goneSignal(response);
     await this.#options.rates.count(principal, response);

@@ -23,7 +23,6 @@ export class PriceBooks {
     this.newest = remembered(clock, NEWEST_MAX_AGE_MS, () => orStorageUnavailable(this.#readNewest(warehouse))).read;
   }
 
-  /** Returns the price books of the events. Books that are not registered are missing. */
   async of(warehouse: Warehouse, events: readonly ListedEvent[]): Promise<KnownBooks> {
     const versions = new Set(
       events.flatMap(({ newest, replaced }) => [newest, ...replaced].map(({ price_book }) => price_book)),

@@ -64,7 +64,6 @@ export function eventsRoute(
   };
 }
 
-/** @throws ApiError `invalid_parameter` with all errors */
 function parseEventsRequest(rawQuery: string) {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(EVENTS_PARAMETERS),

@@ -56,12 +56,9 @@ function eventsKeptFrom(droppedBefore: EpochMs): string {
 }
 
 interface FullStore {
-  /** Number of groups of the result. */
   readonly groups: number;
   readonly most: number;
-  /** Whether the limit is that of the caller, or that of the account. */
   readonly isOfCaller: boolean;
-  /** Seconds until there is room again. */
   readonly seconds: number;
 }
 
@@ -75,7 +72,6 @@ export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullS
   return tooMany('too_many_stored_groups', message, seconds);
 }
 
-/** The same error for a key that does not exist and for a key that the caller may not revoke. */
 export function noSuchApiKey(): ApiError {
   return notFound(
     'The API key does not exist, or you may not revoke it. Admins may revoke the keys of their accounts, provisioners the keys of any account, and every key itself.',
@@ -126,7 +122,6 @@ function storageUnavailable(cause?: unknown): ApiError {
   return unavailable('storage_unavailable', 'Usage data cannot be read at the moment; try again shortly.', cause);
 }
 
-/** @throws ApiError `storage_unavailable` if ClickHouse does not respond */
 export function orStorageUnavailable<T>(response: Promise<T>): Promise<T> {
   const errorOf = (cause: unknown) => (isStatementLimit(cause) ? queryLimitExceeded(cause) : storageUnavailable(cause));
   return orUnavailable(response, errorOf, isContentError);

@@ -18,15 +18,12 @@ import type { PagesDependencies } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
 import type { CursorCodec } from './paging.js';
 
-/** Everything that routes use. Each route lists what it needs with {@link Requires}. */
 export interface RouteDependencies extends PagesDependencies {
   readonly accounts: AccountDirectory;
   readonly alerts: AlertStore;
-  /** Private hosts that may receive webhooks. */
   readonly allowedHosts: AllowedHosts;
   readonly admission: Admission;
   readonly authenticate: Authenticate;
-  /** Limits the bytes of unsent responses. */
   readonly budget: ByteBudget;
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;
@@ -65,7 +62,6 @@ export async function admitCaller(
   return { admitted: await admission.admit(principal, response), caller, principal, version };
 }
 
-/** Admits a request about one account. @throws as {@link admitCaller} */
 export async function admitMember(
   dependencies: Requires,
   request: IncomingMessage,

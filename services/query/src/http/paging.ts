@@ -78,7 +78,6 @@ function digest(binding: CursorBinding): string {
   return createHash('sha256').update(JSON.stringify(binding)).digest('base64url');
 }
 
-/** Schemas of the parameters of a list. */
 interface ListParameters {
   readonly limit: z.ZodType<number>;
   readonly cursor: z.ZodType<string>;
@@ -103,7 +102,6 @@ export interface ListEntry {
 
 const SINCE = `send the header Svc-Version: ${PAGINATED_LISTS_SINCE}, the first version with pages and an order`;
 
-/** @throws ApiError `invalid_parameter` with all errors */
 export function parseListRequest(
   rawQuery: string,
   version: ApiVersion,
@@ -146,7 +144,6 @@ export function listResponse<Entry extends ListEntry>(
   return { data, meta: { hasMore, nextCursor, total: sorted.length } };
 }
 
-/** The position of an entry in a sorted list. */
 const listPosition = z.object({ key: z.string(), id: z.string() });
 type ListPosition = z.output<typeof listPosition>;
 
@@ -154,7 +151,6 @@ function positionOf({ id, name, createdAt }: ListEntry, sort: string): ListPosit
   return { key: (sort.startsWith('name') ? name : createdAt) ?? '', id };
 }
 
-/** Compares by the sort key in its direction, then by ID. */
 function comparePositions(a: ListPosition, b: ListPosition, sort: string): number {
   const byKey = compareText(a.key, b.key);
   return (sort.endsWith(':desc') ? -byKey : byKey) || compareText(a.id, b.id);
