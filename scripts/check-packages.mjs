@@ -1,7 +1,7 @@
 /**
- * Checks what would be published, before it is: `npm run check:packages`. A workspace is private, or its manifest is whole, its
- * tarball has what its manifest promises, and its version is that of the release. The same holds for the bundled command. In CI the repository and the tag are compared as
- * well. Prints each error with its package, and exits with 1 if there is one.
+ * Checks the packages before they are published: `npm run check:packages`. Each public workspace, and the bundled command, needs a complete
+ * manifest, the version of the release, and a tarball with all files that the manifest names. In CI, the script also compares the repository
+ * and the tag. It prints each error with its package, and exits with code 1 if there are errors.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ const problems = [];
 if (!changelog.includes(`\n## ${version}`)) problems.push(`CHANGELOG.md has no section "## ${version}"`);
 const { GITHUB_REF_TYPE, GITHUB_REF_NAME, GITHUB_REPOSITORY } = process.env;
 if (GITHUB_REF_TYPE === 'tag' && GITHUB_REF_NAME !== `v${version}`) {
-  problems.push(`the tag is ${GITHUB_REF_NAME}, and the version ${version}`);
+  problems.push(`the tag is ${GITHUB_REF_NAME}, but the version is ${version}`);
 }
 for (const found of await Promise.all(published.map(problemsOf))) problems.push(...found);
 
@@ -40,7 +40,7 @@ console.log(`✓ ${published.map(({ name }) => `${name}@${version}`).join(', ')}
 async function problemsOf(manifest) {
   const { folder, name, bin, exports = {}, dependencies = {} } = manifest;
   const found = [];
-  const must = (holds, words) => holds || found.push(`${name}: ${words}`);
+  const must = (holds, message) => holds || found.push(`${name}: ${message}`);
   for (const field of [
     'description',
     'license',
@@ -50,29 +50,33 @@ async function problemsOf(manifest) {
   ]) {
     must(manifest[field], `package.json has no ${field}`);
   }
-  must(manifest.version === version, `its version is ${manifest.version}, that of the release ${version}`);
+  must(
+    manifest.version === version,
+    `its version is ${manifest.version}, but the version of the release is ${version}`,
+  );
   must(manifest.publishConfig?.provenance === true, 'publishConfig.provenance is not true');
   must(manifest.publishConfig?.access === 'public', 'publishConfig.access is not "public"');
   const directory = folder.replace('/dist/package', '');
   must(manifest.repository?.directory === directory, `repository.directory is not ${directory}`);
   if (GITHUB_REPOSITORY) {
     const here = `github.com/${GITHUB_REPOSITORY}.git`;
-    must(manifest.repository?.url.endsWith(here), `repository.url is not …${here}, which provenance needs`);
+    must(manifest.repository?.url.endsWith(here), `repository.url must end with ${here}, which provenance requires`);
   }
   for (const [other, range] of Object.entries(dependencies)) {
     if (!other.startsWith('@meterline/')) continue;
-    must(range === version, `it needs ${other} ${range}, not ${version}`);
+    must(range === version, `it depends on ${other} ${range} instead of ${version}`);
     must(
       published.some((workspace) => workspace.name === other),
-      `it needs ${other}, which is private`,
+      `it depends on ${other}, which is private`,
     );
   }
   const files = await packedFiles(folder);
-  const promised = [bin ?? {}, ...Object.values(exports)].flatMap((targets) => Object.values(targets));
-  for (const path of ['README.md', 'LICENSE', 'package.json', ...promised.map((target) => target.replace('./', ''))]) {
+  const named = [bin ?? {}, ...Object.values(exports)].flatMap((targets) => Object.values(targets));
+  for (const path of ['README.md', 'LICENSE', 'package.json', ...named.map((target) => target.replace('./', ''))]) {
     must(files.includes(path), `its tarball has no ${path}; run npm run build`);
   }
-  for (const path of files) must(!/\.test\.|tsbuildinfo|tsconfig|\.env/.test(path), `its tarball has ${path}`);
+  for (const path of files)
+    must(!/\.test\.|tsbuildinfo|tsconfig|\.env/.test(path), `its tarball must not contain ${path}`);
   return found;
 }
 

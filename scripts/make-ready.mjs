@@ -1,12 +1,12 @@
 /**
- * Makes a fresh clone ready to run, with nothing but Node and npm: installs packages, compiles, builds the web page, and beside that has the
- * system's package manager install the programs that are missing. Silent when there is nothing to do. Imports Node's own modules, and
- * nothing that must be installed or compiled first.
+ * Prepares a fresh clone, which only needs Node and npm. Installs packages, compiles, builds the web page, and installs missing programs with
+ * the system's package manager in parallel. Prints nothing if there is nothing to do. Imports only modules that need no installation or
+ * compilation.
  *
  * Usage: `node scripts/make-ready.mjs [--tests [--programs]]`
  *
- * Without options for `npm start`, which needs Redis unless REDIS_URL is set. `--tests` adds development dependencies and the check of types,
- * `--programs` Redis and a browser.
+ * Without options: prepares `npm start`, which needs Redis unless REDIS_URL is set. `--tests` adds development dependencies and type checks.
+ * `--programs` adds Redis and a browser.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,13 +20,12 @@ const MODULES = join(ROOT, 'node_modules');
 const DASHBOARD = 'packages/dashboard';
 const PAGE = `${DASHBOARD}/dist/page/index.html`;
 const PAGE_INPUTS = ['package-lock.json', DASHBOARD, 'packages/catalog/src', 'packages/client/src'];
-/** Steps that take less time print nothing. */
 const SILENT_MS = 1_500;
 const REMINDER_MS = 20_000;
-/** The exit code that a shell reports for a command that Ctrl-C ended. */
+/** The exit code of a command that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
-/** Commands that end with this process: after Ctrl-C, npm alone would go on and then roll back for up to a minute, beside the next start. */
+/** Commands to kill together with this process. After Ctrl-C, npm would otherwise roll back for up to a minute, in parallel to the next start. */
 const running = new Set();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
@@ -40,7 +39,7 @@ try {
   await makeReady({ forTests: flags.includes('--tests'), withPrograms: flags.includes('--programs') });
 } catch (error) {
   console.error(`meterline: ${error.message}`);
-  // An installation of programs ends by itself.
+  // Does not wait for the installation of programs, which continues in its own session.
   process.exit(1);
 }
 
@@ -50,10 +49,10 @@ async function makeReady({ forTests, withPrograms }) {
     redis: forTests ? withPrograms : !process.env.REDIS_URL,
     browser: withPrograms,
   });
-  // Before packages are installed, because npm may write the lock file again.
+  // Checked before packages are installed, because npm may rewrite the lock file.
   const isPageBuilt = modifiedAt(PAGE) > Math.max(...PAGE_INPUTS.map(newest));
   await installPackages(forTests, { pageTools: forTests || !isPageBuilt });
-  // Vite reads the sources of the packages that the page imports.
+  // Can run in parallel, because Vite reads the sources of packages, and not their compiled files.
   await all([compile(forTests), ...(isPageBuilt ? [] : [buildPage()])]);
   await announce('Waiting for the package manager', programs);
 }
@@ -65,15 +64,15 @@ function requireNode() {
 }
 
 /**
- * Saves the time that the programs would take later. A failure is not reported here: the program that needs Redis or the browser tries again
- * and says why it failed and what to do.
+ * Installs programs early, to save time. Failures are not reported here: the program that needs Redis or the browser tries again, and reports
+ * the reason and how to fix it.
  */
 async function installPrograms({ redis, browser }) {
   if (redis && !(await findExecutable(REDIS.program, process.env))) await install('scripts/install-redis.mjs');
   if (browser) await install('test/setup/chromium-binary.mjs');
 }
 
-/** In a session of its own, which Ctrl-C does not reach: a package manager that is interrupted may leave a package half installed. */
+/** Runs in its own session, so that Ctrl-C does not interrupt the package manager, which could leave a package half installed. */
 async function install(script) {
   const child = spawn(process.execPath, [script], {
     cwd: ROOT,
@@ -84,19 +83,19 @@ async function install(script) {
 }
 
 /**
- * `npm ci` for a fresh clone: it removes what is installed, such as development dependencies, which `npm start` leaves out until tests need
- * them. The tools that build the page are left out where it is built, as in an archive of a release.
+ * Uses `npm ci` only for a fresh clone, because it removes installed packages. Development dependencies are omitted until tests need them. The
+ * tools that build the page are omitted if the page is already built, as in a release archive.
  */
 async function installPackages(forTests, { pageTools }) {
   const list = 'node_modules/.package-lock.json';
-  // npm writes it last: an installation that was killed may have left the folder.
+  // npm writes this file last, so it is missing after an installation that was killed.
   const installed = modifiedAt(list);
   const has = (name) => installed > 0 && read(list).includes(`"node_modules/${name}"`);
   const [hasTestTools, hasPageTools] = [has('jest'), has('vite')];
   const folders = ['packages', 'services'].flatMap((group) =>
     readdirSync(join(ROOT, group)).map((name) => `${group}/${name}`),
   );
-  // A package that was removed may have left a folder.
+  // A removed workspace may have left a folder without a manifest.
   const workspaces = folders.filter((folder) => modifiedAt(`${folder}/package.json`) > 0);
   const manifests = ['package.json', 'package-lock.json', ...workspaces.map((folder) => `${folder}/package.json`)];
   const isCurrent = installed >= Math.max(...manifests.map(modifiedAt));
@@ -116,9 +115,9 @@ function withoutDashboard(workspaces) {
 
 async function compile(forTests) {
   const projects = JSON.parse(read('tsconfig.json')).references.map(({ path }) => path);
-  // Vite compiles the page; only tests need its types.
+  // Vite compiles the page itself, so only tests need its type check.
   const products = projects.filter((path) => !path.startsWith('test') && (forTests || path !== DASHBOARD));
-  // The compiler trusts its notes of the last build, although a dist/ may have been removed.
+  // The compiler's build info does not notice a removed dist/ folder.
   const isWhole = products.every((project) => modifiedAt(`${project}/dist`) > 0);
   const args = [...(isWhole ? [] : ['--force']), ...(forTests ? [] : ['--noCheck', ...products])];
   await step('Compiling', process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '-b', ...args]);
@@ -133,12 +132,11 @@ function read(file) {
   return readFileSync(join(ROOT, file), 'utf8');
 }
 
-/** Zero for a file that does not exist. */
 function modifiedAt(file) {
   return statSync(join(ROOT, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** When the file was changed, or the newest file of the folder that the page may be made of. */
+/** Returns the modification time of a file, or of the newest source file in a folder. */
 function newest(path) {
   if (!statSync(join(ROOT, path)).isDirectory()) return modifiedAt(path);
   const entries = readdirSync(join(ROOT, path), { withFileTypes: true });
@@ -146,13 +144,12 @@ function newest(path) {
   return Math.max(0, ...inputs.map(({ name }) => newest(join(path, name))));
 }
 
-/** Waits for all, so that none runs on when another one has failed. @throws the first failure */
+/** Waits for all steps, so that no step keeps running after another has failed. @throws the first failure */
 async function all(steps) {
   await Promise.allSettled(steps);
   await Promise.all(steps);
 }
 
-/** Runs a command, and shows its output only if it fails. */
 async function step(what, command, args) {
   const child = spawn(command, args, {
     cwd: ROOT,
@@ -165,13 +162,13 @@ async function step(what, command, args) {
   const [code, signal] = await announce(what, once(child, 'close'));
   running.delete(child);
   if (code === 0) return;
-  // Ctrl-C reaches the command as well, maybe before this process.
+  // Ctrl-C also reaches the command, perhaps before this process.
   if (signal === 'SIGINT') process.exit(INTERRUPTED);
   console.error(Buffer.concat(output).toString('utf8').trimEnd());
   throw new Error(`${what} failed (exit code ${code}).`);
 }
 
-/** Says what is going on after a moment, and again from time to time. */
+/** Prints the name of a step if it takes long, and then the elapsed time at intervals. */
 async function announce(what, work) {
   const started = Date.now();
   const notice = setTimeout(() => console.log(`${what}…`), SILENT_MS);
@@ -186,8 +183,8 @@ async function announce(what, work) {
 }
 
 /**
- * Without the variables that npm sets for the current command (`npm start --foo`), which a nested npm must not use, and without NODE_ENV, by
- * which npm chooses what it installs, and Vite which React it builds.
+ * Removes the variables that npm sets for the current command (`npm start --foo`), because a nested npm must not use them. Also removes
+ * NODE_ENV, which would change the packages that npm installs and the React build that Vite uses.
  */
 function buildEnvironment(env) {
   const ignored =

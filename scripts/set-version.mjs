@@ -1,6 +1,7 @@
 /**
- * Gives all workspaces one version, in which they need each other: `npm run set-version -- 0.2.0`. `npm version` cannot: it installs
- * after each manifest, when the others ask for a version that is nowhere. Then `npm install` brings the lock file up to date.
+ * Sets the version of all workspaces and of their dependencies on each other: `npm run set-version -- 0.2.0`. Run `npm install` afterwards to
+ * update the lock file. `npm version` cannot do this: it installs after each manifest, while the other manifests require a version that does
+ * not exist.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,4 +25,4 @@ for (const folder of folders) {
   }
   writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
 }
-console.log(`${folders.length} manifests have the version ${version}; now npm install`);
+console.log(`${folders.length} manifests have version ${version}; now run npm install`);

@@ -10,10 +10,10 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const MODULES = join(ROOT, 'node_modules');
-/** With more room for young objects the modules that each test file loads again are copied less often. */
+/** Each test file loads its modules again. A larger young generation reduces how often the garbage collector copies them. */
 const NODE_OPTIONS = ['--max-semi-space-size=64', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
-/** Tests of the product through its processes and statements; a service or an operator must not notice how many shards there are. */
+/** Tests that must pass with any number of shards, because services and operators must not notice how many shards there are. */
 const ON_TWO_SHARDS = ['oracle/oracle', 'contract/', 'metrics/read.it', 'e2e/ingest', 'cli/(operators|rejected)'];
 
 const jest = (name, args, env = {}) => ({
@@ -27,7 +27,7 @@ const program = (name, file, ...args) => ({ name, args: [join('dist', file), ...
 const onTwoShards = (name, files, cases) =>
   jest(name, files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases) });
 
-/** On ClickHouse servers whose users have a profile that hurts; see test/setup/hostile-profile.mjs. */
+/** On ClickHouse servers with a hostile user profile; see test/setup/hostile-profile.mjs. */
 const withHostileProfile = (name, shards, files) =>
   jest(`${name} with a hostile profile`, files, {
     METERLINE_TEST_SHARDS: shards,
@@ -50,7 +50,7 @@ const full = [
     'contract/',
   ]),
   withHostileProfile('orders of statements', '1', ['rollups/interleavings.it']),
-  // Both wait most of the time.
+  // Run in parallel, because both mostly wait.
   [
     program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
     { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
@@ -73,11 +73,11 @@ const nightly = [
 ];
 
 /**
- * Runs the steps in order, those of a list at the same time, up to the first that fails; its exit code becomes this process's. Ctrl-C
- * reaches the child processes as well: this one waits until they have cleaned up.
+ * Runs the steps in order until one fails, and exits with its exit code. The steps of a nested list run in parallel. Ctrl-C also reaches the
+ * child processes, so this process waits until they have cleaned up.
  *
- * @typedef {{ name: string, args: string[], executable?: string, env?: Record<string, string> }} Step `args`: of Node, or of another
- *   `executable`; `env`: added to this process's
+ * @typedef {{ name: string, args: string[], executable?: string, env?: Record<string, string> }} Step `args`: arguments of Node or of
+ *   `executable`; `env`: additional environment variables
  * @param {(Step | Step[])[]} steps
  */
 async function runSteps(steps) {
@@ -91,13 +91,13 @@ async function runSteps(steps) {
   console.log(`${process.exitCode === 0 ? 'All passed' : 'FAILED'} after ${secondsSince(started)}`);
 }
 
-/** @returns the exit code; 130, as for Ctrl-C, if a signal ended the process */
+/** @returns the exit code, or 130, as for Ctrl-C, if a signal ended the process */
 async function runStep({ name, args, executable = process.execPath, env }) {
   const started = Date.now();
   const child = spawn(executable, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: 'inherit' });
   const forward = () => child.kill('SIGTERM');
   process.once('SIGTERM', forward);
-  // The `exit` of the child, not its `close`: a process of its own that it left behind would keep its output open.
+  // Waits for `exit` instead of `close`, because a grandchild that is still running would keep the output open.
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('exit', resolve));
   process.off('SIGTERM', forward);
   console.log(`${code === 0 ? '✓' : '✗'} ${name} (${secondsSince(started)})`);

@@ -1,10 +1,10 @@
 /**
- * Writes the files that follow from others: docs/configuration.md from the schemas that read the environment, docs/observability/metrics.md
+ * Generates files from the code: docs/configuration.md from the schemas that read the environment, docs/observability/metrics.md
  * from what the services register, and the alert rules for Kubernetes from docs/observability/alerts.yaml. Run it after `tsc -b`. With
- * `--check` it writes nothing and fails where a file says something else.
+ * `--check` it writes nothing, and fails if a file is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';
-import { refusalCounter, requestMetrics } from '@meterline/api';
+import { denialCounter, requestMetrics } from '@meterline/api';
 import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
 import { environment as ofCommand } from '../packages/cli/dist/setting-sources.js';
 import { environment as ofStart } from '../packages/local-stack/dist/start/settings.js';
@@ -26,7 +26,7 @@ const command = Object.fromEntries(Object.entries(ofCommand.shape).filter(([name
 const programs = { ingest: ingest.shape, query: query.shape, collector: collector.shape, alerts: alerts.shape };
 const others = { meterline: command, 'npm start': ofStart.shape };
 
-/** By name: the schema of the first program that describes it, and all programs that read it. */
+/** Variables by name: the schema of the first program that describes the variable, and all programs that read it. */
 const variables = new Map();
 for (const [program, shape] of [...Object.entries(programs), ...Object.entries(others)]) {
   for (const [name, schema] of Object.entries(shape)) {
@@ -85,7 +85,7 @@ none: within a minute, it returns the prices of the registered book with the hig
 ${constants.join('\n')}
 `;
 
-/** What each service registers. Nothing is read from the gauges, so what they would read need not be there. */
+/** Registers the metrics of each service. The gauges are never read, so empty objects are enough as their sources. */
 const SERVICES = {
   ingest: (registry) => {
     outageGauge(registry, {});
@@ -97,14 +97,14 @@ const SERVICES = {
     outageGauge(registry, {});
     observeStatements(registry);
     requestMetrics(registry);
-    refusalCounter(registry);
+    denialCounter(registry);
     permitGauges(registry, {});
     measuredCache(registry, 0);
   },
   collector: (registry) => {
     outageGauge(registry, {});
     requestMetrics(registry);
-    refusalCounter(registry);
+    denialCounter(registry);
     createEventMetrics(registry, () => 0);
   },
   alerts: (registry) => {
@@ -114,7 +114,6 @@ const SERVICES = {
   },
 };
 
-/** By name: the metric, and the services that have it. */
 const metrics = new Map();
 for (const [service, register] of Object.entries(SERVICES)) {
   const registry = createRegistry(service);
@@ -160,11 +159,11 @@ for (const [name, text] of Object.entries(pages)) {
   const file = new URL(`../${name}`, import.meta.url);
   if (!process.argv.includes('--check')) await writeFile(file, text);
   else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
-    throw new Error(`${name} is not what the code says: run node scripts/write-reference.mjs`);
+    throw new Error(`${name} is out of date: run node scripts/write-reference.mjs`);
   }
 }
 
-/** What applies when nothing is set, as it would be written; a dash for nothing. */
+/** Returns the default value as Markdown, or a dash if there is none. */
 function defaultOf(schema) {
   const { data: value } = schema.safeParse(undefined);
   return value === undefined || value === '' || typeof value === 'object' ? '–' : `\`${value}\``;

@@ -206,7 +206,7 @@ it('the API reference shows every operation, fits a phone, and logs nothing', as
   await blocks.nth(operations.length - 1).waitFor();
   expect(await blocks.count()).toBe(operations.length);
   await page.locator('[id$=getAccountMetrics] .opblock-summary-control').click();
-  await page.getByText('Sums up usage and cost over a window').waitFor();
+  await page.getByText('Returns usage and cost in a window').waitFor();
   expect(await page.locator('html.dark-mode').count()).toBe(1);
   // "Try it out" is disabled, because it would show rounded amounts.
   expect(await page.getByRole('button', { name: /try it|execute|authorize/i }).count()).toBe(0);

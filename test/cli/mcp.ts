@@ -279,7 +279,7 @@ export function describeTools(api: () => TestApi): void {
     [
       'query_usage',
       { ...DAY, account: 'other' },
-      /^Access denied \(403 forbidden, request .*\)\nThere is no such account, .* list_accounts lists the accounts/,
+      /^Access denied \(403 forbidden, request .*\)\nThe account does not exist, .* list_accounts lists the accounts/,
     ],
     [
       'query_usage',

@@ -90,7 +90,9 @@ it('requests of a caller are limited, with the RateLimit headers of the draft', 
   expect(outcomeOf(refused)).toBe(TOO_MANY);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(199_000);
   expect(refused.headers.get('ratelimit')).toMatch(/^"caller";r=0;t=\d+$/);
-  expect(errorOf(refused).message).toBe('You may send 2 requests in 200000 seconds; wait as long as Retry-After says.');
+  expect(errorOf(refused).message).toBe(
+    'You may send 2 requests in 200000 seconds; retry after the seconds in Retry-After.',
+  );
   // Requests that are denied to a caller do not count for its account.
   expect((await ask(one, alex)).headers.get('ratelimit')).toMatch(/^"account";r=6;t=\d+, "caller";r=1;t=\d+$/);
   expect((await ask(one, namesake, 'zeta')).headers.get('ratelimit')).toMatch(/"caller";r=1;/);

@@ -5,9 +5,9 @@
  */
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createRedis, type TokenVerifier } from '@meterline/api';
+import type { TokenVerifier } from '@meterline/api';
 import type { QueryDependencies } from '@meterline/query';
-import { ApiKeyStore, readRedisStatus } from '@meterline/service/access';
+import { ApiKeyStore, createRedisClient, REDIS_POLICIES, readRedisStatus } from '@meterline/service/access';
 import { createWarehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
@@ -86,7 +86,7 @@ const alert = (change: object, at: string, text: string): Row => {
 const BODIES: readonly Row[] = [
   ...['', 'role=member'].map((text) => create(text, 'body', 'The body must be a JSON object in UTF-8, such as')),
   create('{"role":"x","expiresAt":"x","ttl":1}', 'expiresAt,role,ttl', 'role must be one of'),
-  create('{"role":"member","expiresAt":"2025-11-15T12:00:00Z"}', 'expiresAt', 'expiresAt must lie in the future.'),
+  create('{"role":"member","expiresAt":"2025-11-15T12:00:00Z"}', 'expiresAt', 'expiresAt must be in the future.'),
   [`POST ${KEYS}`, FORBIDDEN, '', 'Access denied', 'admin', '{"role":"admin","account":"globex"}'],
   ...['x'.repeat(257), 'a\u0000b'].map((clientId) =>
     bad(`POST ${KEYS.replace('robot', encodeURIComponent(clientId))}`, 'clientId', 'clientId', 'admin', NEW_KEY),
@@ -106,12 +106,12 @@ const NOT_THERE: readonly Row[] = [
   ),
   ...['/v0/accounts/', `${ACME}/metrics/`, '/docs//'].map((path): Row => {
     const meant = path.replace(/\/+$/, '');
-    return [`GET ${path}`, '404 not_found', '', `the API's paths do not end with a slash, try ${meant}.`, 'nobody'];
+    return [`GET ${path}`, '404 not_found', '', `paths of the API do not end with a slash, try ${meant}.`, 'nobody'];
   }),
   ...['unknown', '*', '../api-keys', '\u{1f600}', '0'.repeat(24)].map(
     (id): Row => [`DELETE ${KEYS}/${encodeURIComponent(id)}`, '404 not_found', '', ''],
   ),
-  [`GET ${KEYS}`, '404 not_found', '', 'no account that this list covers has a key of it.'],
+  [`GET ${KEYS}`, '404 not_found', '', 'it has no key in the accounts that this list covers.'],
   ...['GET', 'PATCH', 'DELETE'].map(
     (method): Row => [`${method} ${NO_ALERT}`, '404 not_found', '', 'no such alert', 'admin', '{}'],
   ),
@@ -126,14 +126,14 @@ const ACCESS: readonly Row[] = [
   // An account that does not exist gets the same response as the account of another customer.
   ...forbidden(
     'stranger',
-    'Access denied There is no such account, or your key or token is not one of it.',
+    'Access denied The account does not exist, or your key or token has no access to it.',
     ...['acme', 'does-not-exist', 'GLOBEX', 'globex%20', 'a%2Fb', '__proto__', 'constructor'].map(
       (account) => `GET /v0/accounts/${account}/metrics?${day}`,
     ),
   ),
   ...forbidden(
     'admin',
-    'Access denied There is no such account',
+    'Access denied The account does not exist',
     ...['account=globex', 'account=nobody', 'excludeAccount=globex', 'account=acme&account=globex', 'account=ACME'].map(
       ofAll,
     ),
@@ -156,7 +156,7 @@ const ACCESS: readonly Row[] = [
   ),
   ...['2026-04-17', '2026-04-28.preview', '2026-04-16.preview', 'length', '', 'v0', '2026-04-16, 2026-04-16'].map(
     (version): Row => {
-      const text = `${JSON.stringify(version)} is not a version of this API; the valid ones are 2026-04-16, 2026-04-28.`;
+      const text = `${JSON.stringify(version)} is not a version of this API; the versions are 2026-04-16, 2026-04-28.`;
       return [`GET /v0/accounts @${version}`, '400 invalid_api_version', '', text];
     },
   ),
@@ -253,7 +253,7 @@ describe('while ClickHouse is away', () => {
     expect(own.log).toMatchObject([{ event: 'request_failed', status: 503, account: 'acme' }]);
     expect(JSON.stringify(own.log)).toContain('ECONNREFUSED');
     const { code, error, message } = errorOf(await own.request('/readyz'));
-    expect([code, error, message]).toEqual([503, 'not_ready', 'Not answering: ClickHouse.']);
+    expect([code, error, message]).toEqual([503, 'not_ready', 'ClickHouse does not respond.']);
   });
 });
 
@@ -261,7 +261,7 @@ const FIT = { problem: undefined, isUsable: true, isFull: false };
 
 describe('while Redis is away', () => {
   let own: TestApi;
-  const redis = createRedis('redis://127.0.0.1:1');
+  const redis = createRedisClient('redis://127.0.0.1:1', REDIS_POLICIES.request);
   /** Makes the bearer of any token an admin of acme. */
   const tokens: TokenVerifier = {
     verify: async (id) => ({
@@ -301,19 +301,19 @@ describe('while Redis is away', () => {
   it('while Redis is away, /readyz is 200 and names it where there are tokens, and 503 where keys are the only credentials', async () => {
     const { status, body } = await own.request('/readyz');
     const degraded = [
-      { server: 'Redis', message: expect.stringMatching(/^does not answer: .*with an API key get 503/) },
+      { server: 'Redis', message: expect.stringMatching(/^does not respond: .*with an API key get 503/) },
     ];
     expect([status, body]).toEqual([200, { status: 'ready', degraded }]);
     await serving({ redisStatus: () => readRedisStatus(redis) }, async (keysAlone) =>
-      expect(errorOf(await keysAlone.request('/readyz')).message).toBe('Not answering: Redis.'),
+      expect(errorOf(await keysAlone.request('/readyz')).message).toBe('Redis does not respond.'),
     );
   });
 
   it.each([
     ['cannot be relied on', 'Redis may evict API keys.', async () => ({ ...FIT, problem: 'may evict API keys' })],
     [
-      'refuses',
-      'Redis refuses: WRONGPASS invalid username-password pair or user is disabled.',
+      'returns an error',
+      'Redis returned an error: WRONGPASS invalid username-password pair or user is disabled.',
       async () => {
         const refused = new Redis(testRedisUrl(), { lazyConnect: true });
         await refused.auth('nobody', 'wrong').finally(() => refused.disconnect());
@@ -355,8 +355,8 @@ it.each([
     '26.6.9.1',
     /^ClickHouse cannot be used: its version is 26\.6\.9\.1; Meterline needs ClickHouse 26\.7 or newer/,
   ],
-  ['refuses', undefined, /^ClickHouse refuses with code 516: see the log\.$/],
-])('/readyz says why a ClickHouse that %s cannot be used', async (_what, version, message) => {
+  ['returns an error', undefined, /^ClickHouse returned error 516: see the log\.$/],
+])('/readyz names the reason why a ClickHouse that %s cannot be used', async (_what, version, message) => {
   const old = createServer((_request, response) => response.end(JSON.stringify([{ version, settings: [] }])));
   const url = version === undefined ? testClickHouseUrl() : await listening(old);
   const server = { url, user: 'nobody', password: '', database: 'default' };

@@ -177,7 +177,7 @@ describe('API keys', () => {
   it('a new key is 409 if the account has the maximum number of keys, with a message that says what to do', async () => {
     jest.spyOn(api.keys, 'create').mockRejectedValueOnce(new TooManyApiKeys());
     const { status, body } = await create(admin, { role: 'member' });
-    const message = expect.stringMatching(/as many valid API keys as it may have; revoke those that nobody uses/);
+    const message = expect.stringMatching(/already has the maximum number of valid API keys; revoke unused keys/);
     expect([status, body]).toMatchObject([409, { error: 'too_many_api_keys', message }]);
   });
 
@@ -292,7 +292,7 @@ describe('provisioning', () => {
     ['x'.repeat(257), { name: 'Tenant' }, 'accountId must be 1 to 256 characters'],
     ['tenant', {}, 'name is missing'],
     ['tenant', { name: '' }, 'name must be 1 to 256 characters'],
-    ['tenant', { name: 'Tenant', plan: 'free' }, '"plan" is not a member'],
+    ['tenant', { name: 'Tenant', plan: 'free' }, '"plan" is not a field'],
     ['tenant', [], 'The body must be a JSON object'],
   ])('naming %.10j as %j is refused with the reason', async (id, body, reason) => {
     const { status, text } = await send('PUT', `/v0/accounts/${id}`, body);
@@ -329,7 +329,7 @@ describe('provisioning', () => {
     'a provisioner must name the account of the keys of a service account at version %s',
     async (version) => {
       const { status, text } = await send('GET', keysOf('runtime'), undefined, provisioner, version);
-      expect([status, text]).toEqual([400, expect.stringContaining('account is missing; name the account')]);
+      expect([status, text]).toEqual([400, expect.stringContaining('account is missing; set it to the account')]);
       expect(text).toContain('/v0/accounts/{accountId}/api_keys');
     },
   );
@@ -377,7 +377,7 @@ describe('provisioning', () => {
       'GET',
       '/v0/accounts/acme/metrics?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z',
     );
-    expect([status, text]).toEqual([403, expect.stringContaining('role provisioner: it names accounts')]);
+    expect([status, text]).toEqual([403, expect.stringContaining('role provisioner, which may only name accounts')]);
   });
 });
 

@@ -1,7 +1,7 @@
 /** A large response, page by page, while the events behind it go on changing. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createRedis } from '@meterline/api';
 import { StoredGroups } from '@meterline/query';
+import { createRedisClient, REDIS_POLICIES } from '@meterline/service/access';
 import { createWarehouse, type PricedEvent } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { z } from 'zod';
@@ -45,7 +45,7 @@ function changesAfter(page: number): PricedEvent[] {
   return last ? [{ ...last, revision: 1, voided: true }] : [];
 }
 
-const redis = createRedis(testRedisUrl());
+const redis = createRedisClient(testRedisUrl(), REDIS_POLICIES.request);
 let api: TestApi;
 let key: string;
 beforeAll(async () => {

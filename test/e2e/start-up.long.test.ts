@@ -87,20 +87,20 @@ const BOTH = (['ingest', 'query'] as const).flatMap((service): Start[] => {
       service,
       'no Redis',
       redis(`:${PASSWORD}@${NOWHERE}`),
-      `Redis at ${NOWHERE} does not answer (connect ECONNREFUSED`,
+      `Redis at ${NOWHERE} does not respond (connect ECONNREFUSED`,
     ],
     [service, 'a name of Redis that does not resolve', redis(NAMELESS), UNRESOLVED],
     [service, 'a name of ClickHouse that does not resolve', clickhouse(NAMELESS), UNRESOLVED],
-    [service, 'no ClickHouse', clickhouse(NOWHERE), `ClickHouse at ${NOWHERE} does not answer (connect ECONNREFUSED`],
+    [service, 'no ClickHouse', clickhouse(NOWHERE), `ClickHouse at ${NOWHERE} does not respond (connect ECONNREFUSED`],
     [service, 'an unknown user of ClickHouse', user({ CLICKHOUSE_USER: 'nobody' }), 'Authentication failed'],
     [service, 'the database of a later release', () => ({ CLICKHOUSE_DATABASE: later.options.database }), LATER],
     [service, 'a port that is taken', taken, `free it or set ${port} to another`],
     [service, 'an address of another machine', foreign, 'or LISTEN_HOST to an address of this machine'],
   ];
 });
-const [ok, refuses] = [
-  'does not answer as ClickHouse does (the response is not JSON)',
-  'refuses (ERR DB index is out of range)',
+const [ok, dbError] = [
+  'does not respond like ClickHouse (the response is not JSON)',
+  'returned an error (ERR DB index is out of range)',
 ];
 const needsInfo =
   "cannot run INFO and the scripts of Meterline and BullMQ (NOPERM this user has no permissions to run the 'info' command)";
@@ -112,13 +112,18 @@ const REFUSED: readonly Start[] = [
     'ingest',
     'a Redis that never answers',
     atServer(servers.silent, (host) => redis(`:${PASSWORD}@${host}`)),
-    'does not answer',
+    'does not respond',
   ],
   ['ingest', 'a server that is not Redis', atServer(servers.talking, redis), 'is not Redis'],
-  ['ingest', 'an unknown user of Redis', () => redis(`nobody:${PASSWORD}@${redisHost()}`)(), 'refuses (WRONGPASS'],
-  ['ingest', 'a database of Redis that does not exist', () => ({ REDIS_URL: `${testRedisUrl()}/99` }), refuses],
+  [
+    'ingest',
+    'an unknown user of Redis',
+    () => redis(`nobody:${PASSWORD}@${redisHost()}`)(),
+    'returned an error (WRONGPASS',
+  ],
+  ['ingest', 'a database of Redis that does not exist', () => ({ REDIS_URL: `${testRedisUrl()}/99` }), dbError],
   ['ingest', 'a user of Redis who may not run INFO', () => redis(`${poor}:${PASSWORD}@${redisHost()}`)(), needsInfo],
-  ['ingest', 'a server that knows no page', atServer(servers.http, clickhouse), 'does not answer as ClickHouse does'],
+  ['ingest', 'a server that knows no page', atServer(servers.http, clickhouse), 'does not respond like ClickHouse'],
   ['ingest', 'a server that says OK to everything', atServer(servers.ok, clickhouse), ok],
   ['ingest', 'a price book that does not exist', book('absent'), 'absent.json cannot be used: ENOENT'],
   ['ingest', 'a price book that is not JSON', book('text'), 'text.json cannot be used: Unexpected token'],

@@ -1,6 +1,6 @@
 /** The query API in this process, on a port of its own, and how the contract tests ask it. */
 
-import { createRedis, RateLimiter, type RateLimits, startServer } from '@meterline/api';
+import { RateLimiter, type RateLimits, startServer } from '@meterline/api';
 import {
   Admission,
   type AdmissionLimits,
@@ -9,7 +9,13 @@ import {
   ResponseCache,
   StoredGroups,
 } from '@meterline/query';
-import { ApiKeyStore, type KeyRole, readRedisStatus } from '@meterline/service/access';
+import {
+  ApiKeyStore,
+  createRedisClient,
+  type KeyRole,
+  REDIS_POLICIES,
+  readRedisStatus,
+} from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { createWarehouse, insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
@@ -68,7 +74,7 @@ export async function startApi(
   clickHouse: 'responds' | 'away' = 'responds',
 ): Promise<TestApi> {
   const { warehouse, drop } = await warehouseFor(replace, clickHouse);
-  const redis = createRedis(testRedisUrl());
+  const redis = createRedisClient(testRedisUrl(), REDIS_POLICIES.request);
   await redis.connect();
   const prefix = uniquePrefix();
   const keys = new ApiKeyStore(redis, prefix);

@@ -1,4 +1,4 @@
-/** The variables of a service that answers HTTP, besides those of every service. */
+/** Reads the environment variables that only HTTP services have. */
 import { constant, wholeNumberVariable } from '@meterline/service/environment';
 import { z } from 'zod';
 import type { RateLimit, RateLimits } from './admission/rate-limits.js';
@@ -7,7 +7,7 @@ import type { TokenVerifierOptions } from './auth/tokens.js';
 import { KEEP_ALIVE_MS } from './server.js';
 
 /**
- * Addresses of proxies. Express alone would also take octal and hexadecimal ones, and trust others than were meant; it takes no `/0`.
+ * Addresses of proxies. Express alone would also accept octal and hexadecimal addresses, and could trust the wrong address. It rejects `/0`.
  * Source: Express documentation, "trust proxy".
  */
 const proxyRange = z.union([
@@ -15,10 +15,10 @@ const proxyRange = z.union([
   ...[z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()].map((range) => range.refine((text) => !text.endsWith('/0'))),
 ]);
 
-/** The address becomes part of shell commands, so it has none of the characters with a meaning there. */
+/** The page shows the address in shell commands, so it must not contain shell metacharacters. */
 const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
 
-/** The address of a service, without a slash at its end. A proxy may serve it under a path of its own. */
+/** Parses the address of a service and removes a trailing slash. The address may have a path, for a service behind a proxy. */
 export function webAddressVariable(example: string) {
   return z
     .string()
@@ -36,7 +36,6 @@ const claimVariable = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Origins with commas between them; by default none. */
 export function originsVariable() {
   return z
     .string()
@@ -45,27 +44,25 @@ export function originsVariable() {
     .default([]);
 }
 
-/** @param perSecond requests of an account by default */
 export function rateVariable(perSecond: number) {
   return {
     ACCOUNT_RATE: wholeNumberVariable(1, 1_000_000)
       .default(perSecond)
       .describe(
-        'Requests of an account per second that a process takes; half as many of a key of it, or of the subject of tokens.',
+        'Maximum requests per second of one account, in each process. One API key, or one subject of tokens, may send half as many.',
       ),
   };
 }
 
-/** @param seconds how many seconds of its rate an account or a caller may spend at once, after a rest */
 export function burstConstant(seconds: number) {
-  const reason = 'An account or a caller may send the requests of so many seconds at once, after a rest.';
+  const reason =
+    'Length of the rate window: an account or caller may send the requests of this many seconds in one burst.';
   return { burstSeconds: constant(seconds, reason) };
 }
 
-/** The share of its account's limit that one caller may use, so that it does not shut out the others. */
+/** The share of the account's limit that one caller may use, so that it cannot lock out other callers of the account. */
 const CALLER_SHARE = 1 / 2;
 
-/** What the rate allows. */
 export function rateLimits({
   ACCOUNT_RATE,
   METERLINE_CONSTANTS: constants,
@@ -87,52 +84,51 @@ export const httpVariables = {
     .url({ protocol: /^https?$/, error: 'must be a URL such as https://auth.example.com/.well-known/jwks.json' })
     .optional()
     .describe(
-      'Where the keys of OAuth2 access tokens are published. With `AUTH_ISSUER` and `AUTH_AUDIENCE`, or none of the three.',
+      'URL of the key set (JWKS) that verifies OAuth2 access tokens. Set it together with `AUTH_ISSUER` and `AUTH_AUDIENCE`, or set none of the three.',
     ),
-  AUTH_ISSUER: z.string().optional().describe('The `iss` of tokens.'),
-  AUTH_AUDIENCE: z.string().optional().describe('The `aud` of tokens.'),
+  AUTH_ISSUER: z.string().optional().describe('Required value of the claim `iss`.'),
+  AUTH_AUDIENCE: z.string().optional().describe('Required value of the claim `aud`.'),
   AUTH_ACCOUNTS_CLAIM: claimVariable
     .optional()
     .describe(
-      'The claim that names accounts and roles: a name, a path such as `app_metadata.accounts`, or a URL; not set: `accounts`.',
+      'Claim with the accounts and roles of the caller: a name, a path such as `app_metadata.accounts`, or a URL. Not set: `accounts`.',
     ),
-  AUTH_ACCOUNT_NAMES_CLAIM: claimVariable.optional().describe('The claim that names accounts for people.'),
+  AUTH_ACCOUNT_NAMES_CLAIM: claimVariable.optional().describe('Claim with the display names of accounts.'),
   AUTH_ADMIN_ROLES: z
     .string()
     .transform(commaList)
     .refine((roles) => !roles.includes(''), { error: 'must list roles, such as admin,owner', abort: true })
     .optional()
     .describe(
-      'The roles in that claim that make an admin, such as `admin,owner`; every other one makes a member. Not set: `admin` and ' +
-        '`member` are the roles, and any other gives no access.',
+      'Roles in `AUTH_ACCOUNTS_CLAIM` that make the caller an admin, such as `admin,owner`. All other roles make the caller a member. Not ' +
+        'set: the roles are `admin` and `member`, and other roles give no access.',
     ),
   AUTH_PLATFORM_ROLES_CLAIM: claimVariable
     .optional()
     .describe(
-      'The claim with roles for all accounts: `operator`, `provisioner` or `emitter`, or a list of them. Not set: tokens have no such role. ' +
-        'Name a claim that only the authorisation server sets.',
+      'Claim with roles for all accounts: `operator`, `provisioner` or `emitter`, or a list of them. Not set: tokens have no such roles. ' +
+        'Use a claim that only the authorization server can set.',
     ),
   PUBLIC_URL: webAddressVariable('https://billing.example.com').describe(
-    'Public base URL of the service, in what it says about tokens. Default: that of each request.',
+    'Public base URL of the service, for the metadata about tokens. Default: the origin of each request.',
   ),
   STOP_DELAY_MS: wholeNumberVariable(0, 60_000)
     .default(0)
-    .describe('How long connections are still accepted after SIGTERM, while `/readyz` says 503.'),
+    .describe('How long to keep accepting connections after SIGTERM, while `/readyz` returns 503.'),
   KEEP_ALIVE_MS: wholeNumberVariable(1_000, 7_200_000)
     .default(KEEP_ALIVE_MS)
-    .describe('How long an idle connection is kept: longer than the load balancer in front keeps it.'),
-  CORS_ORIGINS: originsVariable().describe('Origins whose web pages may call the API, with commas between them.'),
+    .describe('How long to keep idle connections open. Must be longer than the idle timeout of the load balancer.'),
+  CORS_ORIGINS: originsVariable().describe('Origins whose web pages may call the API, separated by commas.'),
   TRUST_PROXY: z
     .string()
     .transform(readTrustProxy)
     .default(false)
-    .describe('How many proxies stand in front of the service, or their addresses.'),
+    .describe('Number of proxies in front of the service, or their addresses.'),
 };
 
-/** How many proxies stand before the service, or their addresses; false for none. */
 export type TrustProxy = false | number | string[];
 
-/** A token can be checked only against all three. */
+/** Checking tokens requires all three variables. */
 const REQUIRED_FOR_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const;
 const ABOUT_CLAIMS = [
   'AUTH_ACCOUNTS_CLAIM',
@@ -142,7 +138,7 @@ const ABOUT_CLAIMS = [
 ] as const;
 type TokenVariable = (typeof REQUIRED_FOR_TOKENS | typeof ABOUT_CLAIMS)[number];
 
-/** An environment with its token settings in place of the variables that they come from. */
+/** An environment whose token variables are replaced by one object. */
 export type WithTokens<Env> = Omit<Env, TokenVariable> & {
   /** Undefined: only API keys are accepted. */
   readonly tokens: Omit<TokenVerifierOptions, 'clock' | 'log'> | undefined;
@@ -150,7 +146,7 @@ export type WithTokens<Env> = Omit<Env, TokenVariable> & {
 
 type TokenVariables = Pick<z.output<z.ZodObject<typeof httpVariables>>, TokenVariable>;
 
-/** Transforms an environment with {@link httpVariables}: a token can be checked only with all that this takes. */
+/** Checks the token variables together, and replaces them by one object. */
 export function withTokens<Env extends TokenVariables>(env: Env, context: z.RefinementCtx): WithTokens<Env> {
   const {
     AUTH_JWKS_URL: jwksUrl,
@@ -167,9 +163,9 @@ export function withTokens<Env extends TokenVariables>(env: Env, context: z.Refi
   const problem = (message: string) => context.addIssue({ code: 'custom', message });
   if (missing.length === REQUIRED_FOR_TOKENS.length) {
     const strays = ABOUT_CLAIMS.filter((name) => env[name] !== undefined);
-    for (const name of strays) problem(`${name} says how tokens are read: set ${all} too`);
+    for (const name of strays) problem(`${name} has no effect without tokens: also set ${all}`);
   } else if (missing.length > 0) {
-    problem(`${missing.join(', ')} missing: set all of ${all}, or none to accept API keys only`);
+    problem(`${missing.join(', ')} missing: set all of ${all}, or none of them to accept API keys only`);
   }
   const accountClaims = { accounts, names, adminRoles, platformRoles };
   return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience, accountClaims } : undefined };

@@ -1,6 +1,9 @@
+export { ByteBudget, type Reservation } from './admission/byte-budget.js';
 export * from './admission/fair-permits.js';
 export * from './admission/principal.js';
 export * from './admission/rate-limits.js';
+export { responseBudget, sendJson } from './admission/response-bytes.js';
+export * from './application.js';
 export { type ClaimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 export * from './auth/authenticate.js';
 export {
@@ -23,7 +26,7 @@ export {
 export { METADATA_PATH, noTokens } from './auth/protected-resource.js';
 export { createTokenVerifier, type TokenVerifier } from './auth/tokens.js';
 export * from './environment.js';
-export * from './hosting.js';
+export { hostService } from './host.js';
 export {
   ApiError,
   adminsOnly,
@@ -48,7 +51,8 @@ export * from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { requestMetrics } from './http/request-observation.js';
 export { noteInLog, requestIdOf } from './http/request-record.js';
-export { assetRoute, type PageSettings, pageRoute, pageSettingsRoute } from './http/web-page.js';
+export { onResponseEnd } from './http/response-end.js';
+export { assetRoute, builtPage, type PageSettings, pageRoute, pageSettingsRoute } from './http/web-page.js';
 export type {
   ErrorSketch,
   OperationSketch,
@@ -63,10 +67,4 @@ export {
   LIMIT_HEADERS,
 } from './openapi/common.js';
 export * from './openapi/document.js';
-export {
-  onResponseEnd,
-  ResponseBudget,
-  type RunningServer,
-  type ServerOptions,
-  startServer,
-} from './server.js';
+export { type RunningServer, type ServerOptions, startServer } from './server.js';

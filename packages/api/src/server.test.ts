@@ -4,10 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import express from 'express';
 import { pino } from 'pino';
+import type { ByteBudget } from './admission/byte-budget.js';
+import { responseBudget, sendJson } from './admission/response-bytes.js';
 import { ApiError } from './http/errors.js';
-import { ResponseBudget, type RunningServer, startServer } from './server.js';
+import { type RunningServer, startServer } from './server.js';
 
-/** More than the sockets of both sides take by themselves: up to 4 MB (tcp(7), `tcp_wmem`). */
+/** More than the socket buffers of both sides can hold, which is up to 4 MB (tcp(7), `tcp_wmem`). */
 const LARGE = Buffer.alloc(8_000_000, 'x');
 const RESPONSE = JSON.stringify('x'.repeat(6_000_000));
 const LIMIT_MS = 200;
@@ -15,7 +17,7 @@ const LIMIT_MS = 200;
 let server: RunningServer;
 afterEach(() => server.close(0));
 
-describe('the time for sending', () => {
+describe('the send timeout', () => {
   let client: Socket;
 
   beforeEach(async () => {
@@ -34,11 +36,11 @@ describe('the time for sending', () => {
   const ask = (...paths: string[]) =>
     client.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
 
-  it('a response that is not read in time is cut off, and with it those that wait behind it', async () => {
+  it('a response that is not read in time is cut off, together with the pipelined responses behind it', async () => {
     ask('/large', '/large', '/large');
     await once(client, 'readable');
     await delay(2 * LIMIT_MS);
-    // Only now is it read: what the system had, and then nothing.
+    // The client reads only now, and gets only what the socket buffers hold.
     let received = 0;
     client.on('data', (chunk: Buffer) => {
       received += chunk.length;
@@ -47,21 +49,21 @@ describe('the time for sending', () => {
     expect(received).toBeLessThan(LARGE.length);
   });
 
-  it('a response that is read bit by bit is cut off too', async () => {
+  it('a response that is read very slowly is cut off too', async () => {
     ask('/large');
     await once(client, 'readable');
     for (let times = 0; times < 20; times += 1) {
       client.read(10);
       await delay(LIMIT_MS / 10);
     }
-    // The end is noticed only when all is read that has arrived.
+    // The client notices the end only after it has read all received bytes.
     const closed = once(client, 'close');
     client.resume();
     await closed;
     expect(client.bytesRead).toBeLessThan(LARGE.length);
   });
 
-  it('time to compute a response and time between responses do not count', async () => {
+  it('the send timeout does not include the time to compute a response or the time between responses', async () => {
     client.setEncoding('utf8');
     for (const path of ['/slow', '/', '/slow']) {
       ask(path);
@@ -73,18 +75,18 @@ describe('the time for sending', () => {
   });
 });
 
-describe('the bytes that are not sent yet', () => {
-  let inFlight: ResponseBudget;
+describe('the bytes of unsent responses', () => {
+  let inFlight: ByteBudget;
   let clients: Socket[];
 
   beforeEach(async () => {
-    // Room for two responses to one account and for eight to all.
-    inFlight = new ResponseBudget(8 * RESPONSE.length + 8);
+    // Room for two responses of one account, and for eight in total.
+    inFlight = responseBudget(8 * RESPONSE.length + 8);
     clients = [];
     const app = express();
     app.get('/:account/:caller', (request, response) => {
       try {
-        inFlight.send(request, response, request.params.account, Buffer.from(RESPONSE));
+        sendJson(inFlight, request.params.account, request, response, Buffer.from(RESPONSE));
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         response.status(error.status).set(error.headers).end(error.code);
@@ -98,7 +100,7 @@ describe('the bytes that are not sent yet', () => {
 
   const request = (caller: string) => `GET /${caller} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-  /** A client that reads the status line of its first response and nothing else. */
+  /** Reads only the status line of the first response. */
   async function neverReads(...callers: string[]): Promise<string> {
     const client = connect(server.port, '127.0.0.1');
     clients.push(client);
@@ -113,7 +115,7 @@ describe('the bytes that are not sent yet', () => {
     return `${result.status} ${(await result.text()).length}`;
   }
 
-  const refusal = async (caller: string) => {
+  const denial = async (caller: string) => {
     const result = await fetch(`http://127.0.0.1:${server.port}/${caller}`);
     return [result.status, await result.text(), result.headers.get('retry-after')];
   };
@@ -122,20 +124,20 @@ describe('the bytes that are not sent yet', () => {
     while (!condition()) await new Promise((resolve) => setImmediate(resolve));
   };
 
-  it('responses that are not read of one account are bounded, whatever its keys, and others get theirs', async () => {
+  it('unread responses of one account are limited, across its keys, and other accounts are not affected', async () => {
     expect([await neverReads('acme/ann'), await neverReads('acme/ben')]).toEqual(['200', '200']);
-    expect(await refusal('acme/cat')).toEqual([429, 'too_many_unread_responses', '5']);
+    expect(await denial('acme/cat')).toEqual([429, 'too_many_unread_responses', '5']);
     expect(await reads('zeta/ann')).toBe(`200 ${RESPONSE.length}`);
   });
 
-  it('responses that are not read of all are bounded', async () => {
+  it('unread responses of all accounts together are limited', async () => {
     for (const caller of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
       expect(await neverReads(`${caller}/ann`)).toBe('200');
-    expect(await refusal('i/ann')).toEqual([503, 'server_busy', '5']);
+    expect(await denial('i/ann')).toEqual([503, 'server_busy', '5']);
     expect(inFlight.total).toBe(8 * RESPONSE.length);
   });
 
-  it('responses that are not read count no longer when their clients have gone, those behind another one of the same connection too', async () => {
+  it('unread responses are not counted after their connection is closed, including pipelined responses', async () => {
     await neverReads('acme/ann', 'zeta/ben', 'beta/cat');
     await until(() => inFlight.total > 0);
     for (const client of clients) client.destroy();
@@ -143,7 +145,13 @@ describe('the bytes that are not sent yet', () => {
     expect(await reads('acme/ann')).toBe(`200 ${RESPONSE.length}`);
   });
 
-  it('responses that are not read count no longer when they were read', async () => {
+  it('a response larger than the share of its account is sent only if the account has no other unread response', async () => {
+    inFlight = responseBudget(RESPONSE.length + 8);
+    expect(await neverReads('acme/ann')).toBe('200');
+    expect(await denial('acme/ben')).toEqual([429, 'too_many_unread_responses', '5']);
+  });
+
+  it('responses are not counted after they were read', async () => {
     for (let times = 0; times < 4; times += 1) expect(await reads('acme/ann')).toBe(`200 ${RESPONSE.length}`);
     await until(() => inFlight.total === 0);
   });

@@ -13,6 +13,7 @@ export * from './dimensions.js';
 export * from './event.js';
 export * from './event-json.js';
 export * from './metrics-csv.js';
+export * from './property.js';
 export * from './queue.js';
 export * from './record.js';
 export * from './rejection.js';

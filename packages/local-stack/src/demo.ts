@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type Emitter, openEmitter } from '@meterline/emitter';
-import { createRedisClient } from '@meterline/service/access';
+import { createRedisClient, REDIS_POLICIES } from '@meterline/service/access';
 import { z } from 'zod';
 import { readPrivateFile, writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
@@ -118,7 +118,7 @@ export class Demo {
   async #stored(): Promise<void> {
     const { stop, say } = this.options;
     const { url, prefix } = this.options.queue;
-    const redis = createRedisClient(url, { maxRetriesPerRequest: null });
+    const redis = createRedisClient(url, REDIS_POLICIES.worker);
     const lengthOf = (state: string) => redis.llen(`${prefix}:${QUEUE_NAME}:${state}`);
     const deadline = Date.now() + HISTORY_TIMEOUT_MS;
     try {

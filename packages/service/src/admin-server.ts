@@ -1,5 +1,5 @@
 /**
- * A port for operators: `/healthz` for the orchestrator that restarts the process, `/metrics` for Prometheus. It has no
+ * Serves the admin port: `/healthz` for the orchestrator that restarts the process, and `/metrics` for Prometheus. The port has no
  * authentication, so it must not be reachable from outside the network.
  */
 import { createServer, type ServerResponse } from 'node:http';
@@ -9,30 +9,24 @@ import { DrainingServer } from './draining.js';
 
 export interface Health {
   readonly healthy: boolean;
-  /** The body of the response. */
   readonly facts: object;
 }
 
 interface AdminPages {
-  /** Default: healthy while it answers. */
   readonly health?: () => Promise<Health>;
   readonly metrics: Pick<Registry, 'contentType' | 'metrics'>;
 }
 
-/** A scrape takes less; it would only delay the stop of the service. */
+/** Longer than any scrape. A longer deadline would only delay the stop of the service. */
 const CLOSE_DEADLINE_MS = 1_000;
 
 export interface AdminServer {
-  /** The port that the system chose, if 0 was asked for. */
   readonly port: number;
-  /** Answers the requests under way, for a second at most. */
   close(): Promise<void>;
 }
 
 interface AdminAddress {
-  /** Undefined: there is no such server. 0: any free port. */
   readonly ADMIN_PORT?: number | undefined;
-  /** Undefined: all addresses of this machine. */
   readonly LISTEN_HOST?: string | undefined;
 }
 
@@ -46,7 +40,7 @@ export async function openAdminServer(
 ): Promise<AdminServer | undefined> {
   if (port === undefined) return undefined;
   const server = createServer((request, response) => {
-    // Without the query string, which no log may show.
+    // The query string is removed because it must not be logged.
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     respond(path, { health, metrics }, response).catch((err: unknown) => {
       log.error({ event: 'admin_request_failed', path, err }, 'a page of the admin port failed');

@@ -1,4 +1,4 @@
-/** Reaching ClickHouse when a service starts, apart from what the collector needs too, which has no use for its libraries. */
+/** Connects to ClickHouse when a service starts. Not part of the package's main entry, so that the collector does not load ClickHouse libraries. */
 import {
   ClusterError,
   checkCluster,
@@ -14,16 +14,16 @@ import type { Logger } from 'pino';
 import { StartError, startError } from './start-error.js';
 
 const CLICKHOUSE_FAILURES = {
-  refused: 'refuses',
+  rejected: 'returned an error',
   unfit: 'cannot be used',
-  foreign: 'does not answer as ClickHouse does',
-  away: 'does not answer',
+  foreign: 'does not respond like ClickHouse',
+  away: 'does not respond',
   defect: 'could not be used because of a bug',
 } as const satisfies Record<ReturnType<typeof clickHouseFailureKind>, string>;
 
 /**
- * Checks that ClickHouse answers and brings its schema up to date: of a cluster the hosts that answer, because the others concern
- * their accounts alone.
+ * Checks that ClickHouse responds, and migrates its schema. In a cluster, only the hosts that respond are migrated: a host that is down
+ * affects only its own accounts.
  * @throws StartError
  */
 export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<void> {
@@ -44,7 +44,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
     if (error instanceof MigrationError || error instanceof ClusterError) {
       throw new StartError(error.message, { cause: error });
     }
-    throw startError(`the schema in ClickHouse at ${hostOf(options.url)} could not be brought up to date`, error);
+    throw startError(`the schema in ClickHouse at ${hostOf(options.url)} could not be migrated`, error);
   }
 }
 
@@ -56,7 +56,7 @@ async function presentHosts(options: WarehouseOptions, log: Logger): Promise<str
   if (away.length > 0) {
     log.warn(
       { event: 'hosts_away', hosts: away.map(hostOf) },
-      'hosts of ClickHouse do not answer; their schema is not checked',
+      'some ClickHouse hosts do not respond; their schema is not checked',
     );
   }
   return hosts.filter((_, index) => responses[index]).join(',');
@@ -71,7 +71,7 @@ async function respondsToPing(options: WarehouseOptions): Promise<boolean> {
   }
 }
 
-/** Without the credentials that a URL may hold. @param urls one, or several that are separated by commas */
+/** Returns the hosts without the credentials that a URL may contain. @param urls one URL, or several separated by commas */
 function hostOf(urls: string): string {
   return hostsOf(urls)
     .map((url) => new URL(url).host)

@@ -1,12 +1,12 @@
-/** How long a program waits for a connection before it tries the next address of the host. */
+/** Gives each address of a host more time to connect before the next address is tried. */
 import { getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 
-/** Enough for a slow network, and for a first packet that is lost: the system sends it again after a second. */
+/** Enough for a slow network, and for one lost packet, which the system resends after a second. */
 const ATTEMPT_MS = 2_500;
 
 /**
- * Node gives up on every address except the last after 250 ms (RFC 8305): a host that is farther away is never reached if its
- * name has another address that does not work. For the whole process, so only programs call this, when they start.
+ * Raises Node's timeout of 250 ms per address (RFC 8305). With it, a distant host is never reached if one of its other addresses
+ * does not work. The setting applies to the whole process, so only programs call this function, at start.
  */
 export function allowSlowConnections(): void {
   setDefaultAutoSelectFamilyAttemptTimeout(Math.max(getDefaultAutoSelectFamilyAttemptTimeout(), ATTEMPT_MS));

@@ -63,7 +63,7 @@ function readResponse(client: Socket): Promise<TestResponse> {
   });
 }
 
-it('a server that drains sends a response to its end', async () => {
+it('a draining server sends responses completely', async () => {
   const client = await open();
   client.write(ask('/large'));
   await once(client, 'readable');
@@ -72,7 +72,7 @@ it('a server that drains sends a response to its end', async () => {
   await drained;
 });
 
-it('a server that drains answers every request of connections that are in use, and then closes them', async () => {
+it('a draining server responds to every request of open connections, and then closes them', async () => {
   let responded = 0;
   const useUntilClosed = async () => {
     const client = await open();
@@ -88,7 +88,7 @@ it('a server that drains answers every request of connections that are in use, a
   await Promise.all([users, draining.drain(DEADLINE_MS)]);
 });
 
-it('a server that drains answers a request that arrives in pieces', async () => {
+it('a draining server responds to a request that arrives in pieces', async () => {
   const [idle, client] = [await open(), await open()];
   client.write(ask('/').slice(0, 10));
   const drained = draining.drain(DEADLINE_MS);
@@ -99,7 +99,7 @@ it('a server that drains answers a request that arrives in pieces', async () => 
   await drained;
 });
 
-it('a server that drains closes connections without a request', async () => {
+it('a draining server closes connections without a request', async () => {
   const [unused, used] = [await open(), await open()];
   used.write(ask('/'));
   expect(await readResponse(used)).toMatchObject({ closes: false });
@@ -107,7 +107,7 @@ it('a server that drains closes connections without a request', async () => {
   await Promise.all([draining.drain(DEADLINE_MS), ...ends]);
 });
 
-it('a server that drains goes on accepting connections for as long as it is told to', async () => {
+it('a draining server accepts connections until the given delay is over', async () => {
   const drained = draining.drain(0, 1_000);
   const client = await open();
   client.write(ask('/'));
@@ -116,7 +116,7 @@ it('a server that drains goes on accepting connections for as long as it is told
   await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
 });
 
-it('a server that drains cuts off at its deadline who does not read', async () => {
+it('a draining server cuts off clients that do not read at the deadline', async () => {
   const client = await open();
   client.write(ask('/large'));
   await once(client, 'readable');
@@ -124,7 +124,7 @@ it('a server that drains cuts off at its deadline who does not read', async () =
   expect(client.bytesRead).toBeLessThan(LARGE.length);
 });
 
-it('the admin port answers 503 to a page that fails, and logs its path without the query string', async () => {
+it('the admin port returns 503 for a page that fails, and logs the path without the query string', async () => {
   const lines: string[] = [];
   const log = createLog('meterline-test', 'info', { write: (line) => void lines.push(line) });
   const health = () => Promise.reject(new Error('Redis did not answer'));

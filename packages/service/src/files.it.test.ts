@@ -11,7 +11,7 @@ beforeEach(() => {
   path = folder('file.json');
 });
 
-it('a price book is that of the file, or the example book without one', async () => {
+it('a price book is loaded from the file, or is the example book without a file', async () => {
   expect(await loadPriceBook(undefined)).toBe(DEFAULT_PRICE_BOOK);
   await writeFile(path, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 9 }));
   expect(await loadPriceBook(path)).toMatchObject({ version: 9, canonicalText: DEFAULT_PRICE_BOOK.canonicalText });
@@ -33,7 +33,7 @@ it.each([
   await expect(loadPriceBook(path, '--book')).rejects.toMatchObject({ message: message('--book') });
 });
 
-it('a private file is for its owner alone, and replaced as a whole', async () => {
+it('a private file is readable only by its owner, and is replaced atomically', async () => {
   await writePrivateText(path, 'before, and longer');
   await writePrivateText(path, 'é');
   expect(await readFile(path, 'utf8')).toBe('é');
@@ -60,7 +60,7 @@ function writeWithoutRoom(length: number): string {
   return stdout.trim() || stderr;
 }
 
-it('a private file that has no room stays as it was, and leaves nothing behind', async () => {
+it('a private file that does not fit on the disk stays unchanged, and leaves no temp file', async () => {
   expect(writeWithoutRoom(10)).toBe('written');
   expect(writeWithoutRoom(100_000)).toBe('EFBIG');
   expect(await readFile(path, 'utf8')).toBe('xxxxxxxxxx');

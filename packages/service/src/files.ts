@@ -1,4 +1,4 @@
-/** Files that services and commands share: price books, and small files that only their owner may read. */
+/** Reads price books, and writes small files that only their owner may read. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { DEFAULT_PRICE_BOOK, PriceBook, PriceBookError } from '@meterline/catalog';
@@ -7,9 +7,9 @@ import { StartError } from './start-error.js';
 const OWNER_ONLY = 0o600;
 
 /**
- * The price book in a JSON file, or the example book when there is no path.
- * @param label how an error message names the file
- * @throws PriceBookError naming the file when it cannot be read or is no usable price book; its cause says why
+ * Loads a price book from a JSON file, or returns the example book if there is no path.
+ * @param label name of the file in error messages
+ * @throws PriceBookError if the file cannot be read or is not a valid price book
  */
 export async function loadPriceBook(path: string | undefined, label = `PRICE_BOOK ${path}`): Promise<PriceBook> {
   if (path === undefined) return DEFAULT_PRICE_BOOK;
@@ -18,13 +18,12 @@ export async function loadPriceBook(path: string | undefined, label = `PRICE_BOO
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new PriceBookError(
-      `${label} cannot be used: ${reason}; "meterline dimensions --example-book" prints one that can`,
+      `${label} cannot be used: ${reason}; "meterline dimensions --example-book" prints a valid book`,
       { cause },
     );
   }
 }
 
-/** The price book of a service. @throws StartError when it cannot be used */
 export async function openPriceBook(path: string | undefined): Promise<PriceBook> {
   try {
     return await loadPriceBook(path);
@@ -34,10 +33,10 @@ export async function openPriceBook(path: string | undefined): Promise<PriceBook
 }
 
 /**
- * Replaces the file as a whole, on disk: a reader finds the old content or the new, never half of it. On a full disk the old
- * one stays, and nothing beside it.
+ * Replaces a file atomically and durably: a reader sees either the old or the new content. If the disk is full, the old file
+ * stays and the temp file is removed.
  *
- * @throws the system's error
+ * @throws the system error
  */
 export async function writePrivateText(path: string, text: string): Promise<void> {
   const tempFile = `${path}.${randomUUID()}.tmp`;

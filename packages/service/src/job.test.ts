@@ -3,7 +3,7 @@ import { MAX_JOB_BYTES, MAX_JOB_VALUES, QUEUE_NAME, QUEUE_PREFIX } from '@meterl
 import { eventsOfJob, tooManyBytes, tooManyValues } from './job.js';
 
 describe('a job on the queue', () => {
-  it('a job lies in usage-events, under the prefix of BullMQ', () => {
+  it('jobs are in the queue usage-events, with the prefix of BullMQ', () => {
     expect([QUEUE_NAME, QUEUE_PREFIX]).toEqual(['usage-events', 'bull']);
   });
 
@@ -24,8 +24,8 @@ describe('a job on the queue', () => {
     expect(data.map(eventsOfJob)).toMatchObject(data.map(() => ({ ok: false, reason })));
   });
 
-  it('a job may not have another field beside its events, and the message names it', () => {
-    const message = 'beside "events" a job holds no other field, but this one has tenant';
+  it('a job with events must not have other fields, and the message names them', () => {
+    const message = 'a job with "events" must have no other field; remove tenant';
     expect(eventsOfJob({ events: [{}], tenant: 'a' })).toEqual({ ok: false, reason: 'job_invalid', message });
   });
 });
@@ -41,7 +41,7 @@ const LONGEST = {
 };
 
 describe('the size of a job', () => {
-  it('the size of a job has room for 5,000 of the longest events, and a limit in bytes, which the message names', () => {
+  it('a job may hold 5,000 events of maximum size, and the message for larger jobs names the limit in bytes', () => {
     const text = JSON.stringify({ events: Array(5_000).fill(LONGEST) });
     expect([tooManyBytes(Buffer.byteLength(text)), tooManyValues(text)]).toEqual([undefined, undefined]);
     expect(tooManyBytes(MAX_JOB_BYTES)).toBeUndefined();
@@ -63,7 +63,7 @@ describe('the size of a job', () => {
     expect(tooManyValues(text(MAX_JOB_VALUES / each + 2))).toMatchObject({ reason: 'job_oversized' });
   });
 
-  it('the size of a job does not count what is inside a string, and counts what follows one', () => {
+  it('counting JSON values skips strings and continues after them', () => {
     const inside = [
       ',[{'.repeat(MAX_JOB_VALUES),
       '\\",'.repeat(MAX_JOB_VALUES),

@@ -1,4 +1,4 @@
-/** What a job on the queue may hold, and how large it may be. Source: DESIGN section 3. */
+/** Checks the shape and the size of a job on the queue. Source: DESIGN section 3. */
 import {
   type Checked,
   MAX_EVENTS_PER_JOB,
@@ -9,8 +9,8 @@ import {
 } from '@meterline/catalog/plain';
 
 /**
- * The events of a job, still unchecked: its data is one event, or `{ "events": [ … ] }` with 1 to 5,000.
- * A job that is neither is rejected whole.
+ * Returns the events of a job, which are not checked yet. A job holds one event, or `{ "events": [ … ] }` with 1 to 5,000 events. Any other
+ * job is rejected as a whole.
  */
 export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
@@ -20,7 +20,7 @@ export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
   const { events, ...others } = data;
   const strays = Object.keys(others);
   if (strays.length > 0) {
-    return rejected('job_invalid', `beside "events" a job holds no other field, but this one has ${strays.join(', ')}`);
+    return rejected('job_invalid', `a job with "events" must have no other field; remove ${strays.join(', ')}`);
   }
   if (!Array.isArray(events)) return rejected('job_invalid', 'the field "events" of a job must be an array of events');
   if (events.length === 0) return rejected('job_empty', `a job must hold 1 to ${MAX_EVENTS_PER_JOB} events`);
@@ -33,7 +33,6 @@ export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
   return { ok: true, value: events };
 }
 
-/** Why a job of this size is rejected; undefined when it is not. */
 export function tooManyBytes(bytes: number): Rejection | undefined {
   if (bytes <= MAX_JOB_BYTES) return undefined;
   return rejected(
@@ -42,12 +41,12 @@ export function tooManyBytes(bytes: number): Rejection | undefined {
   );
 }
 
-/** Why a job with so many values in its JSON text is rejected, if it is. Counting takes a fraction of the time of parsing. */
+/** Returns the rejection of a job with too many JSON values, or undefined. Counting takes a fraction of the time of parsing. */
 export function tooManyValues(text: string): Rejection | undefined {
   if (text.length <= MAX_JOB_VALUES || countValues(text, MAX_JOB_VALUES) <= MAX_JOB_VALUES) return undefined;
   return rejected(
     'job_oversized',
-    `the data of a job may have at most ${MAX_JOB_VALUES} values in all, this one has more; a job holds 1 to ${MAX_EVENTS_PER_JOB} events`,
+    `the data of a job may have at most ${MAX_JOB_VALUES} JSON values, this one has more; split it, a job holds 1 to ${MAX_EVENTS_PER_JOB} events`,
   );
 }
 
@@ -58,8 +57,8 @@ const BRACE = '{'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
 /**
- * Each value but the first comes after a comma, or opens an object or array, outside all strings.
- * @returns how many, at most one more than the limit
+ * Counts JSON values by counting commas and opening brackets outside of strings. Stops above the limit.
+ * @returns the count, at most `limit + 1`
  */
 export function countValues(text: string, limit: number): number {
   let values = 0;
@@ -72,7 +71,7 @@ export function countValues(text: string, limit: number): number {
   return values;
 }
 
-/** @returns the place of the quote that ends the string, or the text's length where there is none */
+/** @returns the index of the closing quote, or the length of the text if the string is not closed */
 export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);

@@ -13,7 +13,7 @@ const folder = testFolder('each test');
 const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(980) })}\n`;
 const numberOf = (text: string): number => JSON.parse(text).number;
 
-it('lines that come together are all written in their order, before more lines and before the end', async () => {
+it('lines of one batch are written in order, before later lines and before the end', async () => {
   const file = folder('log');
   const destination = new LogDestination(openSync(file, 'a'), () => undefined);
   const written = () => readFileSync(file, 'utf8').split('\n').slice(0, -1).map(numberOf);
@@ -24,7 +24,7 @@ it('lines that come together are all written in their order, before more lines a
   expect(written()).toEqual(Array.from({ length: 33 }, (_, number) => number));
 });
 
-it('a full disk costs no line that fits into the buffer: all are written when there is room again', async () => {
+it('lines that fit into the buffer are not lost while the disk is full', async () => {
   const fd = openFull();
   const destination = new LogDestination(fd, () => undefined);
   for (let number = 0; number < 100; number += 1) {
@@ -40,7 +40,7 @@ it('a full disk costs no line that fits into the buffer: all are written when th
   await destination.end(10_000);
 });
 
-it('the end of a log does not wait for room on a full disk', async () => {
+it('closing a log does not wait for a full disk', async () => {
   const destination = new LogDestination(openFull(), () => undefined);
   destination.write(line(0));
   // Far longer than any test may take.
@@ -48,7 +48,7 @@ it('the end of a log does not wait for room on a full disk', async () => {
   destination.write(line(1));
 });
 
-it('a log whose reader is slow keeps its first lines, and counts those that it drops', async () => {
+it('a log with a slow reader keeps its first lines, and counts the dropped lines', async () => {
   const path = folder('pipe');
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);

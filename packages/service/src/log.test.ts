@@ -27,7 +27,7 @@ it('a log has the type, message, stack and code of an error', () => {
   expect(loggedError(error)).toEqual({ type: 'TypeError', message, stack, code });
 });
 
-it('a log leaves out what a library attached to an error, to its cause, or to one of several', () => {
+it('a log omits fields that a library attached to an error, to its cause, or to an aggregated error', () => {
   const error = new Error('no response', { cause: new AggregateError([refusal('first'), refusal('second')], 'both') });
   for (const each of [refusal('WRONGPASS'), error, error.cause]) {
     expect(lineOf({ err: each }, 'away')).not.toContain('s3cret');
@@ -36,13 +36,13 @@ it('a log leaves out what a library attached to an error, to its cause, or to on
   expect(loggedError(error.cause)).toMatchObject({ errors: [{ message: 'first' }, { message: 'second' }] });
 });
 
-it('a line of the longest length stays as it is', () => {
+it('a line of maximum length stays unchanged', () => {
   const line = lineOf({}, 'x'.repeat(MAX_LINE_BYTES - lineOf({}, '').length));
   expect(Buffer.byteLength(line)).toBe(MAX_LINE_BYTES);
   expect(limitLine(line)).toBe(line);
 });
 
-it('a longer line keeps its fields, says that it is truncated, and its long text ends in "…"', () => {
+it('a line that is too long keeps its fields, is marked as truncated, and its long text ends in "…"', () => {
   const fields = { event: 'request_failed', path: 'p'.repeat(50_000), status: 500, caller: { account: 'acme' } };
   expect(JSON.parse(limitLine(lineOf(fields, 'failed')))).toMatchObject({
     ...{ truncated: true, level: 30, name: 'meterline-test', msg: 'failed' },
@@ -50,7 +50,7 @@ it('a longer line keeps its fields, says that it is truncated, and its long text
   });
 });
 
-it('a text that is cut keeps its characters whole', () => {
+it('a shortened text contains only whole characters', () => {
   for (const shift of ['', '-']) {
     const { msg } = JSON.parse(limitLine(lineOf({}, shift + '😀'.repeat(20_000))));
     expect(msg).toMatch(/😀…$/u);
@@ -75,7 +75,7 @@ it.each([
   expect(JSON.parse(shorter)).toMatchObject({ truncated: true, level: 30 });
 });
 
-it('onceAMinute lets one call through, and the next one a minute later', () => {
+it('onceAMinute passes one call, and the next call a minute later', () => {
   const written: number[] = [];
   let now = 0;
   const write = onceAMinute(
@@ -86,16 +86,16 @@ it('onceAMinute lets one call through, and the next one a minute later', () => {
   expect(written).toEqual([0, 60_000, 120_000]);
 });
 
-it('the outage of a server whose certificate is not trusted is logged with what to do', () => {
+it('an outage because of an untrusted certificate is logged with the fix', () => {
   const { log, entries } = openLog();
   const reason = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   // As fetch does, which reads the keys of tokens.
   new Outage(log, 'JWKS', 'tokens wait').failed(new TypeError('fetch failed', { cause: reason }));
   const hint = 'its certificate is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS';
-  expect(entries()).toMatchObject([{ msg: `JWKS does not answer; ${hint}; tokens wait` }]);
+  expect(entries()).toMatchObject([{ msg: `JWKS does not respond; ${hint}; tokens wait` }]);
 });
 
-it('an outage is logged with its cause, once a minute while it lasts, and once when it is over, as often as there is one', () => {
+it('each outage is logged with its cause, once a minute while it lasts, and once when it ends', () => {
   const { log, entries } = openLog();
   let now = 1_000_000;
   const outage = new Outage(log, 'ClickHouse', 'jobs wait', () => now);

@@ -1,31 +1,32 @@
 /**
- * A service's log, and what keeps it short while something is away. It goes to a file descriptor, written in the background, which may stall, be
- * full or be gone: lines are then kept up to a bound, later ones are lost and counted, and the service goes on. Each line has a maximum length.
+ * Writes the log of a service, and limits repeated lines during outages. Lines are written to a file descriptor in the background. If the
+ * reader stalls, the disk is full or the descriptor is closed, a limited number of lines is buffered, later lines are dropped and counted,
+ * and the service keeps running.
  *
- * Not `pino.destination`: an error of it that nobody handles ends the process, and what it has not written it tries to write when the process
- * exits, for ever if the disk is full.
+ * `pino.destination` is not used for two reasons: its unhandled errors end the process, and at exit it retries its remaining lines, forever
+ * if the disk is full.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import sonicBoom from 'sonic-boom';
 import { connectionHint } from './connection-hint.js';
 import { inTime } from './waiting.js';
 
-/** How long the reader of the log has to take the last lines. */
+/** Timeout for writing the last lines before the process exits. */
 const LAST_LINES_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 /**
- * JSON lines on standard output, to be ended with {@link endLog}.
+ * Creates a log of JSON lines on standard output. Close it with {@link endLog}.
  * @param name the name of the service
- * @param stream instead of standard output
+ * @param stream used instead of standard output
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
   const options = { name, level, serializers: { err: errorFields } };
   if (stream) return pino(options, stream);
-  // Node opens standard output when it is first asked for, and makes a pipe answer at once when it is full. A thread that
-  // waited for a stalled reader would keep the process from exiting.
+  // Reading `process.stdout.fd` makes Node open standard output, which sets a pipe to non-blocking mode. In blocking mode, a
+  // thread that waits for a stalled reader would keep the process from exiting.
   const destination = new LogDestination(process.stdout.fd, (lines) => {
-    log.warn({ event: 'log_lost', lines }, 'the log could not be written for a while, and these lines are lost');
+    log.warn({ event: 'log_lost', lines }, 'log lines were dropped because the log could not be written for a while');
   });
   const log = pino(options, destination);
   destinations.set(log, destination);
@@ -34,15 +35,12 @@ export function createLog(name: string, level: string, stream?: DestinationStrea
 
 const destinations = new WeakMap<Logger, LogDestination>();
 
-/** Writes what is left before the process exits, if its reader takes it within a second. */
+/** Writes the buffered lines before the process exits, with a timeout of one second. */
 export async function endLog(log: Logger): Promise<void> {
   await destinations.get(log)?.end(LAST_LINES_MS);
 }
 
-/**
- * Limits a line that one error may cause many times a second.
- * @returns a function that calls `write` at most once a minute, and otherwise does nothing
- */
+/** Returns a function that calls `write` at most once a minute, for errors that may repeat many times a second. */
 export function onceAMinute<Args extends readonly unknown[]>(
   write: (...args: Args) => void,
   clock: () => number = Date.now,
@@ -55,10 +53,7 @@ export function onceAMinute<Args extends readonly unknown[]>(
   };
 }
 
-/**
- * Logs an outage when it begins, once a minute while it lasts, and when it is over, however many attempts fail in
- * between.
- */
+/** Logs an outage when it begins, once a minute while it lasts, and when it ends. */
 export class Outage {
   readonly #log: Logger;
   readonly #server: string;
@@ -66,7 +61,7 @@ export class Outage {
   readonly #clock: () => number;
   #current: { readonly since: number; failures: number; warnedAt: number; err?: unknown } | undefined;
 
-  /** @param consequence what the outage means until the server answers: "jobs stay in the queue until it does" */
+  /** @param consequence the effect of the outage, for the log message, such as "jobs stay in the queue until it does" */
   constructor(log: Logger, server: string, consequence: string, clock: () => number = Date.now) {
     this.#log = log;
     this.#server = server;
@@ -78,7 +73,6 @@ export class Outage {
     return this.#current !== undefined;
   }
 
-  /** The last failure of the outage that is on. */
   get cause(): unknown {
     return this.#current?.err;
   }
@@ -94,7 +88,7 @@ export class Outage {
     const { failures, since } = current;
     this.#log.warn(
       { event: 'outage', server: this.#server, failures, seconds: (now - since) / 1000, err },
-      [`${this.#server} does not answer`, connectionHint(err), this.#consequence].filter(Boolean).join('; '),
+      [`${this.#server} does not respond`, connectionHint(err), this.#consequence].filter(Boolean).join('; '),
     );
   }
 
@@ -102,15 +96,14 @@ export class Outage {
     if (!this.#current) return;
     const { failures, since } = this.#current;
     const seconds = (this.#clock() - since) / 1000;
-    this.#log.info({ event: 'outage_over', server: this.#server, failures, seconds }, `${this.#server} answers again`);
+    this.#log.info({ event: 'outage_over', server: this.#server, failures, seconds }, `${this.#server} responds again`);
     this.#current = undefined;
   }
 }
 
 /**
- * The fields of an error that a log may show, its causes included in message and stack. Everything else is left out:
- * libraries attach to errors what they worked on. ioredis attaches the command with its arguments, so a password or the
- * data of a job.
+ * Returns the fields of an error that are safe to log. `message` and `stack` include the causes. Other fields are omitted
+ * because they may hold secrets: ioredis attaches the failed command with its arguments, such as a password or a job's data.
  */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -125,15 +118,15 @@ function errorFields(error: unknown): unknown {
   };
 }
 
-/** How much may wait to be written. */
+/** Maximum size of the buffer of lines that are not written yet. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 const RETRY_MS = 1_000;
 /**
- * A line waits so long for others, or until there are so many bytes: a write of its own takes a thread and a call of the system, a tenth of
- * what a short request costs.
+ * Lines are written in batches, after this delay or at this size. A write per line would take a thread and a system call, which costs a
+ * tenth of a short request.
  */
 const BATCH_MS = 10;
-const MOST_BATCHED = 8 * 1024;
+const BATCH_BYTES = 8 * 1024;
 
 export class LogDestination {
   readonly #output: sonicBoom.SonicBoom;
@@ -141,11 +134,11 @@ export class LogDestination {
   #batching: NodeJS.Timeout | undefined;
   #ended = false;
 
-  /** @param onRecovery called when the descriptor takes lines again, with the number of those that were lost; it may write */
+  /** @param onRecovery called with the number of dropped lines when the descriptor is writable again; it may call `write` */
   constructor(fd: number, onRecovery: (lostLines: number) => void) {
-    // With a least length `flush` also starts a write again that has failed.
-    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: MOST_BATCHED, maxLength: MAX_WAITING_BYTES });
-    // What could not be written stays, and is tried again with the next line or by the timer. Where would we report it?
+    // With `minLength` set, `flush` also restarts a failed write.
+    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: BATCH_BYTES, maxLength: MAX_WAITING_BYTES });
+    // Ignored: the lines stay in the buffer, and the next line or the timer retries the write.
     this.#output.on('error', () => undefined);
     let lostLines = 0;
     this.#output.on('drop', (lines: string) => {
@@ -159,7 +152,7 @@ export class LogDestination {
     this.#retry = setInterval(() => this.#output.flush(), RETRY_MS).unref();
   }
 
-  /** Never throws, and never waits. */
+  /** Buffers a line. Never throws and never blocks. */
   write(line: string): void {
     if (this.#ended) return;
     this.#output.write(limitLine(line));
@@ -169,7 +162,7 @@ export class LogDestination {
     }, BATCH_MS).unref();
   }
 
-  /** Writes what is left, if that is possible and takes no longer than the deadline. Later lines are lost. */
+  /** Writes the buffered lines and closes the output, within the deadline. Lines written later are dropped. */
   async end(deadlineMs: number): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
@@ -181,22 +174,22 @@ export class LogDestination {
   }
 }
 
-/** The newline included. Docker hands on longer lines in parts of this size. */
+/** Includes the newline. Docker splits longer lines into chunks of this size. */
 export const MAX_LINE_BYTES = 16 * 1024;
 
-/** Characters of one text, and items of one list or object: tried in this order until the line is short enough. */
+/** Maximum characters per string, and maximum items per array or object. Tried in order until the line is short enough. */
 const LIMITS = [
   [4_096, 100],
   [1_024, 50],
   [256, 30],
   [60, 15],
 ] as const;
-/** What is kept of a line that none of the limits makes short enough: what lies very deep, or has very long names. */
-const LEAST_CHARACTERS = 1_000;
+/** Characters kept of a line that stays too long with every limit, because of deep nesting or very long names. */
+const FALLBACK_CHARACTERS = 1_000;
 
 /**
- * The line itself. If it is too long: the same fields with `truncated: true`, in which texts end in "…" where they were cut, and lists
- * and objects miss their last items; or at least how it begins, as `text`.
+ * Returns the line, shortened if it is too long. A shortened line has `truncated: true`. Its long strings are cut and end in "…", and its
+ * long arrays and objects lack their last items. If the line is still too long, only its first characters are kept, as `text`.
  * @param line one JSON object and a newline, as pino writes it
  */
 export function limitLine(line: string): string {
@@ -207,7 +200,7 @@ export function limitLine(line: string): string {
     if (Buffer.byteLength(shorter) <= MAX_LINE_BYTES) return shorter;
   }
   const { level, time, name } = fields;
-  return `${JSON.stringify({ truncated: true, level, time, name, text: cut(line, LEAST_CHARACTERS) })}\n`;
+  return `${JSON.stringify({ truncated: true, level, time, name, text: cut(line, FALLBACK_CHARACTERS) })}\n`;
 }
 
 function shorten(value: unknown, [characters, items]: (typeof LIMITS)[number]): unknown {
@@ -217,7 +210,7 @@ function shorten(value: unknown, [characters, items]: (typeof LIMITS)[number]): 
   return Object.fromEntries(Object.entries(value).slice(0, items));
 }
 
-/** Whole characters: half a surrogate pair would be no valid text. */
+/** Cuts a text without splitting a surrogate pair, which would be invalid text. */
 function cut(text: string, characters: number): string {
   if (text.length <= characters) return text;
   return `${text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, '')}…`;

@@ -1,15 +1,14 @@
-/** What every service measures: its process, its statements, and whether its servers answer. */
+/** Registers the metrics of every service: the process, ClickHouse statements, and outages of its servers. */
 import type { StatementObserver } from '@meterline/warehouse';
 import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { inTime } from './waiting.js';
 
-/** Seconds, from a point lookup to the request timeout of an insert. */
+/** In seconds, from a point lookup to the request timeout of an insert. */
 const STATEMENT_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** A scrape has some ten seconds. */
+/** Well below the timeout of a scrape, which is usually ten seconds. */
 const RESPONSE_TIMEOUT_MS = 1_500;
 
-/** The metrics of one service, with those of its process (`process_…`, `nodejs_…`) already in it. */
 export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'alerts'): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -20,7 +19,7 @@ export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'aler
 
 type Measured = number | undefined | Promise<number | undefined>;
 
-/** What a registry gets its metrics from. Every label has a fixed set of values: nothing that a caller names becomes one. */
+/** Returns functions that create metrics in a registry. Every label must have a fixed set of values, never values from a caller. */
 export function instruments(registry: Registry) {
   const registers = [registry];
   return {
@@ -30,10 +29,12 @@ export function instruments(registry: Registry) {
       new Gauge({ name, help, labelNames, registers }),
     histogram: <Label extends string = never>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
       new Histogram({ name, help, buckets, labelNames, registers }),
-    /** A gauge that is read at each scrape; absent where that gives undefined. */
+    /** A gauge that is read at each scrape. Absent while `read` returns undefined. */
     readAtScrape: (name: string, help: string, read: () => Measured) =>
       new Gauge({
-        ...{ name, help, registers },
+        name,
+        help,
+        registers,
         async collect() {
           const value = await read();
           this.remove();
@@ -44,13 +45,13 @@ export function instruments(registry: Registry) {
 }
 
 /**
- * Measures how long ClickHouse takes for each statement, with a span as a child of the one that is active where it runs. The names are
- * constants of the warehouse, so there are few.
+ * Measures the duration of each ClickHouse statement, and records a span for it. The `statement` label has few values, because statement
+ * names are constants of the warehouse package.
  */
 export function observeStatements(registry: Registry, tracer: Tracer): StatementObserver {
   const durations = instruments(registry).histogram(
     'meterline_clickhouse_statement_duration_seconds',
-    'How long ClickHouse took for a statement, by its name and its outcome: ok, refused, unanswered or cancelled.',
+    'Duration of a ClickHouse statement, by its name and outcome: ok, refused, unanswered or cancelled.',
     STATEMENT_BUCKETS,
     'statement',
     'outcome',
@@ -71,19 +72,19 @@ export function observeStatements(registry: Registry, tracer: Tracer): Statement
 }
 
 /**
- * Asks each server at every scrape, because a server may go away, hang or come back while nobody else asks it anything.
- * @param servers for each a check whether it is there; one that rejects or takes long counts as away
+ * Registers a gauge that checks each server at every scrape, because a server may fail or recover while the service sends it no requests.
+ * @param servers the check of each server. A check that rejects or times out counts as an outage
  */
 export function outageGauge(registry: Registry, servers: Readonly<Record<string, () => Promise<boolean>>>): void {
   const gauge = new Gauge({
     name: 'meterline_outage',
-    help: 'Whether a server that the service depends on is away (1) or answers (0).',
+    help: 'Whether a server that the service depends on is down (1) or responds (0).',
     labelNames: ['server'],
     registers: [registry],
     collect: async () => {
       const checks = Object.entries(servers).map(async ([server, check]) => {
-        const isThere = await inTime(server, check(), RESPONSE_TIMEOUT_MS).catch(() => false);
-        gauge.set({ server }, isThere ? 0 : 1);
+        const isUp = await inTime(server, check(), RESPONSE_TIMEOUT_MS).catch(() => false);
+        gauge.set({ server }, isUp ? 0 : 1);
       });
       await Promise.all(checks);
     },

@@ -1,13 +1,13 @@
 import { startError } from './start-error.js';
 
-/** The variables that name a proxy, in the order in which undici looks at them. */
+/** The variables that set a proxy, in the order in which undici reads them. */
 const PROXY_VARIABLES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-/** A proxy is another machine: it cannot reach the local stack. */
+/** Never proxied: a proxy on another machine cannot reach the local stack. */
 const LOOPBACK = 'localhost,127.0.0.1,[::1]';
 
 /**
- * Sends what `fetch` requests through the proxy of `HTTP_PROXY` and `HTTPS_PROXY`, if one is set. `NO_PROXY` and loopback addresses are
- * reached directly. Node's own fetch ignores the variables before version 24.
+ * Sends requests of `fetch` through the proxy in `HTTP_PROXY` or `HTTPS_PROXY`, if set, except requests to `NO_PROXY` and loopback
+ * addresses. Needed because Node's fetch ignores these variables before version 24.
  * @throws StartError
  */
 export async function useOutboundProxy(variables: NodeJS.ProcessEnv): Promise<void> {

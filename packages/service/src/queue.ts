@@ -1,65 +1,59 @@
-/** Queues of BullMQ: connections, schedules, and how much waits in the queue of events, for how long. */
+/** Connects to BullMQ queues, runs work on a schedule, and measures the depth and age of a queue. */
 import type { EpochMs } from '@meterline/catalog';
 import { isNotConnectionError, Queue, Worker } from 'bullmq';
-import { createRedisClient, type RedisClient } from './access/index.js';
+import { createRedisClient, REDIS_POLICIES, type RedisClient } from './access/index.js';
 
-const LONGEST_RECONNECT_MS = 5_000;
-/** Redis refuses a script at its first write when it is full, unless the script says this in its first line. */
+/** A full Redis rejects a script at its first write, unless the script starts with this flag. */
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom\n';
 
 /**
- * For BullMQ: commands wait for a Redis that is away, however long, because BullMQ takes a job for failed that was done and could not be
- * acknowledged. BullMQ's scripts, which it defines with `defineCommand`, run while Redis is full: taking and acknowledging jobs is what
- * empties it.
+ * Opens a connection for BullMQ workers. BullMQ defines its scripts with `defineCommand`. They are changed so that they also run while Redis
+ * is full, because taking and acknowledging jobs is what frees its memory.
  */
 export function openQueueConnection(url: string): RedisClient {
-  const redis = createRedisClient(url, {
-    maxRetriesPerRequest: null,
-    retryStrategy: (attempt) => Math.min(attempt * 500, LONGEST_RECONNECT_MS),
-  });
+  const redis = createRedisClient(url, REDIS_POLICIES.worker);
   const define = redis.defineCommand.bind(redis);
   redis.defineCommand = (name, definition) => define(name, { ...definition, lua: RUNS_WHEN_FULL + definition.lua });
   return redis;
 }
 
-/** The options of each worker: another worker takes over the jobs of a process that dies, as often as that happens. */
+/** Options shared by all workers. If a process dies, another worker takes over its jobs, however often that happens. */
 export function workerOptions(lockMs: number) {
   return {
     autorun: false,
     lockDuration: lockMs,
     stalledInterval: Math.ceil(lockMs / 3),
-    // A job is never at fault for the death of a process.
+    // BullMQ would otherwise fail a job that was active in several crashed processes. The job is not the cause.
     maxStalledCount: Number.MAX_SAFE_INTEGER,
   };
 }
 
-/** System errors, such as ECONNRESET, have a `syscall`. */
+/** Returns whether the connection failed, rather than a command. System errors such as ECONNRESET have a `syscall`. */
 export function isConnectionError(error: Error): boolean {
   return !isNotConnectionError(error) || 'syscall' in error;
 }
 
-/** How often the scheduler is written again: a Redis that lost it would never wake a process again. */
+/** Interval for writing the schedule to Redis again. If Redis lost the schedule, no process would ever run the work again. */
 const RESCHEDULE_MS = 30_000;
-/** How much later than the interval the next moment may be: the clocks of processes differ. An interval may change, too. */
+/** Tolerance for the next scheduled run, in addition to the interval. Clocks of processes differ, and the interval may have been changed. */
 const FURTHEST_NEXT_MS = 3_600_000;
 
 export interface SchedulerOptions {
-  /** Is the scheduler's own: it closes it. */
+  /** Owned by the scheduler, which closes it. */
   readonly connection: RedisClient;
   readonly prefix: string;
   readonly queue: string;
-  /** The name of the schedule. */
   readonly name: string;
   readonly everyMs: number;
   readonly rescheduleMs?: number | undefined;
   readonly lockMs: number;
-  /** Fails by itself: the next turn is all that follows. */
-  readonly turn: () => Promise<void>;
-  /** Redis refuses. Outages are not told: connections report them. */
+  /** The work. It handles its own failures: the scheduler only runs it again after the interval. */
+  readonly run: () => Promise<void>;
+  /** Called if Redis rejects a command. Not called for outages, which the connections report. */
   readonly onError: (error: Error) => void;
 }
 
-/** Work that is done every so often, by one process at a time: a job scheduler of BullMQ in Redis wakes one of them. */
+/** Runs work at an interval, in one process at a time. A BullMQ job scheduler in Redis triggers one of the processes. */
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #queue: Queue;
@@ -70,12 +64,12 @@ export class Scheduler {
   #hasLostJob = false;
 
   constructor(options: SchedulerOptions) {
-    const { connection, prefix, queue, turn, lockMs } = options;
+    const { connection, prefix, queue, run, lockMs } = options;
     this.#options = options;
     this.#queue = new Queue(queue, { connection, prefix });
     const work = () => {
       this.#hasLostJob = false;
-      return turn();
+      return run();
     };
     this.#worker = new Worker(queue, work, {
       connection,
@@ -88,14 +82,14 @@ export class Scheduler {
     const onError = (error: Error) => this.#onError(error);
     this.#queue.on('error', onError);
     this.#worker.on('error', onError);
-    // A turn fails by itself; one that throws is a defect, or Redis refuses it.
+    // Reached only if the work throws, which is a bug, or if Redis rejects the result.
     this.#worker.on('failed', (_job, error) => this.#onError(error));
     this.#worker.on('lockRenewalFailed', () => {
       this.#hasLostJob = true;
     });
   }
 
-  /** Whether another process may have the job by now, after this one was frozen. */
+  /** Whether this process lost its lock, for example while it was frozen. Another process may have the job by now. */
   get hasLostJob(): boolean {
     return this.#hasLostJob;
   }
@@ -105,7 +99,6 @@ export class Scheduler {
     this.#rescheduling = setInterval(() => void this.#schedule(), this.#options.rescheduleMs ?? RESCHEDULE_MS);
   }
 
-  /** Waits for the turn under way. */
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#rescheduling);
@@ -115,8 +108,8 @@ export class Scheduler {
   }
 
   /**
-   * A schedule that is there already keeps its next moment, unless that is too far away: a process whose clock was days
-   * ahead has set it, and nothing would be done until then.
+   * Writes the schedule to Redis. An existing schedule keeps its next run, unless the run is too far in the future: a process
+   * whose clock was days ahead may have set it, and no work would run until then.
    */
   async #schedule(): Promise<void> {
     const { everyMs, name } = this.#options;
@@ -127,7 +120,7 @@ export class Scheduler {
       if (isFarAway) await this.#queue.removeJobScheduler(name);
       await this.#queue.upsertJobScheduler(name, { every: everyMs });
       if (this.#isRunning || this.#isClosing) return;
-      // The worker waits until Redis has accepted the schedule: BullMQ asks a Redis that refuses again and again, without a pause.
+      // Start the worker only after Redis has accepted the schedule. BullMQ polls a Redis that rejects its commands without a pause.
       this.#isRunning = true;
       this.#worker.run().catch((error: Error) => this.#onError(error));
     } catch (error) {
@@ -136,31 +129,30 @@ export class Scheduler {
   }
 
   #onError(error: Error & { readonly code?: unknown }): void {
-    // A number: BullMQ's scripts have refused, such as for a lock that was lost. Workers empty a Redis that is full.
+    // A numeric code comes from a BullMQ script, for example for a lost lock. OOM ends when workers empty the queue.
     const isExpected = isConnectionError(error) || typeof error.code === 'number' || error.message.startsWith('OOM');
     if (!isExpected && !this.#isClosing) this.#options.onError(error);
   }
 }
 
-/** The states of jobs that wait, whether or not the queue is paused. Jobs with a priority have a state of their own. */
+/** States of waiting jobs, whether or not the queue is paused. Jobs with a priority have their own state. */
 const WAITING_STATES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {
-  /** Jobs that wait, those with a priority included. */
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
-  /** Parents of a BullMQ flow that wait for jobs of theirs, perhaps in other queues. No worker takes them before. */
+  /** Parents of BullMQ flows that wait for their child jobs, perhaps in other queues. */
   readonly waitingChildren: number;
-  /** When the next job was added, by its producer's clock; undefined when none waits. */
+  /** When the next waiting job was added, by the producer's clock. Undefined if no job waits. */
   readonly oldestWaitingSince: EpochMs | undefined;
-  /** When the job was taken that has been in work for longest, by its worker's clock; undefined when none is in work. */
+  /** When the longest-running job was taken, by the worker's clock. Undefined if no job is active. */
   readonly oldestActiveSince: EpochMs | undefined;
 }
 
 /**
- * The numbers are read one after the other, so they need not fit together.
+ * Reads the depth of a queue. The counts come from separate commands, so they may be slightly inconsistent.
  * @param redis the connection of the queue
  */
 export async function readQueueDepth(queue: Queue, redis: RedisClient): Promise<QueueDepth> {
@@ -189,7 +181,7 @@ export async function readQueueDepth(queue: Queue, redis: RedisClient): Promise<
   };
 }
 
-/** Reads the time of the job alone: its data may be megabytes, or not JSON. */
+/** Reads only a time field of the first job. The job's data may be megabytes, or invalid JSON. */
 async function firstJobSince(
   queue: Queue,
   redis: RedisClient,
@@ -198,11 +190,11 @@ async function firstJobSince(
 ): Promise<EpochMs | undefined> {
   const [id] = await queue.getRanges([state], 0, 0, true);
   const timestamp = id === undefined ? null : await redis.hget(queue.toKey(id), field);
-  // Producers may write anything there.
+  // Producers may write any text to this field.
   return timestamp !== null && /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : undefined;
 }
 
-/** 0 when none is meant; a clock that is ahead is no negative age. */
+/** Returns the age in seconds, or 0 for `undefined` and for a time in the future (a clock that is ahead). */
 export function secondsSince(since: EpochMs | undefined, now: EpochMs): number {
   return since === undefined ? 0 : Math.max(0, now - since) / 1000;
 }

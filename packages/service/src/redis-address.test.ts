@@ -35,14 +35,14 @@ it.each([
   ['redis://h/abc', 'with nothing in its path but the number of a database, such as /1'],
   ['redis://h/1/', 'with nothing in its path but the number of a database, such as /1'],
   ['redis://h/%31', 'with nothing in its path but the number of a database, such as /1'],
-  ['redis://h?keyPrefix=x', 'has an option that is not known; there are family'],
+  ['redis://h?keyPrefix=x', 'has an unknown option; the options are family'],
   ['redis://h?family=5', 'must have as its option family 0, 4 or 6'],
   ['redis://h?replicas=', 'must have the option replicas once, and with a value'],
   ['redis://h?replicas=1&replicas=2', 'must have the option replicas once, and with a value'],
   ['redis://h?servername=x', 'has the option servername, which needs rediss://'],
   ['redis://h?sentinelPassword=x', 'does not begin with redis+sentinel://'],
-  ['redis://h#x', 'has a #; one in a password is written %23'],
-  ['redis://ann:100%@h', 'has a % that begins no character'],
+  ['redis://h#x', 'contains a #; write a # in a password as %23'],
+  ['redis://ann:100%@h', 'has an invalid percent encoding'],
   ['redis://h:99999', 'a host or port is not valid'],
   ['redis://h1,h2', 'begin it with redis+sentinel://'],
   ['redis+sentinel://s1,s2', 'must name the master after the Sentinels'],
@@ -53,11 +53,11 @@ it.each([
   expect(() => parseRedisUrl(url)).toThrow(problem);
 });
 
-it('an address of Redis is named in messages without its password', () => {
+it('messages show a Redis address without its password', () => {
   expect(redisTarget('rediss+sentinel://ann:secret@s1,[::1]:5/main/2')).toBe('s1:26379,[::1]:5/main');
 });
 
-it('ioredis is given the options of a server over those of the process', () => {
+it('options in the address override the options of the process', () => {
   const address = parseRedisUrl('rediss://ann:s%40cret@h/2?family=6&servername=redis');
   expect(redisClientOptions(address, { connectTimeout: 2_000, maxRetriesPerRequest: 0 })).toMatchObject({
     host: 'h',
@@ -72,7 +72,7 @@ it('ioredis is given the options of a server over those of the process', () => {
   });
 });
 
-it('ioredis is given passwords and TLS for Sentinels and for the server', () => {
+it('ioredis gets passwords and TLS for the Sentinels and for the server', () => {
   const address = parseRedisUrl('rediss+sentinel://:a@s1,s2:5/main?sentinelPassword=b');
   expect(redisClientOptions(address, {})).toMatchObject({
     sentinels: [

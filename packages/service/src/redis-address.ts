@@ -1,10 +1,10 @@
 /**
- * The address of Redis: one server, or one that Sentinels watch.
+ * Parses the address of Redis. It names one server, or the Sentinels that monitor the server:
  *
  * redis://user:password@host:6379/0?option=value
  * redis+sentinel://user:password@sentinel-1:26379,sentinel-2:26379/name-of-the-master/0
  *
- * `rediss` and `rediss+sentinel` are the same with TLS.
+ * `rediss` and `rediss+sentinel` use TLS.
  */
 import type { RedisOptions } from 'ioredis';
 
@@ -13,22 +13,20 @@ const FORM = /^redis(s?)(\+sentinel)?:\/\/(?:([^/?#]*)@)?([^/?#@]+)([^?#]*)(\?[^
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** What the options of an address may be: in words where that is not any text. */
+/** The options of an address. `form` and `rule` describe the allowed values; an option without them takes any text. */
 const OPTIONS = {
-  /** The version of IP; 0, or without it, ioredis' own choice. */
   family: { form: /^[046]$/, rule: '0, 4 or 6' },
-  /** The name in the server's certificate; without it the host. */
   servername: undefined,
-  /** How many replicas must have an event before it counts as taken; 0: Redis' own response is enough. */
+  /** Number of replicas that must have an event before it is accepted. 0: the master is enough. */
   replicas: { form: /^\d$/, rule: 'a whole number from 0 to 9' },
-  /** The operator knows that it writes each command through to its disk before it answers, and it need not say so. */
+  /** Skips the durability check, for a Redis that the operator knows to sync each command to disk before it replies. */
   durability: { form: /^assumed$/, rule: 'the word assumed; without it, durability is checked' },
   sentinelUsername: undefined,
   sentinelPassword: undefined,
 } as const;
 type Options = { readonly [name in keyof typeof OPTIONS]?: string };
 
-/** An address is not valid. The message does not repeat it, because it may hold a password. */
+/** An invalid address. The message does not repeat the address, because it may contain a password. */
 class RedisUrlError extends Error {
   /** @param problem what is wrong, as text to append to the name of a setting */
   constructor(readonly problem: string) {
@@ -36,7 +34,7 @@ class RedisUrlError extends Error {
   }
 }
 
-/** What is wrong with the address, as text to append to the name of its setting; undefined if it is valid. */
+/** Returns the error, as text to append to the name of the setting, or undefined if the address is valid. */
 export function redisUrlProblem(text: string): string | undefined {
   try {
     parseRedisUrl(text);
@@ -47,7 +45,7 @@ export function redisUrlProblem(text: string): string | undefined {
   }
 }
 
-/** The servers that it names, for messages: without user and password. */
+/** Returns the servers of an address without user and password, for messages. */
 export function redisTarget(text: string): string {
   const { nodes, masterName } = parseRedisUrl(text);
   const hosts = nodes.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)).join(',');
@@ -60,7 +58,7 @@ export type RedisAddress = ReturnType<typeof parseRedisUrl>;
 export function parseRedisUrl(text: string) {
   const [, s = '', sentinel, credentials = '', hosts = '', path = '', query = '', hash] = FORM.exec(text) ?? [];
   if (hosts === '') throw new RedisUrlError(`must be a URL such as ${EXAMPLE}`);
-  if (hash !== undefined) throw new RedisUrlError('has a #; one in a password is written %23');
+  if (hash !== undefined) throw new RedisUrlError('contains a #; write a # in a password as %23');
   const hasSentinels = sentinel !== undefined;
   const nodes = hosts.split(',').map((host) => parseNode(host, hasSentinels ? SENTINEL_PORT : PORT));
   if (!hasSentinels && nodes.length > 1) {
@@ -74,7 +72,6 @@ export function parseRedisUrl(text: string) {
   if (servername !== undefined && !tls) throw new RedisUrlError('has the option servername, which needs rediss://');
   const [, username = '', password = ''] = /^([^:]*)(?::(.*))?$/s.exec(credentials) ?? [];
   return {
-    /** The server, or the Sentinels. */
     nodes,
     tls,
     username: decoded(username),
@@ -89,7 +86,7 @@ export function parseRedisUrl(text: string) {
 }
 
 function parseNode(text: string, defaultPort: number) {
-  // A scheme that browsers know, because others leave the host as it is.
+  // With `http:`, URL checks and normalizes the host. With an unknown scheme it would leave the host unchanged.
   if (!URL.canParse(`http://${text}`)) {
     throw new RedisUrlError(`must be a URL such as ${EXAMPLE}; a host or port is not valid`);
   }
@@ -101,7 +98,7 @@ function parseNode(text: string, defaultPort: number) {
 
 function parsePath(hasSentinels: boolean, path: string) {
   const segments = path.replace(/^\//, '').split('/');
-  /** What the Sentinels call their master; undefined: there are none. */
+  /** The Sentinels' name of the master. Undefined without Sentinels. */
   const masterName = hasSentinels ? decoded(segments.shift() ?? '') : undefined;
   if (hasSentinels && masterName === undefined) {
     throw new RedisUrlError(
@@ -120,7 +117,7 @@ function parseOptions(query: string): Options {
   const options: { -readonly [name in keyof Options]: string } = {};
   for (const [name, value] of new URLSearchParams(query)) {
     if (!isOption(name)) {
-      throw new RedisUrlError(`has an option that is not known; there are ${Object.keys(OPTIONS).join(', ')}`);
+      throw new RedisUrlError(`has an unknown option; the options are ${Object.keys(OPTIONS).join(', ')}`);
     }
     if (options[name] !== undefined || value === '') {
       throw new RedisUrlError(`must have the option ${name} once, and with a value`);
@@ -136,30 +133,27 @@ function isOption(name: string): name is keyof Options {
   return Object.hasOwn(OPTIONS, name);
 }
 
-/** Undefined for an empty text. */
 function decoded(text: string): string | undefined {
   if (text === '') return undefined;
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new RedisUrlError('has a % that begins no character; one in a password is written %25');
+    throw new RedisUrlError('has an invalid percent encoding; write a % in a password as %25');
   }
 }
 
-/** The options of ioredis, but for the one that changes the types of responses. */
 export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * A server that hangs, or whose network does, keeps its connections open, and commands to it would wait for ever, even when it is
- * back or a replica has taken its place. Longer than workers ask for the next job, which is 10 s at most.
+ * Timeout of a silent socket. If a server or its network hangs, its connections stay open, and pending commands would wait forever, even
+ * after a failover. The timeout is longer than a worker's blocking read for the next job, which takes at most 10 s.
  */
 const SILENCE_MS = 15_000;
 
-/** The options of a connection to it. */
 export function redisClientOptions(address: RedisAddress, behaviour: ConnectionOptions): ConnectionOptions {
   const { nodes, masterName, username, password, db, family, servername } = address;
   const tls = address.tls ? { ...(servername !== undefined && { servername }) } : undefined;
-  // A master that has become a replica says so. The new one is behind the same address, or the Sentinels know it.
+  // READONLY means that the master has become a replica. Reconnecting finds the new master, at the same address or through the Sentinels.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
   const common = { socketTimeout: SILENCE_MS, reconnectOnError, ...behaviour, username, password, db, family, tls };
   if (masterName === undefined) return { ...common, ...nodes[0] };

@@ -12,9 +12,8 @@ export interface Service {
 }
 
 /**
- * Runs a service as a process: starts it and stops it on request. If it cannot start, plain lines on stderr say why and
- * the exit code is 1. Any other error is a defect: it ends the process with code 1, and its stack is in the log and on
- * stderr.
+ * Runs a service as a process, until SIGTERM or SIGINT. If the service cannot start, it prints the reasons to stderr and exits with
+ * code 1. Any other error is a bug: the process exits with code 1, and the stack trace is in the log and on stderr.
  * @param readEnv throws EnvError
  * @param start throws StartError
  */
@@ -32,7 +31,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     await useOutboundProxy(process.env);
     const tracing = await openTracing(name, log);
     let service: Service | undefined;
-    // Before the start, because a request to stop may come during it. Then there is nothing to finish yet.
+    // Registered before the start, because the signal may arrive while the service starts.
     stopOnRequest(log, async () => {
       await service?.stop();
       await tracing.close();
@@ -43,24 +42,24 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     const lines = error instanceof EnvError ? error.problems : [error.message.replace(/\s+/g, ' ')];
     for (const line of lines) process.stderr.write(`${name}: ${line}\n`);
     if (log) await endLog(log);
-    // Connections that are open by now would keep the process running.
+    // Connections that are already open would keep the process running.
     process.exit(1);
   }
 }
 
-/** A collector of spans that is away fails an attempt every few seconds. Nothing else depends on it. */
+/** Starts tracing. If the trace collector is down, sending fails every few seconds, which is logged at most once a minute. */
 function openTracing(name: string, log: Logger): Promise<Tracing> {
   const onFailure = onceAMinute((reason: string) => {
-    log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and are lost');
+    log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and were dropped');
   });
   return startTracing(readTracedService(process.env, name), onFailure);
 }
 
-/** Node alone would end at once, before the last lines are written: those that led to the defect. */
+/** Ends the process on a bug, after the buffered log lines are written. Node alone would exit at once and lose them. */
 function endOnDefect(log: Logger): void {
   process.once('uncaughtException', (err) => {
-    log.fatal({ event: 'crashed', err }, 'a defect ends the process');
-    // The loss of standard error must not keep the process from ending.
+    log.fatal({ event: 'crashed', err }, 'the process exits because of a bug');
+    // Without a listener, a closed stderr would throw again instead of letting the process exit.
     process.stderr.once('error', () => undefined);
     const exit = () => process.exit(1);
     endLog(log)
@@ -82,7 +81,7 @@ function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
       await endLog(log);
       process.exit(0);
     } catch (err) {
-      log.error({ event: 'stop_failed', err }, 'the stop was not clean');
+      log.error({ event: 'stop_failed', err }, 'the service could not stop cleanly');
       await endLog(log);
       process.exit(1);
     }
@@ -91,9 +90,9 @@ function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
 }
 
 /**
- * For a service through which much memory outside the heap passes, such as bodies, jobs and blocks. Node counts it as if the heap had grown,
- * and would look through a heap of 25 MB for each 20 MB of jobs, several times a second. From now on the heap may grow to twice
- * what is in use, or to `--max-old-space-size`, before all of it is collected.
+ * Makes full garbage collections rarer, for services that handle much memory outside the heap, such as request bodies and jobs. V8 counts
+ * external memory as heap growth, and would run a full collection of a 25 MB heap for each 20 MB of jobs, several times a second. With this
+ * setting the heap may double, up to `--max-old-space-size`, before a full collection.
  */
 export function collectGarbageLate(): void {
   setFlagsFromString('--heap-growing-percent=100');

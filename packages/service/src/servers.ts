@@ -1,8 +1,9 @@
-/** Connects to Redis when a service starts, and warns of replicas that may lose events. */
+/** Connects to Redis when a service starts, checks it, and warns about replicas that may lose events. */
 import type { Logger } from 'pino';
 import {
   createRedisClient,
   moreInformative,
+  REDIS_POLICIES,
   type RedisClient,
   readRedisStatus,
   redisFailureKind,
@@ -12,7 +13,7 @@ import { StartError, startError } from './start-error.js';
 
 /**
  * Connects a lazy connection and checks the server.
- * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed
+ * @throws StartError with the reason from the `error` event, because `connect` rejects only with "Connection is closed."
  */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
   let reason: unknown;
@@ -23,7 +24,7 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
   try {
     await redis.connect();
     await redis.ping();
-    // Redis answers even if the database that the address names could not be selected, and would use the first one.
+    // If the database number is invalid, Redis reports an error event, and the connection would silently use database 0.
     if (reason !== undefined) throw reason;
     const { problem } = await readRedisStatus(redis);
     if (problem !== undefined) throw new StartError(`Redis at ${redisTarget(url)} ${problem}`);
@@ -34,34 +35,28 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
   }
 }
 
-const CHECK_TIMEOUT_MS = 5_000;
-
 /**
- * Checks Redis on a connection that does not wait for it, as the connections of workers do, and runs `use` on it, if there is one.
- * @throws StartError, also when Redis refuses a command of `use`
+ * Checks Redis on a temporary connection, and runs `use` on the connection, if given. Workers cannot use their own connections for the
+ * check, because those wait for Redis without a timeout.
+ * @throws StartError, also if Redis rejects a command of `use`
  */
 export async function checkRedis(url: string): Promise<void>;
 export async function checkRedis<T>(url: string, use: (redis: RedisClient) => Promise<T>): Promise<T>;
 export async function checkRedis<T>(url: string, use?: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-  const redis = createRedisClient(url, {
-    lazyConnect: true,
-    connectTimeout: CHECK_TIMEOUT_MS,
-    commandTimeout: CHECK_TIMEOUT_MS,
-    retryStrategy: () => null,
-  });
+  const redis = createRedisClient(url, REDIS_POLICIES.check);
   try {
     await connectRedis(redis, url);
     return await use?.(redis);
   } catch (error) {
-    throw redisFailureKind(error) === 'refused' ? redisError(redisTarget(url), error) : error;
+    throw redisFailureKind(error) === 'rejected' ? redisError(redisTarget(url), error) : error;
   } finally {
     redis.disconnect();
   }
 }
 
 /**
- * A replica that takes the place of its master may lack what the master has acknowledged last, unless the address asks for replicas to be
- * waited for. Says so where there are replicas and it does not. @throws when Redis does not answer
+ * Logs a warning if Redis has replicas and the address has no `?replicas=` option. After a failover, the new master may lack the last
+ * acknowledged events, unless producers wait for replicas. @throws if Redis does not respond
  */
 export async function warnOfReplicas(
   redis: { info(section: string): Promise<string> },
@@ -71,18 +66,17 @@ export async function warnOfReplicas(
   if (parseRedisUrl(url).replicas > 0) return;
   const replicas = Number(/^connected_slaves:(\d+)/m.exec(await redis.info('replication'))?.[1] ?? 0);
   if (replicas === 0) return;
-  const message =
-    'events are lost if a replica takes the place of this Redis: add ?replicas=1 to REDIS_URL of all producers';
+  const message = 'a failover of Redis to a replica may lose events: add ?replicas=1 to REDIS_URL of all producers';
   log.warn({ event: 'replicas_not_awaited', replicas }, message);
 }
 
 function redisError(host: string, cause: unknown): StartError {
   switch (redisFailureKind(cause)) {
-    case 'refused':
-      return startError(`Redis at ${host} refuses`, cause);
+    case 'rejected':
+      return startError(`Redis at ${host} returned an error`, cause);
     case 'foreign':
-      return new StartError(`what answers at ${host} is not Redis`, { cause });
+      return new StartError(`the server at ${host} is not Redis`, { cause });
     case 'away':
-      return startError(`Redis at ${host} does not answer`, cause);
+      return startError(`Redis at ${host} does not respond`, cause);
   }
 }

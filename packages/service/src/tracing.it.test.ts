@@ -67,7 +67,7 @@ it('the SDK is loaded when tracing is on, and only the API otherwise', async () 
   expect(on).toContain('@opentelemetry/sdk-trace-node');
 });
 
-it('tracing needs an SDK that npm start does not install, and says what to do', async () => {
+it('without the SDK, which npm start does not install, tracing fails with the fix', async () => {
   const manifest = z.object({ dependencies: z.record(z.string(), z.string()) });
   const { dependencies } = manifest.parse(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')));
   for (const name of Object.keys(dependencies)) {

@@ -1,4 +1,4 @@
-/** Tracing with OpenTelemetry. The rest of the code is the same whether it is on or off. */
+/** Sets up tracing with OpenTelemetry. Other code is the same whether tracing is on or off. */
 
 import { parseJson } from '@meterline/catalog';
 import {
@@ -25,18 +25,18 @@ const PROTOCOL = 'http/protobuf';
 
 export interface Tracing {
   readonly isOn: boolean;
-  /** Spans of a tracer that is off cost next to nothing and go nowhere. */
+  /** Always present. While tracing is off, its spans are discarded at almost no cost. */
   readonly tracer: Tracer;
-  /** For BullMQ's queues and workers; undefined when tracing is off, so that jobs stay as they are. */
+  /** Option of BullMQ's queues and workers. Undefined while tracing is off, so that jobs are not changed. */
   readonly queueTelemetry: Telemetry | undefined;
-  /** Sends what is left, for a second at most. */
   close(): Promise<void>;
 }
 
 /**
- * Loads the SDK, if tracing is on, and registers it for the process: the current span is found by where the code runs, not in a parameter.
- * @param serviceName the name that spans carry; undefined: tracing is off
- * @param onFailure called with the reason at each attempt to send spans that fails
+ * Loads the SDK if tracing is on, and registers it for the whole process. Code finds the current span through the async context, so spans
+ * are not passed as parameters.
+ * @param serviceName the service name of the spans; undefined: tracing is off
+ * @param onFailure called with the reason each time spans could not be sent
  * @throws EnvError if the SDK is not installed
  */
 export async function startTracing(
@@ -50,7 +50,7 @@ export async function startTracing(
   return { isOn: true, tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
 }
 
-/** `npm start` leaves development dependencies out. */
+/** The SDK is a development dependency, and `npm start` does not install those. */
 function explainMissingSdk(error: unknown): never {
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
   throw new EnvError([
@@ -64,12 +64,12 @@ export function noTracing(): Tracing {
 }
 
 /**
- * Reads the variables that turn tracing on: an exporter or an endpoint is named, and OTEL_SDK_DISABLED is not true. The SDK itself reads the
- * other variables: endpoint, headers, sampling, resource attributes. Source: OpenTelemetry specification, "Environment Variable
- * Specification" and "OTLP Exporter Configuration".
+ * Reads the variables that turn tracing on. Tracing is on if an exporter or an endpoint is set, and OTEL_SDK_DISABLED is not true. The SDK
+ * reads all other variables itself: endpoint, headers, sampling, resource attributes. Source: OpenTelemetry specification, "Environment
+ * Variable Specification" and "OTLP Exporter Configuration".
  * @param defaultName the service name if OTEL_SERVICE_NAME is not set
- * @returns the service name of the spans; undefined if tracing is off
- * @throws EnvError for an exporter or a protocol that Meterline does not have
+ * @returns the service name of the spans, or undefined if tracing is off
+ * @throws EnvError for an exporter or a protocol that Meterline does not support
  */
 export function readTracedService(variables: NodeJS.ProcessEnv, defaultName: string): string | undefined {
   const read = (name: string) => variables[name]?.trim() || undefined;
@@ -81,28 +81,27 @@ export function readTracedService(variables: NodeJS.ProcessEnv, defaultName: str
   const names = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'];
   const name = names.find((candidate) => read(candidate) !== undefined);
   if (name !== undefined && read(name) !== PROTOCOL) {
-    throw new EnvError([`${name} must be ${PROTOCOL}, the only protocol that Meterline sends traces with`]);
+    throw new EnvError([`${name} must be ${PROTOCOL}, the only protocol that Meterline supports`]);
   }
   return read('OTEL_SERVICE_NAME') ?? defaultName;
 }
 
 type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;
 
-/** W3C Trace Context and baggage, as a JSON object. */
 const carrier = z.record(z.string(), z.string());
 
 /**
- * BullMQ's telemetry interface on OpenTelemetry: a producer's span travels in the job, and the span of the worker that
- * takes the job is its child. The package bullmq-otel writes the same format, so its producers are understood. It is not
- * used here: it throws at a job whose trace context is not JSON, which would stop the worker, and makes a span of every
- * look into an empty queue.
+ * Implements BullMQ's telemetry interface with OpenTelemetry. The producer's span is stored in the job, and the worker's span becomes its
+ * child. The format is the same as that of the package bullmq-otel, so producers may use that package. Meterline does not use it for two
+ * reasons: it throws for a job whose trace context is invalid JSON, which would stop the worker, and it creates a span each time a worker
+ * polls an empty queue.
  */
 function queueTelemetry(tracer: Tracer): Telemetry<Context> {
   return {
     tracer: {
       startSpan: (name, options, parent) => {
         const kind = options?.kind;
-        // All others are internal to BullMQ: looking for jobs, extending locks.
+        // All other spans are internal to BullMQ, such as polling and extending locks.
         if (kind !== SpanKind.PRODUCER && kind !== SpanKind.CONSUMER) return NO_SPAN;
         return queueSpan(tracer.startSpan(name, { kind }, parent));
       },
@@ -117,7 +116,7 @@ function queueTelemetry(tracer: Tracer): Telemetry<Context> {
   };
 }
 
-/** Empty where there is no span to pass on; BullMQ takes that for no metadata. */
+/** Returns an empty text if there is no span. BullMQ treats an empty text as no metadata. */
 function toMetadata(at: Context): string {
   const span = trace.getSpanContext(at);
   if (!span || !isSpanContextValid(span)) return '';
@@ -126,7 +125,7 @@ function toMetadata(at: Context): string {
   return JSON.stringify(headers);
 }
 
-/** A producer may have put anything there. The job is processed whatever it is. */
+/** Parses the metadata of a job. Producers may write any value, so invalid metadata is ignored. */
 function fromMetadata(metadata: unknown): Record<string, string> {
   return carrier.safeParse(typeof metadata === 'string' ? parseJson(metadata) : undefined).data ?? {};
 }
@@ -142,7 +141,7 @@ function queueSpan(span: Span): QueueSpan {
   };
 }
 
-/** Records nothing, and has no place above the spans of others. */
+/** A span that records nothing and does not become the parent of other spans. */
 const NO_SPAN: QueueSpan = {
   ...queueSpan(trace.wrapSpanContext(INVALID_SPAN_CONTEXT)),
   setSpanOnContext: (at: Context) => at,

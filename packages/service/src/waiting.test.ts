@@ -3,10 +3,10 @@ import { inTime, type RetryOptions, remembered, retryUntilDone } from './waiting
 
 const never = () => new Promise<never>(() => undefined);
 
-it('inTime passes on a response and an error, and names the server that takes longer', async () => {
+it('inTime returns the response, throws its error, and names the server in the error of a timeout', async () => {
   await expect(inTime('Redis', Promise.resolve('PONG'), 60_000)).resolves.toBe('PONG');
   await expect(inTime('Redis', Promise.reject(new Error('NOAUTH')), 60_000)).rejects.toThrow('NOAUTH');
-  await expect(inTime('Redis', never(), 1)).rejects.toThrow('Redis did not answer within 1 ms');
+  await expect(inTime('Redis', never(), 1)).rejects.toThrow('Redis did not respond within 1 ms');
 });
 
 /** Retries an attempt that fails so often before it succeeds. */
@@ -28,7 +28,7 @@ function retry(failing: number, given: Partial<RetryOptions> = {}) {
   return { outcome, seen };
 }
 
-it('retryUntilDone returns what the first success returns, reports every failure before it, and doubles its waits with jitter', async () => {
+it('retryUntilDone returns the first success, reports every failure before, and doubles its back-off with jitter', async () => {
   const { outcome, seen } = retry(10);
   expect(await outcome).toBe('done');
   expect(seen.failures).toMatchObject(Array.from({ length: 10 }, (_, n) => ({ message: `failure ${n + 1}` })));
@@ -47,13 +47,13 @@ it('retryUntilDone throws the error at once when a retry is not worthwhile, and 
   expect(seen).toMatchObject({ attempts: 1, failures: [] });
 });
 
-it('retryUntilDone makes no attempt when it is aborted before', async () => {
+it('retryUntilDone makes no attempt if it is already aborted', async () => {
   const { outcome, seen } = retry(0, { signal: AbortSignal.abort() });
   await expect(outcome).rejects.toThrow('aborted');
   expect(seen.attempts).toBe(0);
 });
 
-it('retryUntilDone ends its wait, and an attempt that never ends, when it is aborted', async () => {
+it('retryUntilDone stops its wait or a hanging attempt when it is aborted', async () => {
   const abort = new AbortController();
   const hour = { firstMs: 3_600_000, longestMs: 3_600_000 };
   const onFailure = () => void setImmediate(() => abort.abort());
@@ -75,7 +75,7 @@ describe('remembered', () => {
     return { clock, runs, ...remembered(() => new Date(clock.now), 100, work) };
   }
 
-  it('a remembered result is shared while the work runs and until it is as old as it may be', async () => {
+  it('a remembered result is shared while the work runs and until its maximum age', async () => {
     const { clock, runs, read } = rememberedWork();
     const both = Promise.all([read(), read()]);
     runs[0]?.resolve('first');
@@ -99,7 +99,7 @@ describe('remembered', () => {
     expect(await again).toBe('back');
   });
 
-  it('a reading that started before a result was forgotten is not remembered, nor does its failure forget a later one', async () => {
+  it('work that started before forget() is not remembered, and its failure does not discard a later result', async () => {
     const { runs, read, forget } = rememberedWork();
     const before = read();
     forget();

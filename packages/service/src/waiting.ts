@@ -1,11 +1,11 @@
-/** Waiting for work that may never end. */
+/** Adds timeouts, retries, sharing and caching to asynchronous work. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, backOffMs } from '@meterline/catalog/plain';
 
-/** @throws the response's own error, or one that names the server when the response takes longer */
+/** Waits for a response. @throws the error of the response, or an error that names the server after the timeout */
 export async function inTime<T>(server: string, response: Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = new AbortController();
-  const late = () => deadline.abort(new Error(`${server} did not answer within ${timeoutMs} ms`));
+  const late = () => deadline.abort(new Error(`${server} did not respond within ${timeoutMs} ms`));
   const timer = setTimeout(late, timeoutMs);
   try {
     return await abortable(response, deadline.signal);
@@ -14,7 +14,7 @@ export async function inTime<T>(server: string, response: Promise<T>, timeoutMs:
   }
 }
 
-/** Work that is done once for all who ask while it is under way. */
+/** Returns a function that runs `work`. Calls made while it runs share its result. */
 export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | undefined;
   return () => {
@@ -25,7 +25,7 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Work whose result is kept for `maxAgeMs`, or until it is forgotten. A failure is not kept: the next call tries again. */
+/** Caches the result of `work` for `maxAgeMs`, or until `forget` is called. A failure is not cached: the next call retries. */
 export function remembered<T>(clock: () => Date, maxAgeMs: number, work: () => Promise<T>) {
   let current: { readonly result: Promise<T>; readonly startedAt: number } | undefined;
   const forget = (one = current) => {
@@ -44,18 +44,18 @@ export function remembered<T>(clock: () => Date, maxAgeMs: number, work: () => P
 
 export interface RetryOptions {
   readonly backOff: Parameters<typeof backOffMs>[1];
-  /** Whether another attempt can help; when not, the error is thrown. */
+  /** Returns whether a retry can help. If not, the error is thrown. */
   readonly isWorthwhile: (error: unknown) => boolean;
   readonly onFailure: (error: unknown) => void;
   readonly signal: AbortSignal;
-  /** Waits between two attempts; rejects when the signal is aborted. */
+  /** Waits between two attempts. Rejects when the signal is aborted. Injected by tests. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /**
- * Tries for as long as it takes.
- * @throws the attempt's error when a retry is not worthwhile; the signal's reason once it is aborted, even while an
- * attempt is still waiting for a server that does not answer
+ * Retries without a limit until an attempt succeeds.
+ * @throws the error of the attempt if a retry is not worthwhile; the reason of the signal when it is aborted, even while
+ * an attempt still waits for an unresponsive server
  */
 export async function retryUntilDone<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { backOff, isWorthwhile, onFailure, signal, pause = sleep } = options;

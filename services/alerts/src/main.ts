@@ -55,7 +55,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },
     everyMs: constants.evaluateEveryMs,
     lockMs: constants.lockMs,
-    turn: () => evaluator.evaluateAll(new Date()),
+    run: () => evaluator.evaluateAll(new Date()),
     onError: onceAMinute((err: unknown) => {
       log.error(
         { event: 'evaluation_queue_error', err },

@@ -155,7 +155,7 @@ it('a name server that does not respond, or only to A queries, delays no other w
       expect(result.outcome).toBe('the host has an address that is not public');
     }
     expect(requested.filter((name) => name.includes('slow')).length).toBeGreaterThanOrEqual(16);
-    const late = { isDelivered: false, outcome: 'the name server did not answer within 800 ms' };
+    const late = { isDelivered: false, outcome: 'the name server did not respond within 800 ms' };
     expect(await Promise.all(slow)).toEqual(slow.map(() => late));
   } finally {
     setServers(before);

@@ -3,6 +3,7 @@
 import {
   addErrorResponses,
   addServiceRoutes,
+  ByteBudget,
   createApplication,
   createAuthenticate,
   hostService,
@@ -16,7 +17,6 @@ import { openPriceBook } from '@meterline/service/files';
 import { outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
-import { ByteBudget } from './byte-budget.js';
 import { type Env, platformRates, readEnv } from './env.js';
 import { MAX_BODY_BYTES } from './events/formats.js';
 import { eventsRoute } from './events/route.js';
@@ -35,7 +35,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   const outage = 'requests get 503 until it does';
   const options = { name: 'collector', log, tracing, outage } as const;
   return hostService(env, options, async (host) => {
-    const { clock, keys, observeRefusal, rates, redis, registry } = host;
+    const { clock, keys, observeDenial, rates, redis, registry } = host;
     const book = await openPriceBook(env.PRICE_BOOK);
     await warnOfReplicas(redis, env.REDIS_URL, log);
     outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
@@ -50,7 +50,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const limits = {
       tenants: { rates, budget: new ByteBudget(constants.maxBytes, BYTE_SHARES.tenants) },
       platform: {
-        rates: new RateLimiter({ limits: platformRates(env), observeRefusal }),
+        rates: new RateLimiter({ limits: platformRates(env), observeDenial }),
         budget: new ByteBudget(constants.platformMaxBytes, BYTE_SHARES.platform),
       },
     };

@@ -2,7 +2,7 @@
 
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type AdminServer, type Health, inTime, openAdminServer, shared, startError } from '@meterline/service';
-import { createRedisClient, type RedisStatus, readRedisStatus } from '@meterline/service/access';
+import { createRedisClient, REDIS_POLICIES, type RedisStatus, readRedisStatus } from '@meterline/service/access';
 import { instruments, outageGauge } from '@meterline/service/metrics';
 import { type QueueDepth, readQueueDepth, secondsSince } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
@@ -147,13 +147,7 @@ interface QueueReader {
 
 /** @throws if Redis does not respond in time */
 async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueReader> {
-  // During an outage of Redis, commands fail immediately instead of waiting for the reconnection.
-  const redis = createRedisClient(redisUrl, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: READ_TIMEOUT_MS,
-  });
+  const redis = createRedisClient(redisUrl, REDIS_POLICIES.monitor);
   // The worker's own connection reports outages.
   redis.on('error', () => undefined);
   const response = <T>(read: Promise<T>) => inTime('Redis', read, READ_TIMEOUT_MS).catch(() => undefined);

@@ -56,7 +56,7 @@ export class Maintainer {
       ...options,
       queue: QUEUE,
       name: 'rollups',
-      turn: () => this.runDueSteps(),
+      run: () => this.runDueSteps(),
       // Every attempt to take a job may fail with the same error.
       onError: onceAMinute((err: Error) => {
         if (this.#stopping.signal.aborted) return;

@@ -1,4 +1,4 @@
-/** Accounts and the API keys of their service accounts: listed, named, created and revoked. */
+/** Handles accounts and API keys: lists and names accounts, and lists, creates and revokes keys. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   ApiError,
@@ -15,9 +15,9 @@ import {
   orAuthUnavailable,
   principalOf,
   rawQuery,
-  refuseParameters,
   requireKeyManager,
   requireLister,
+  requireNoParameters,
   requireProvisioner,
   requireScope,
   WORKSPACE_IGNORED,
@@ -38,24 +38,26 @@ import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { parseBody } from './http/body.js';
 import { noSuchApiKey, orStorageUnavailable, tooManyApiKeys } from './http/errors.js';
-import { admitCaller, type RouteDependencies } from './http/member.js';
+import { admitCaller, type Requires } from './http/member.js';
 import { listResponse, parseListRequest } from './http/paging.js';
 
-export function accountsRoute(dependencies: RouteDependencies, readUsed: ReadAccounts): RequestHandler {
+export function accountsRoute(
+  dependencies: Requires<'accounts' | 'cursors' | 'registered'>,
+  readUsed: ReadAccounts,
+): RequestHandler {
   const { accounts, cursors, registered } = dependencies;
   return async (request, response) => {
     const { caller, version } = await admitCaller(dependencies, request, response, undefined, requireLister);
-    const wanted = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
-    const found =
+    const list = parseListRequest(rawQuery(request), version, ACCOUNT_LIST_PARAMETERS, WORKSPACE_IGNORED);
+    const visible =
       isOperator(caller) || isProvisioner(caller)
         ? allAccounts(await registered.read(), await readUsed())
         : await orAuthUnavailable(Promise.all([...caller.roles.keys()].map((id) => accounts.find(id))));
-    const entries = found.map((account) => accountEntry(account, caller));
-    response.json(listResponse(entries, wanted, ['accounts', caller.id], cursors));
+    const entries = visible.map((account) => accountEntry(account, caller));
+    response.json(listResponse(entries, list, ['accounts', caller.id], cursors));
   };
 }
 
-/** Registered accounts, and accounts that have usage but never had a key. */
 function allAccounts(registered: readonly Account[], used: readonly string[]): Account[] {
   const ids = new Set(registered.map(({ id }) => id));
   const others = used.filter((id) => !ids.has(id));
@@ -66,8 +68,9 @@ const USED_MAX_AGE_MS = 60_000;
 type ReadAccounts = () => Promise<readonly string[]>;
 
 /**
- * Reads the accounts with usage, at most once a minute because the statement reads all account-days. While ClickHouse fails, returns
- * the last list, so that operators can sign in. Takes no permit: a request that is canceled must not fail those that share its statement.
+ * Reads the accounts with usage, at most once a minute, because the statement reads one row per account and day. While ClickHouse is down,
+ * returns the last list, so that operators can still sign in. Needs no permit: requests share the statement, so it must not be canceled with
+ * one of them.
  */
 export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Warehouse): ReadAccounts {
   let last: readonly string[] = [];
@@ -76,27 +79,31 @@ export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Wa
       last = await orStorageUnavailable(readAccountsWithUsage(warehouse));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      log.warn({ event: 'accounts_not_read', err: error.cause }, 'the list of accounts may lack those without a key');
+      log.warn(
+        { event: 'accounts_not_read', err: error.cause },
+        'the list of accounts may lack accounts without a key',
+      );
     }
     return last;
   };
   return remembered(clock, USED_MAX_AGE_MS, read).read;
 }
 
-/** An account as the API shows it. The names in a token are newer than registered ones: the platform, which issues tokens, owns accounts. */
+/** Returns the JSON of an account. Names in a token take precedence over registered names, because the platform owns accounts and issues tokens. */
 function accountEntry({ id, name, createdAt }: Account, caller: Caller) {
   const { roles, accountNames } = caller;
   const role = roles.get(id) ?? (isOperator(caller) ? 'operator' : 'provisioner');
   return { id, name: accountNames?.get(id) ?? name, role, ...(createdAt !== undefined && { createdAt }) };
 }
 
-/** Names an account, which registers it. */
-export function accountNamingRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+export function accountNamingRoute(
+  dependencies: Requires<'accounts' | 'clock' | 'registered'>,
+): RequestHandler<{ accountId: string }> {
   const { accounts, clock, registered } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     const { caller } = await admitCaller(dependencies, request, response, undefined, requireProvisioner);
-    refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
+    requireNoParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
     requireName('accountId', accountId);
     const { name } = parseBody(request.body, accountSettingsSchema, { name: 'ACME Corp.' });
     const account = await orAuthUnavailable(accounts.register(accountId, clock(), name));
@@ -106,37 +113,40 @@ export function accountNamingRoute(dependencies: RouteDependencies): RequestHand
   };
 }
 
-/** The keys of all service accounts of an account. An account that does not exist has none. */
-export function accountKeyListRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+/** Lists the keys of all service accounts of an account. The list is empty if the account does not exist. */
+export function accountKeyListRoute(dependencies: Requires<'cursors' | 'keys'>): RequestHandler<{ accountId: string }> {
   const { cursors, keys } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     const { accounts, version } = await admitKeyManager(dependencies, request, response, 'apiKey:list');
     requireManaged(accounts, accountId);
-    const wanted = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
+    const list = parseListRequest(rawQuery(request), version, API_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
     const entries = (await orAuthUnavailable(keys.listOf(accountId))).map(keyEntry);
-    response.json(listResponse(entries, wanted, ['api-keys', accountId], cursors));
+    response.json(listResponse(entries, list, ['api-keys', accountId], cursors));
   };
 }
 
-/** A service account is there as long as it has a key; one of other accounts gets 404, as if there were none. */
-export function keyListRoute(dependencies: RouteDependencies): RequestHandler<{ clientId: string }> {
+/**
+ * Lists the keys of a service account, which exists as long as it has a key. A service account of other accounts gets 404, as if it did not
+ * exist.
+ */
+export function keyListRoute(dependencies: Requires<'cursors' | 'keys'>): RequestHandler<{ clientId: string }> {
   const { cursors, keys } = dependencies;
   return async (request, response) => {
     const { clientId } = request.params;
     const { accounts, version } = await admitKeyManager(dependencies, request, response, 'apiKey:list');
-    const wanted = parseListRequest(rawQuery(request), version, SERVICE_ACCOUNT_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
-    const listed = accountsToList(wanted.account, accounts);
-    const found = await orAuthUnavailable(Promise.all(listed.map((account) => keys.listOf(account, clientId))));
-    const entries = found.flat().map(keyEntry);
+    const list = parseListRequest(rawQuery(request), version, SERVICE_ACCOUNT_KEY_LIST_PARAMETERS, WORKSPACE_IGNORED);
+    const owners = accountsToList(list.account, accounts);
+    const keysByOwner = await orAuthUnavailable(Promise.all(owners.map((account) => keys.listOf(account, clientId))));
+    const entries = keysByOwner.flat().map(keyEntry);
     if (entries.length === 0) {
-      throw notFound('There is no such service account: no account that this list covers has a key of it.');
+      throw notFound('There is no such service account: it has no key in the accounts that this list covers.');
     }
-    response.json(listResponse(entries, wanted, ['api-keys', listed, clientId], cursors));
+    response.json(listResponse(entries, list, ['api-keys', owners, clientId], cursors));
   };
 }
 
-/** The accounts whose keys are listed. A provisioner names one: the keys of all accounts would be read one by one. */
+/** Returns the accounts whose keys are listed. A provisioner must name an account, because listing the keys of all accounts would be slow. */
 function accountsToList(account: string | undefined, accounts: readonly string[] | 'all'): readonly string[] {
   if (account !== undefined) {
     requireManaged(accounts, account);
@@ -144,14 +154,18 @@ function accountsToList(account: string | undefined, accounts: readonly string[]
   }
   if (accounts !== 'all') return accounts.toSorted();
   const message =
-    'account is missing; name the account of the service account, or list the keys of an account at /v0/accounts/{accountId}/api_keys.';
+    'account is missing; set it to the account of the service account, or list all keys of an account at /v0/accounts/{accountId}/api_keys.';
   throw invalidParameters([{ parameter: 'account', message }]);
 }
 
-/** A key as the API shows it. Its times are left out where there are none. */
+/** Returns the JSON of a key. Times without a value are omitted. */
 function keyEntry({ keyId: id, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }: ApiKey) {
   return {
-    ...{ id, clientId, account, role, createdAt },
+    id,
+    clientId,
+    account,
+    role,
+    createdAt,
     ...(expiresAt !== undefined && { expiresAt }),
     ...(lastUsedAt !== undefined && { lastUsedAt }),
     revoked: revokedAt !== undefined,
@@ -159,30 +173,35 @@ function keyEntry({ keyId: id, clientId, account, role, createdAt, expiresAt, la
   };
 }
 
-/** A new key, which is shown once. With its first key the service account is there, and so is an account that only tokens have named. */
-export function keyCreationRoute(dependencies: RouteDependencies): RequestHandler<{ clientId: string }> {
+/**
+ * Creates a key, and returns it including the secret, which is shown only once. The first key of a service account creates the service account,
+ * and the first key of an account registers the account.
+ */
+export function keyCreationRoute(
+  dependencies: Requires<'clock' | 'keys' | 'registered'>,
+): RequestHandler<{ clientId: string }> {
   const { clock, keys, registered } = dependencies;
   return async (request, response) => {
     const { clientId } = request.params;
     const { accounts } = await admitKeyManager(dependencies, request, response, 'apiKey:write');
-    refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
+    requireNoParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
     requireName('clientId', clientId);
     const now = clock();
-    const { role, expiresAt, ...requested } = parseBody(request.body, newApiKeySchema, { role: 'member' });
-    const end = endOf(expiresAt, now);
+    const { role, expiresAt: expiry, ...requested } = parseBody(request.body, newApiKeySchema, { role: 'member' });
+    const expiresAt = futureDate(expiry, now);
     const account = accountOf(requested, accounts);
 
-    const wanted = { account, role, clientId, expiresAt: end };
-    const { key, ...created } = await orAuthUnavailable(keys.create(wanted, now).catch(refuseTooMany));
+    const newKey = { account, role, clientId, expiresAt };
+    const { key, ...created } = await orAuthUnavailable(keys.create(newKey, now).catch(rejectTooMany));
     registered.forget();
     noteInLog(request, { account, keyId: created.keyId });
     response.json({ ...keyEntry(created), key });
   };
 }
 
-/** @returns the accounts whose keys the caller may manage. @throws ApiError as `admitCaller` does */
+/** @returns the accounts whose keys the caller may manage @throws ApiError as {@link admitCaller} */
 async function admitKeyManager(
-  { admission, authenticate }: RouteDependencies,
+  { admission, authenticate }: Requires,
   request: IncomingMessage,
   response: ServerResponse,
   scope: 'apiKey:list' | 'apiKey:write',
@@ -195,7 +214,6 @@ async function admitKeyManager(
   return { accounts, version };
 }
 
-/** @param parameter the name of a path's parameter */
 function requireName(parameter: string, value: string): void {
   const parsed = nameText.safeParse(value);
   if (parsed.success) return;
@@ -204,18 +222,18 @@ function requireName(parameter: string, value: string): void {
   );
 }
 
-/** @throws ApiError `forbidden`, the same whether there is such an account or not */
+/** @throws ApiError `forbidden`, the same error whether or not the account exists */
 function requireManaged(accounts: readonly string[] | 'all', account: string): void {
   if (accounts !== 'all' && !accounts.includes(account)) throw adminsOnly();
 }
 
-function endOf(expiresAt: number | undefined, now: Date): Date | undefined {
+function futureDate(expiresAt: number | undefined, now: Date): Date | undefined {
   if (expiresAt === undefined) return undefined;
   if (expiresAt > now.getTime()) return new Date(expiresAt);
-  throw invalidBody([{ parameter: 'expiresAt', message: 'expiresAt must lie in the future.' }]);
+  throw invalidBody([{ parameter: 'expiresAt', message: 'expiresAt must be in the future.' }]);
 }
 
-/** The account that the key is of: the one that was asked for, or the only one that it can be. */
+/** Returns the account of the new key: the requested account, or the only account whose keys the caller manages. */
 function accountOf(
   { account }: Pick<z.output<typeof newApiKeySchema>, 'account'>,
   accounts: readonly string[] | 'all',
@@ -226,29 +244,30 @@ function accountOf(
   }
   const [only, ...others] = accounts === 'all' ? [] : accounts;
   if (only !== undefined && others.length === 0) return only;
-  const message = 'account is missing; you may create keys of several accounts, so say which one the key is for.';
+  const message =
+    'account is missing; you may create keys of several accounts, so set account to the owner of the key.';
   throw invalidBody([{ parameter: 'account', message }]);
 }
 
-function refuseTooMany(error: unknown): never {
+function rejectTooMany(error: unknown): never {
   throw error instanceof TooManyApiKeys ? tooManyApiKeys() : error;
 }
 
 /**
- * Revokes at once and everywhere; revoking again is no error. A caller who may not revoke a key gets 404, as if there were none;
- * an operator's key, which may revoke none but itself, 403.
+ * Revokes a key, with immediate effect in all processes. Revoking again is not an error. A caller who may not revoke the key gets 404, as if
+ * the key did not exist. An operator gets 403, except for its own key.
  */
 export function revocationRoute({
   authenticate,
   clock,
   keys,
-}: RouteDependencies): RequestHandler<{ clientId: string; apiKeyId: string }> {
+}: Requires<'clock' | 'keys'>): RequestHandler<{ clientId: string; apiKeyId: string }> {
   return async (request, response) => {
     const { clientId, apiKeyId } = request.params;
     const caller = await authenticate(request);
     applyVersion(request, response);
     requireScope(caller, 'apiKey:write');
-    refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
+    requireNoParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
     if (apiKeyId !== caller.keyId && isOperator(caller)) requireKeyManager(caller);
 
     const key = await orAuthUnavailable(keys.find(apiKeyId));
@@ -258,7 +277,7 @@ export function revocationRoute({
   };
 }
 
-/** An admin of the owning account, a provisioner, or the key itself, whatever its role: anyone who finds a leaked key can end it. Source: DESIGN section 7. */
+/** Every key may revoke itself, so that anyone who finds a leaked key can disable it. Source: DESIGN section 7. */
 function mayRevoke(caller: Caller, { account, keyId }: ApiKey): boolean {
   if (caller.keyId === keyId) return true;
   return account !== undefined && (isProvisioner(caller) || mayWrite(caller, account));

@@ -1,4 +1,4 @@
-/** The API: an Express application, what it shares with other services and then its routes. */
+/** Builds the Express application of the query API. */
 import {
   type ApplicationOptions,
   type Authorities,
@@ -14,9 +14,9 @@ import {
   pageRoute,
   pageSettingsRoute,
   READ,
-  ResponseBudget,
   readSmallBodies,
   requireFit,
+  responseBudget,
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { remembered, shared } from '@meterline/service';
@@ -49,19 +49,17 @@ import { CursorCodec } from './http/paging.js';
 import { enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
-/** Everything the API needs from outside. */
 export interface QueryDependencies
   extends ApplicationOptions,
     Authorities,
     PageSettings,
     Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors' | 'registered'> {
   readonly warehouse: Warehouse;
-  /** Bytes of responses that may be computed and not sent yet. */
   readonly maxInFlightBytes: number;
-  /** Rejects when Redis does not answer, or refuses. */
+  /** Rejects if Redis does not respond or returns an error. */
   readonly redisStatus: () => Promise<RedisStatus>;
   readonly cursorSecret: string;
-  /** The folder of the web page's build; undefined: the API alone. */
+  /** The folder of the web page's build. Undefined: the service has no page. */
   readonly pageFolder: string | undefined;
 }
 
@@ -70,16 +68,19 @@ const ALERTS = `${ACCOUNT}/alerts`;
 const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
-/** The directory takes half a second for 10,000 accounts, and a list of them has many pages. */
+/** Listing 10,000 accounts takes half a second, and clients request many pages of the list. */
 const REGISTERED_MAX_AGE_MS = 5_000;
-const WHILE_REDIS_IS_AWAY =
-  'requests with an API key get 503, as do those for accounts, keys and alerts; others with a token work';
+const WHILE_REDIS_IS_DOWN =
+  'requests with an API key get 503, and so do requests for accounts, keys and alerts; other requests with a token work';
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
-/** @throws the error, as one of an unfit server if ClickHouse answers. Its own texts name users and statements: they are in the log. */
-function requireUsable(error: unknown): never {
+/**
+ * Translates an error of the readiness check. ClickHouse's own message names users and statements, so it is only written to the log.
+ * @throws always
+ */
+function throwUnusable(error: unknown): never {
   if (error instanceof UnfitServer) requireFit(`cannot be used: ${error.message}`);
-  if (error instanceof ClickHouseError) requireFit(`refuses with code ${error.code}: see the log`, error);
+  if (error instanceof ClickHouseError) requireFit(`returned error ${error.code}: see the log`, error);
   throw error;
 }
 
@@ -88,7 +89,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
-    budget: new ResponseBudget(maxInFlightBytes),
+    budget: responseBudget(maxInFlightBytes),
     cursors: new CursorCodec(cursorSecret, clock),
     registered: remembered(clock, REGISTERED_MAX_AGE_MS, () => orAuthUnavailable(dependencies.accounts.list())),
   };
@@ -98,8 +99,8 @@ export function createApp(dependencies: QueryDependencies): Express {
     ...dependencies,
     createDocument: createOpenApiDocument,
     checks: [
-      // The check runs one statement at a time, however many ask.
-      { server: 'ClickHouse', check: shared(() => checkConnection(warehouse).catch(requireUsable)) },
+      // Shared, so that many concurrent requests cause only one statement.
+      { server: 'ClickHouse', check: shared(() => checkConnection(warehouse).catch(throwUnusable)) },
       {
         server: 'Redis',
         check: async () => {
@@ -107,7 +108,7 @@ export function createApp(dependencies: QueryDependencies): Express {
           requireFit(problem);
           return isFull ? FULL_REDIS : undefined;
         },
-        whileAway: dependencies.tokens && WHILE_REDIS_IS_AWAY,
+        whileDown: dependencies.tokens && WHILE_REDIS_IS_DOWN,
       },
     ],
   });
@@ -126,7 +127,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   const billingDimensions = async (accountId: string) =>
     (await books.newest()).billingDimensions(accountId, clock().getTime());
   addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, billingDimensions));
-  const elsewhere = 'Events are sent to the collector: POST /v0/events at its own address.';
+  const elsewhere = 'Send events to the collector: POST /v0/events at the address of the collector.';
   addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes, books), elsewhere);
   app
     .route(KEYS)

@@ -14,14 +14,14 @@ function problemsOf(variables: NodeJS.ProcessEnv): readonly string[] {
   throw new Error('the environment was accepted');
 }
 
-it('the environment of query takes other values for constants as JSON, and refuses an unknown one', () => {
+it('the environment of query accepts constants as JSON, and rejects unknown constants', () => {
   expect(readEnv({ ...SECRET, METERLINE_CONSTANTS: '{"statements":2}' }).METERLINE_CONSTANTS.statements).toBe(2);
   for (const text of ['{"statement":2}', '{"statements":-1}', '[]', '{']) {
     expect(problemsOf({ METERLINE_CONSTANTS: text })).toEqual([expect.stringMatching(/^METERLINE_CONSTANTS /)]);
   }
 });
 
-it('the environment of query takes an empty variable for one that is not set', () => {
+it('the environment of query treats an empty variable as not set', () => {
   expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
 });
 
@@ -35,12 +35,12 @@ it.each([
   expect(readEnv({ ...SECRET, [name]: text })[name]).toEqual(value);
 });
 
-it('the environment of query says which variables of tokens are missing', () => {
+it('the environment of query names the missing token variables', () => {
   expect(problemsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
-    'AUTH_ADMIN_ROLES says how tokens are read: set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE too',
+    'AUTH_ADMIN_ROLES has no effect without tokens: also set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE',
   ]);
   expect(problemsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
-    'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none to accept API keys only',
+    'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none of them to accept API keys only',
   ]);
 });
 

@@ -1,4 +1,4 @@
-/** The service's environment, read once. Source: DESIGN section 8. */
+/** Reads the environment variables of the query service. Source: DESIGN section 8. */
 import {
   burstConstant,
   httpVariables,
@@ -27,44 +27,46 @@ export const constants = {
     0,
     'Maximum number of concurrent statements of a process. Half of them are reserved for accounts whose statements are usually short. 0: twice the number of processors of ClickHouse.',
   ),
-  accountStatements: constant(3, 'Of those, what one account may have, so that three busy ones do not stop a fourth.'),
-  callerStatements: constant(2, 'Of those, what one caller of an account may have.'),
-  maxWaitMs: constant(5_000, 'How long a request waits for a permit: a person has left by then.'),
+  accountStatements: constant(
+    3,
+    'Maximum concurrent statements of one account, so that three busy accounts do not block a fourth.',
+  ),
+  callerStatements: constant(2, 'Maximum concurrent statements of one caller of an account.'),
+  maxWaitMs: constant(5_000, 'Timeout for acquiring a statement permit. People do not wait longer for a page.'),
   maxWaiting: constant(
     100,
-    'How many requests of one account may wait at once in a process; of all together ten times as many.',
+    'Maximum waiting requests of one account in a process. All accounts together may have ten times as many.',
   ),
-  statementMs: constant(15_000, 'How long ClickHouse may work on one statement: below the time-outs of usual proxies.'),
+  statementMs: constant(15_000, 'Timeout of a ClickHouse statement. Below the timeouts of usual proxies.'),
   maxStoredGroups: constant(
     5_000_000,
-    'Groups that may be stored in 24 hours of the results of one account, when their second page is asked for; a caller may have a quarter.',
+    'Maximum groups stored for one account within 24 hours. Results are stored when their second page is requested. One caller may use a quarter.',
   ),
-  cacheBytes: constant(
-    64 * MiB,
-    'Memory of the response cache, of which one account may have a quarter. 0: nothing is kept.',
-  ),
+  cacheBytes: constant(64 * MiB, 'Memory of the response cache. One account may use a quarter. 0: no cache.'),
   maxInFlightBytes: constant(
     64 * MiB,
-    'Responses that may be computed and not sent yet; one account may have a quarter of them.',
+    'Maximum bytes of responses that are computed and not sent yet. One account may use a quarter.',
   ),
   eventsOnly: constant(
     0,
-    '1: every response is read from the events alone. The same figures, slower; for comparisons.',
+    '1: read all responses from events instead of rollup rows. The figures are the same, but slower. For comparisons.',
   ),
 };
 
 export const environment = z.object({
   ...serverVariables,
   ...httpVariables,
-  PORT: wholeNumberVariable(0, 65_535).default(8080).describe('The port of the API. 0: any free one.'),
+  PORT: wholeNumberVariable(0, 65_535).default(8080).describe('Port of the API. 0: any free port.'),
   COLLECTOR_URL: webAddressVariable('https://collector.example.com').describe(
-    "The collector's address as producers reach it: the page shows it for an account without usage.",
+    'Address of the collector for producers. The page shows it for accounts without usage.',
   ),
   CURSOR_SECRET: z
     .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
     .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`)
-    .describe(`Required: at least ${MIN_CURSOR_SECRET} characters that sign cursors, the same for all processes.`),
-  FRAME_ANCESTORS: originsVariable().describe('Origins whose web pages may embed `/embed`, with commas between them.'),
+    .describe(
+      `Required. Secret that signs cursors, at least ${MIN_CURSOR_SECRET} characters, the same for all processes.`,
+    ),
+  FRAME_ANCESTORS: originsVariable().describe('Origins whose web pages may embed `/embed`, separated by commas.'),
   STATEMENT_MB: statementMemoryVariable(1_024),
   ALERT_ALLOWED_HOSTS: allowedHostsVariable,
   ...rateVariable(100),

@@ -1,4 +1,4 @@
-/** The query service as a process: it connects to the servers behind it, builds the API and listens. */
+/** Runs the query service as a process: connects to ClickHouse and Redis, builds the API, and opens the ports. */
 import { fileURLToPath } from 'node:url';
 import { builtPage, hostService } from '@meterline/api';
 import { runService, type Service, warehouseOptions } from '@meterline/service';
@@ -15,16 +15,15 @@ import { type Env, readEnv } from './env.js';
 import { StoredGroups } from './metrics/pages.js';
 import { measuredCache } from './metrics/response-cache.js';
 
-/** The folder of the dashboard, at the same place from the build of this file in the repository and in the image. */
+/** The relative path from the compiled file is the same in the repository and in the image. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 
-/** @throws StartError */
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const { METERLINE_CONSTANTS: constants } = env;
   const outage = 'requests with an API key get 503 until it does';
   const options = { name: 'query', log, tracing, outage } as const;
   return hostService(env, options, async (host) => {
-    const { registry, redis, keys, rates, observeRefusal } = host;
+    const { registry, redis, keys, rates, observeDenial } = host;
     const observe = observeStatements(registry, tracing.tracer);
     const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
     await prepareClickHouse(storage, log);
@@ -35,7 +34,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     });
     host.onClose(() => warehouse.close());
     outageGauge(registry, {
-      // A ping and not a statement, which would be counted and traced at every scrape.
+      // A ping, because a statement would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
       Redis: () => keys.ping().then(() => true),
     });
@@ -43,7 +42,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       limits: await admissionLimits(env, warehouse),
       rates,
       warehouse,
-      observeRefusal,
+      observeDenial,
     });
     permitGauges(registry, admission);
     const app = createApp({
@@ -70,10 +69,10 @@ const STATEMENTS_PER_PROCESSOR = 2;
 /** Ten times the time of a dashboard's query. */
 const LONG_STATEMENT_MS = 250;
 
-/** Requests of all accounts together that may wait, in requests of one. */
+/** Maximum number of waiting requests in the process, as a multiple of the maximum of one account. */
 const ACCOUNTS_WAITING = 10;
 
-/** How they were chosen: docs/operations.md, "Many tenants". */
+/** The choice of the limits is explained in docs/operations.md, "Many tenants". */
 async function admissionLimits(
   { METERLINE_CONSTANTS: constants }: Env,
   warehouse: Warehouse,

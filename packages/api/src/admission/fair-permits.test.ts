@@ -126,7 +126,7 @@ it('a waiting request that is given up leaves nothing behind', async () => {
   expect([served, permits.inUse]).toEqual([['a0'], 0]);
 });
 
-it('a permit is had at once only when nobody of the account waits for one', () => {
+it('a permit is available at once only if no other request of the account waits', () => {
   const { permits, queue } = harness({ process: 2, caller: 1 });
   const release = permits.tryAcquire(A);
   expect(release).toBeDefined();
@@ -136,7 +136,7 @@ it('a permit is had at once only when nobody of the account waits for one', () =
   expect(permits.tryAcquire(B)).toBeDefined();
 });
 
-it('a permit that is given back twice counts once', () => {
+it('a permit that is released twice counts once', () => {
   const { permits } = harness({ process: 2 });
   const release = permits.tryAcquire(A);
   permits.tryAcquire(B);

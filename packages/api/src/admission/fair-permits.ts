@@ -1,24 +1,25 @@
 /**
- * Hands out the permits of a process for the work of its requests: statements of the query service, bodies that the collector checks. When
- * no permit is free, the next one goes to the account that holds the fewest permits. Among those it goes by start-time fair queueing: each account
- * has a clock that advances by the time it held permits, and the account whose clock is furthest behind comes first. Within an account, the caller
- * served longest ago comes first. A long queue of one account therefore delays another account by one permit.
+ * Limits how many requests of a process do expensive work at the same time, and shares the permits fairly. The query service uses permits for
+ * its statements, the collector for checking bodies.
+ *
+ * A free permit goes to the waiting account that holds the fewest permits. If several accounts hold equally many, start-time fair queueing
+ * decides: each account has a clock that advances while it holds permits, and the account whose clock is furthest behind comes first. Within an
+ * account, the caller that was served longest ago comes first. A long queue of one account thus delays another account by at most one permit.
  *
  * Half of the permits are reserved for accounts whose work is usually short. Otherwise long work of several accounts could hold every permit.
  */
 import { LRUCache } from 'lru-cache';
 import { callerKey, type Principal } from './principal.js';
 
-/** Maximum number of permits held at once: in this process, by one account, by one caller of an account. */
 export interface PermitLimits {
   readonly process: number;
   readonly account: number;
   readonly caller: number;
-  /** Work that takes longer on average is long, in milliseconds. */
+  /** The work of an account counts as long if its average time is above this limit. */
   readonly longMs?: number;
 }
 
-/** Gives the permit back. Doing it twice is no error. */
+/** Releases the permit. May be called twice. */
 export type Release = () => void;
 
 interface Waiter {
@@ -28,30 +29,27 @@ interface Waiter {
 
 /** The share of the process's permits that is reserved for accounts whose work is usually short. */
 const RESERVED_SHARE = 1 / 2;
-/** The weight of the latest work in the average of an account. */
+/** Weight of the latest work in the moving average of an account. */
 const LATEST_WEIGHT = 1 / 8;
 const MAX_ACCOUNTS = 10_000;
 
-/** Recent work of an account. */
 interface Work {
-  /** The clock of the account, in milliseconds. */
   readonly clockMs: number;
   readonly averageMs: number;
 }
 
 export class FairPermits {
   readonly #limits: PermitLimits;
-  /** Accounts with waiters, each with its callers, those with their waiters, in the order in which they were served or came. */
+  /** Waiters by account and caller. Both maps are ordered by when their account or caller was served last or arrived. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
-  /** By account, and by the key of a caller. */
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
   readonly #work = new LRUCache<string, Work>({ max: MAX_ACCOUNTS });
   #inUse = 0;
-  /** The clock of the account that was served last. An account that was idle continues from here: idle time earns nothing. */
+  /** The clock of the account that was served last. Idle accounts continue from this time, so that they gain no advantage by being idle. */
   #clockMs = 0;
 
-  /** @param now a clock in milliseconds that never goes back */
+  /** @param now returns a monotonic time in milliseconds */
   constructor(
     limits: PermitLimits,
     readonly now = () => performance.now(),
@@ -75,7 +73,6 @@ export class FairPermits {
     return count;
   }
 
-  /** Whether the account or the caller has as many permits as it may have, so that a free one would not help. */
   hasItsShare(principal: Principal): boolean {
     return (
       (this.#held.get(principal.account) ?? 0) >= this.#limits.account ||
@@ -83,17 +80,17 @@ export class FairPermits {
     );
   }
 
-  /** A permit at once; undefined when there is none for this principal, or when others of its account wait for one. */
+  /** Returns a permit if one is available now, and no other request of the account waits. */
   tryAcquire(principal: Principal): Release | undefined {
     if (this.waitingOf(principal.account) > 0 || !this.#mayHave(principal)) return undefined;
     return this.#acquire(principal);
   }
 
-  /** Waits for a permit. @throws the signal's reason when it is aborted first */
+  /** Waits for a permit. @throws the reason of the signal if it is aborted first */
   async acquire(principal: Principal, signal: AbortSignal): Promise<Release> {
     signal.throwIfAborted();
-    const atOnce = this.tryAcquire(principal);
-    if (atOnce) return atOnce;
+    const available = this.tryAcquire(principal);
+    if (available) return available;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         principal,
@@ -112,12 +109,11 @@ export class FairPermits {
     });
   }
 
-  /** Whether the work of the account takes longer than `longMs` on average. */
   isLong(account: string): boolean {
     return (this.#work.get(account)?.averageMs ?? 0) > (this.#limits.longMs ?? Number.POSITIVE_INFINITY);
   }
 
-  /** False for an account without recent work: its first work may be long. */
+  /** Returns false for an account without recent work, because its first work may be long. */
   #isShort(account: string): boolean {
     return this.#limits.longMs === undefined || (this.#work.has(account) && !this.isLong(account));
   }
@@ -178,7 +174,7 @@ export class FairPermits {
   #serve(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       this.#dequeue(next);
-      this.#toTheEnd(next.principal);
+      this.#moveToEnd(next.principal);
       next.grant(this.#acquire(next.principal));
     }
   }
@@ -200,8 +196,8 @@ export class FairPermits {
     return best;
   }
 
-  /** A principal that was served is served again after all others. A Map keeps the order in which its keys were set. */
-  #toTheEnd({ account, caller }: Principal): void {
+  /** Moves a principal behind all others, because it was served. A Map keeps insertion order, so its keys are deleted and set again. */
+  #moveToEnd({ account, caller }: Principal): void {
     const callers = this.#accounts.get(account);
     if (!callers) return;
     this.#accounts.delete(account);

@@ -4,7 +4,7 @@ export interface Principal {
   readonly caller: string;
 }
 
-/** Identifies a caller. Callers of two accounts are different even if they have the same name. */
+/** Returns a key for a caller. Callers of different accounts have different keys, even if they have the same name. */
 export function callerKey({ account, caller }: Principal): string {
   return JSON.stringify([account, caller]);
 }

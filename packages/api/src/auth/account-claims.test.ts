@@ -63,9 +63,9 @@ it.each<[what: string, claims: Claims, roles: string[]]>([
 });
 
 const ONE_OF_ACCOUNTS =
-  'app.accounts must be an object of account ids and roles, a list of objects with id and role, or a list of ids, all of them texts.';
+  'app.accounts must be an object of account ids and roles, a list of objects with id and role, or a list of ids; all values must be strings.';
 const ONE_OF_NAMES =
-  'names must be an object of account ids and names, or a list of objects with id and name, all of them texts.';
+  'names must be an object of account ids and names, or a list of objects with id and name; all values must be strings.';
 
 it.each<[claims: Claims, problem: string]>([
   ...[

@@ -1,21 +1,16 @@
-/** The accounts that the claims of a token name, with the roles of its subject and the names of the accounts; and its roles for all accounts. */
+/** Reads the claims of a token: the accounts of its subject with roles and names, and the roles for all accounts. */
 import { isName, PLATFORM_ROLES, type PlatformRole, ROLES, type Role } from '@meterline/catalog/plain';
 import { z } from 'zod';
 
-/** From the token's claims inwards. */
 export type ClaimPath = readonly string[];
 
 export interface AccountClaims {
-  /** Where the accounts are. */
   readonly accounts: ClaimPath;
-  /** Where their names are; undefined: tokens do not name accounts. */
+  /** Claim with the names of accounts. Undefined: tokens have no such claim. */
   readonly names: ClaimPath | undefined;
-  /**
-   * The roles of the platform that make an admin; every other one makes a member. Undefined: the roles are those of
-   * Meterline, and any other gives no access.
-   */
+  /** Roles that make an admin; all other roles make a member. Undefined: the roles are Meterline's, and other roles give no access. */
   readonly adminRoles: readonly string[] | undefined;
-  /** Where the roles for all accounts are; undefined: tokens have none. */
+  /** Claim with the roles for all accounts. Undefined: tokens have no such claim. */
   readonly platformRoles: ClaimPath | undefined;
 }
 
@@ -26,14 +21,13 @@ export const DEFAULT_ACCOUNT_CLAIMS: AccountClaims = {
   platformRoles: undefined,
 };
 
-/** A claim has a form that it must not have. The message is one for the caller. */
 export class MalformedClaim extends Error {
   override readonly name = 'MalformedClaim';
 }
 
 /**
- * `app_metadata.accounts` leads into an object. A name with a colon, such as `https://example.com/accounts`, is that of one
- * claim, whatever dots it has.
+ * Parses a path such as `app_metadata.accounts`. A name with a colon, such as `https://example.com/accounts`, is a single claim, and its dots
+ * do not separate parts.
  * @returns undefined if a part is empty
  */
 export function claimPath(text: string): ClaimPath | undefined {
@@ -57,7 +51,7 @@ export function readMemberships(claims: unknown, { accounts, names, adminRoles, 
 
 const platformRolesClaim = z.union([z.string().transform((role) => [role]), z.array(z.string())]).default([]);
 
-/** Other words than the platform's roles are ignored: the claim may have roles of other services. @throws MalformedClaim */
+/** Unknown roles are ignored, because the claim may contain roles of other services. @throws MalformedClaim */
 function platformRolesIn(claims: unknown, path: ClaimPath | undefined): ReadonlySet<PlatformRole> {
   const named = platformRolesClaim.safeParse(path && claimAt(claims, path));
   if (!named.success)
@@ -65,7 +59,7 @@ function platformRolesIn(claims: unknown, path: ClaimPath | undefined): Readonly
   return new Set(PLATFORM_ROLES.filter((role) => named.data.includes(role)));
 }
 
-/** @param name undefined: the platform says no more than that the subject belongs to the account */
+/** @param name undefined if the claim lists accounts without roles */
 function roleOf(name: string | undefined, adminRoles: AccountClaims['adminRoles']): Role | undefined {
   if (name === undefined) return 'member';
   if (adminRoles) return adminRoles.includes(name) ? 'admin' : 'member';
@@ -75,10 +69,8 @@ function roleOf(name: string | undefined, adminRoles: AccountClaims['adminRoles'
 const id = z.string().refine(isName);
 const text = z.string().min(1);
 
-/** An account, and its role or its name. */
-type Entry = readonly [account: string, word: string | undefined];
+type Entry = readonly [account: string, text: string | undefined];
 
-/** Each form of the claim becomes a list of entries. */
 const accountsClaim = z.union([
   z.record(id, text).transform((roles): Entry[] => Object.entries(roles)),
   z.array(z.object({ id, role: text }).transform((entry): Entry => [entry.id, entry.role])),
@@ -92,13 +84,13 @@ const namesClaim = z.union([
 ]);
 const NAME_FORMS = 'an object of account ids and names, or a list of objects with id and name';
 
-/** None if the claim is not there. @throws MalformedClaim */
+/** Returns no entries if the claim is missing. @throws MalformedClaim */
 function entriesOf(claims: unknown, path: ClaimPath, schema: z.ZodType<Entry[]>, forms: string): Entry[] {
   const claim = claimAt(claims, path);
   if (claim === undefined) return [];
   const entries = schema.safeParse(claim);
   if (!entries.success)
-    throw new MalformedClaim(`The token's claim ${path.join('.')} must be ${forms}, all of them texts.`);
+    throw new MalformedClaim(`The token's claim ${path.join('.')} must be ${forms}; all values must be strings.`);
   const accounts = new Set<string>();
   for (const [account] of entries.data) {
     if (accounts.has(account)) {
@@ -113,7 +105,7 @@ function entriesOf(claims: unknown, path: ClaimPath, schema: z.ZodType<Entry[]>,
 
 const object = z.record(z.string(), z.unknown());
 
-/** Undefined if it is not there. @throws MalformedClaim where the path leads into something that is no object */
+/** Returns undefined if the claim is missing. @throws MalformedClaim if a part of the path is not an object */
 function claimAt(claims: unknown, path: ClaimPath): unknown {
   return path.reduce((value, part, depth) => {
     if (value === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Finds out who is asking, from an API key of ours or a JWT of the platform. Source: the API specification, section "Authentication". */
+/** Identifies the caller by an API key of Meterline or a JWT of the platform. Source: the API specification, section "Authentication". */
 import type { IncomingMessage } from 'node:http';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { onceAMinute } from '@meterline/service';
@@ -32,7 +32,8 @@ export interface Authorities {
 
 export function createAuthenticate(authorities: Authorities): Authenticate {
   const onFailure = onceAMinute((err: unknown) => {
-    const message = 'the last use of an API key was not written; if Redis refuses it, use the current redis/users.conf';
+    const message =
+      'the last use of an API key could not be recorded; if Redis denies the write, use the current redis/users.conf';
     authorities.log.warn({ event: 'last_use_not_written', err }, message);
   });
   const lastUses = new LastUses(authorities.keys, onFailure);
@@ -51,7 +52,7 @@ async function identify(
 ): Promise<Caller | undefined> {
   if (!parseToken(token)) return tokens?.verify(token);
   const now = clock();
-  const key = await orAuthUnavailable(keys.authenticate(token, now).catch(refuseExpired));
+  const key = await orAuthUnavailable(keys.authenticate(token, now).catch(rejectExpired));
   if (!key) return undefined;
   lastUses.note(key.keyId, now);
   return callerOf(key);
@@ -71,20 +72,20 @@ function callerOf({ account, clientId: id, keyId, role }: ApiKey): Caller {
   return { ...caller, roles: new Map(ROLES.filter((each) => each === role).map((each) => [account, each])) };
 }
 
-function refuseExpired(error: unknown): never {
+function rejectExpired(error: unknown): never {
   if (!(error instanceof ApiKeyExpired)) throw error;
   const message = `The API key expired at ${error.expiresAt}; ask an admin of the account for another one.`;
   throw unauthorized(message, { presented: true });
 }
 
-/** The scheme's case does not matter (RFC 9110, section 11.1). */
+/** The scheme is case-insensitive (RFC 9110, section 11.1). */
 const BEARER_SCHEME = /^Bearer(?: |$)/i;
 /** RFC 6750, section 2.1. */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * The bearer token of a request (rule 1 of the section), from `Authorization` or `X-Svc-Authorization`. Both may be sent if
- * they carry the same token, or if one of them has another scheme: that one is for something else, such as a proxy.
+ * Returns the bearer token from `Authorization` or `X-Svc-Authorization` (rule 1 of the section). A request may have both headers if they
+ * contain the same token, or if one of them has another scheme, for example for a proxy.
  * @throws ApiError `unauthorized`, `conflicting_credentials`
  */
 function readBearerToken({ headersDistinct }: IncomingMessage): string {
@@ -96,7 +97,7 @@ function readBearerToken({ headersDistinct }: IncomingMessage): string {
   const [first, second] = bearers;
   if (first && second && (first.token ?? first.value) !== (second.token ?? second.value)) {
     throw conflictingCredentials(
-      'Authorization and X-Svc-Authorization carry different bearer tokens; send one of them.',
+      'Authorization and X-Svc-Authorization contain different bearer tokens; send one of them.',
     );
   }
   if (first?.token !== undefined) return first.token;
@@ -111,13 +112,13 @@ function tokenOf(value: string): string | undefined {
   return BEARER.exec(value)?.[1];
 }
 
-/** RFC 9110, section 5.3: a header that is no list comes once; repeated with the same value it says the same. */
+/** A header that is not a list must not be repeated (RFC 9110, section 5.3). Repetitions with the same value are harmless, and accepted. */
 function onlyValue(name: string, values: readonly string[] = []): string | undefined {
   const [value, ...others] = new Set(values);
   if (others.length > 0) {
     throw conflictingCredentials(
-      `The request has ${values.length} ${name} headers with different values; send one. A proxy that adds its own ` +
-        `credentials can leave ${name === 'Authorization' ? 'X-Svc-Authorization' : 'Authorization'} to the API.`,
+      `The request has ${values.length} ${name} headers with different values; send one. If a proxy adds its own ` +
+        `credentials, send those for the API in ${name === 'Authorization' ? 'X-Svc-Authorization' : 'Authorization'}.`,
     );
   }
   return value;
@@ -130,12 +131,12 @@ function conflictingCredentials(message: string): ApiError {
 const MAX_REMEMBERED_KEYS = 100_000;
 const RETRY_MS = 60_000;
 
-/** When API keys were last used: at most one write for a key in an hour, which no request waits for. */
+/** Records the last use of API keys: at most one write per key and hour, in the background. */
 export class LastUses {
   readonly #keys: Pick<ApiKeyStore, 'noteUse'>;
   readonly #onFailure: (error: unknown) => void;
-  /** Until when nothing is to be written of a key, in epoch milliseconds. */
-  readonly #quietUntil = new LRUCache<string, number>({ max: MAX_REMEMBERED_KEYS });
+  /** By key, the time of the next write, in epoch milliseconds. */
+  readonly #nextWriteAt = new LRUCache<string, number>({ max: MAX_REMEMBERED_KEYS });
 
   constructor(keys: Pick<ApiKeyStore, 'noteUse'>, onFailure: (error: unknown) => void) {
     this.#keys = keys;
@@ -144,12 +145,12 @@ export class LastUses {
 
   note(keyId: string, now: Date): void {
     const at = now.getTime();
-    if (at < (this.#quietUntil.get(keyId) ?? 0)) return;
+    if (at < (this.#nextWriteAt.get(keyId) ?? 0)) return;
     const hour = Math.floor(at / MS_PER_HOUR) * MS_PER_HOUR;
-    this.#quietUntil.set(keyId, hour + MS_PER_HOUR);
-    // A Redis that is full or away refuses it. No response depends on it, and another request tries again.
+    this.#nextWriteAt.set(keyId, hour + MS_PER_HOUR);
+    // Fails while Redis is full or down. No response depends on the write, and a later request retries it.
     this.#keys.noteUse(keyId, new Date(hour)).catch((error: unknown) => {
-      this.#quietUntil.set(keyId, at + RETRY_MS);
+      this.#nextWriteAt.set(keyId, at + RETRY_MS);
       this.#onFailure(error);
     });
   }

@@ -1,28 +1,26 @@
-/** Who is asking, and what that caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
+/** Checks what a caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
 import type { PlatformRole, Role } from '@meterline/service/access';
 import type { Principal } from '../admission/principal.js';
 import { ApiError, adminsOnly, insufficientScope, notAMember } from '../http/errors.js';
 
-/** Who is asking, and what they may see. */
 export interface Caller {
-  /** The service account of an API key, or the subject of a JWT: it stays the same when the token is renewed. */
+  /** The service account of an API key or the subject of a JWT. Unchanged when the token is renewed. */
   readonly id: string;
-  /** The id of the API key that was sent; undefined for a JWT. */
+  /** ID of the API key. Undefined for a JWT. */
   readonly keyId?: string;
-  /** The scopes of a JWT; undefined for an API key, which needs none. */
+  /** Scopes of a JWT. Undefined for an API key, which needs no scopes. */
   readonly scopes: ReadonlySet<string> | undefined;
-  /** The accounts that the caller may read. */
   readonly roles: ReadonlyMap<string, Role>;
-  /** The account of an emitter's key, which may send events of it and read nothing. */
+  /** Account of an emitter's key. The key may send events of the account, but read nothing. */
   readonly emitsFor?: string;
-  /** The roles for all accounts. */
   readonly platformRoles: ReadonlySet<PlatformRole>;
-  /** What a JWT calls accounts; of an account that it does not name so, the name is the registered one. */
+  /** Names of accounts from a JWT. Other accounts have their registered names. */
   readonly accountNames?: ReadonlyMap<string, string>;
 }
 
 /**
- * The account to charge a request to when the request names none: the caller's only account, or one of the caller's own.
+ * Returns the principal to charge a request to if the request names no account. A caller with several accounts, or none, counts as an
+ * account of its own.
  * @param accounts the accounts that the request may be about
  */
 export function principalOf(
@@ -30,15 +28,14 @@ export function principalOf(
   accounts: Iterable<string> = emitsFor === undefined ? roles.keys() : [emitsFor],
 ): Principal {
   const [account, ...others] = accounts;
-  // No account is called so: a name has no control characters.
+  // Never the ID of a real account, because IDs have no control characters.
   return { account: account === undefined || others.length > 0 ? `\0${id}` : account, caller: id };
 }
 
-/** The scopes that operations of this API need. Source: the API specification, section "Authentication". */
 export const SCOPES = ['admin', 'apiKey:list', 'apiKey:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Scopes limit JWTs; an API key may do what its role may. @throws ApiError `insufficient_scope` */
+/** Scopes limit only JWTs. An API key is limited by its role alone. @throws ApiError `insufficient_scope` */
 export function requireScope({ scopes }: Caller, scope: Scope): void {
   if (scopes && !scopes.has(scope)) throw insufficientScope(scope);
 }
@@ -51,7 +48,7 @@ export function isProvisioner({ platformRoles }: Caller): boolean {
   return platformRoles.has('provisioner');
 }
 
-/** @throws ApiError `forbidden` for a key that may only send events, or only manage accounts and keys */
+/** @throws ApiError `forbidden` if the caller may only send events, or only manage accounts and keys */
 export function requireReader(caller: Caller): void {
   const { emitsFor, platformRoles, roles } = caller;
   if (roles.size > 0 || isOperator(caller)) return;
@@ -61,11 +58,11 @@ export function requireReader(caller: Caller): void {
 }
 
 const EMITTER_READS_NOTHING =
-  'This API key or token has the role emitter: it may send events to the collector, and read nothing. Use one with the role admin, member or operator.';
+  'This API key or token has the role emitter, which may only send events to the collector. Use a key or token with the role admin, member or operator.';
 const PROVISIONER_READS_NO_USAGE =
-  'This API key or token has the role provisioner: it names accounts and manages their API keys, and reads no usage. Use one with the role admin, member or operator.';
+  'This API key or token has the role provisioner, which may only name accounts and manage their API keys. Use a key or token with the role admin, member or operator.';
 
-/** @throws ApiError `forbidden` for a caller who may not list accounts */
+/** @throws ApiError `forbidden` if the caller may not list accounts */
 export function requireLister(caller: Caller): void {
   if (!isProvisioner(caller)) requireReader(caller);
 }
@@ -76,9 +73,9 @@ export function requireProvisioner(caller: Caller): void {
 }
 
 const PROVISIONERS_ONLY =
-  'Only a provisioner may name accounts: use a key that meterline keys create --role provisioner made, or a token with that role.';
+  'Only a provisioner may name accounts. Create a key with meterline keys create --role provisioner, or use a token with that role.';
 
-/** The caller's role in the account. @throws ApiError `forbidden`, the same whether there is such an account or not */
+/** Returns the caller's role in the account. @throws ApiError `forbidden`, the same error whether or not the account exists */
 export function requireMembership(caller: Caller, account: string): Role {
   requireReader(caller);
   const role = roleIn(caller, account);
@@ -90,29 +87,29 @@ function roleIn(caller: Caller, account: string): Role | undefined {
   return isOperator(caller) ? 'admin' : caller.roles.get(account);
 }
 
-/** To be called before anything of an account is changed. @throws ApiError `forbidden` for all but admins of the account */
+/** Required for changes. @throws ApiError `forbidden` unless the caller is an admin of the account */
 export function requireWriter(caller: Caller, account: string): void {
   if (mayWrite(caller, account)) return;
-  throw isOperator(caller) ? operatorsChangeNothing() : adminsOnly();
+  throw isOperator(caller) ? readOnlyOperator() : adminsOnly();
 }
 
 export function mayWrite({ roles }: Caller, account: string): boolean {
   return roles.get(account) === 'admin';
 }
 
-function operatorsChangeNothing(): ApiError {
+function readOnlyOperator(): ApiError {
   const message =
-    'This API key or token has the role operator: it reads every account and changes nothing. Use the key of an admin of the account.';
+    'This API key or token has the role operator, which may read every account but change nothing. Use the key of an admin of the account.';
   return new ApiError(403, 'forbidden', message);
 }
 
-/** The accounts whose keys the caller may manage, as an admin of them or a provisioner. @throws ApiError `forbidden` where there are none */
+/** Returns the accounts whose keys the caller may manage, as an admin or provisioner. @throws ApiError `forbidden` if there are none */
 export function requireKeyManager(caller: Caller): readonly string[] | 'all' {
   if (isProvisioner(caller)) return 'all';
   requireReader(caller);
   const accounts = administered(caller);
   if (accounts.length > 0) return accounts;
-  throw isOperator(caller) ? operatorsChangeNothing() : adminsOnly();
+  throw isOperator(caller) ? readOnlyOperator() : adminsOnly();
 }
 
 function administered({ roles }: Caller): readonly string[] {
@@ -125,9 +122,9 @@ export function requireAdmin(role: Role): void {
 }
 
 /**
- * The accounts whose events the caller may send, at least one. An API key needs the role `emitter`; a token the scope `admin` and that role,
- * or the role of an admin of an account. Source: docs/decisions/0016.
- * @throws ApiError `insufficient_scope`; `forbidden` where there are none
+ * Returns the accounts whose events the caller may send. An API key needs the role `emitter`. A token needs the scope `admin` and either that
+ * role or the role of an admin of an account. Source: docs/decisions/0016.
+ * @throws ApiError `insufficient_scope`; `forbidden` if there are no accounts
  */
 export function requireSender(caller: Caller): readonly string[] | 'all' {
   requireScope(caller, 'admin');
@@ -141,6 +138,6 @@ export function requireSender(caller: Caller): readonly string[] | 'all' {
 
 export function senderRequired(): ApiError {
   const message =
-    'This API key or token may not send events; use a key of the role emitter, such as meterline keys create --role emitter makes, or the token of an admin of the account.';
+    'This API key or token may not send events. Create a key with meterline keys create --role emitter, or use the token of an admin of the account.';
   return new ApiError(403, 'forbidden', message);
 }

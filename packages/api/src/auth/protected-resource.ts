@@ -1,5 +1,5 @@
 /**
- * How a client that knows nothing but the API's address finds out where to get a token: a document that every 401 names.
+ * Serves a document that tells clients where to get a token, if they only know the address of the API. Every 401 links to the document.
  * Source: RFC 9728, "OAuth 2.0 Protected Resource Metadata", sections 2, 3 and 5.1.
  */
 import type { Request, RequestHandler } from 'express';
@@ -9,23 +9,21 @@ import { SCOPES } from './permissions.js';
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 export interface ProtectedResource {
-  /** The `iss` of tokens. */
   readonly issuer: string;
-  /** The address under which callers reach the API; undefined: the origin that each request was sent to. */
+  /** Public address of the API. Undefined: the origin of each request. */
   readonly publicUrl: string | undefined;
 }
 
-/** @param resource undefined where only API keys are accepted */
 export function resourceMetadataRoute(resource: ProtectedResource | undefined): RequestHandler {
   return (request, response) => {
     if (!resource) throw noTokens();
     const origin = originOf(resource, request);
     if (origin === undefined) {
-      throw new ApiError(400, 'malformed_request', 'The Host of the request is not a name or an address.');
+      throw new ApiError(400, 'malformed_request', 'The Host header is not a name or an address.');
     }
     response.json({
       resource: origin,
-      // No metadata can be found for an issuer that is no address.
+      // Clients can find metadata only for an issuer that is a URL.
       ...(isWebAddress(resource.issuer) && { authorization_servers: [resource.issuer] }),
       scopes_supported: SCOPES,
       bearer_methods_supported: ['header'],
@@ -36,21 +34,21 @@ export function resourceMetadataRoute(resource: ProtectedResource | undefined): 
 }
 
 export function noTokens(): ApiError {
-  return notFound('This service accepts no OAuth2 tokens; ask an admin of the account for an API key.');
+  return notFound('This service does not accept OAuth2 tokens; ask an admin of the account for an API key.');
 }
 
-/** Where the document is, for a challenge; undefined if there is none. */
+/** Returns the URL of the document, or undefined if there is none. */
 export function metadataUrl(resource: ProtectedResource | undefined, request: Request): string | undefined {
   const origin = resource && originOf(resource, request);
   return origin && origin + METADATA_PATH;
 }
 
-/** A name or an address, and perhaps a port. Whatever else a client sends would stand in a header of the response. */
+/** A host with an optional port. Anything else is rejected, because the value becomes part of a response header. */
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function originOf({ publicUrl }: ProtectedResource, request: Request): string | undefined {
   if (publicUrl !== undefined) return publicUrl;
-  // Through as many proxies as TRUST_PROXY says.
+  // Express takes these from proxy headers if TRUST_PROXY allows it.
   const { host, protocol } = request;
   return host !== undefined && HOST.test(host) ? `${protocol}://${host}` : undefined;
 }

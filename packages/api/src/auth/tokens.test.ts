@@ -77,7 +77,7 @@ it.each([
 });
 
 it.each([
-  [{ scope: 7 }, 'scope must be a text or a list of texts.'],
+  [{ scope: 7 }, 'scope must be a string or a list of strings.'],
   [{ sub: '' }, 'sub must not be empty.'],
   [{ accounts: 'acme' }, 'accounts must be an object of account ids and roles'],
 ])('a token with the claims %j is rejected with a message that names the claim', async (claims, problem) => {
@@ -137,7 +137,7 @@ it.each([false, true])(
   },
 );
 
-it('a published key that is newly published is known after a moment', async () => {
+it('a newly published key is accepted after a short time', async () => {
   expect(await accepts(await token('one'))).toBe(true);
   jwks.published = ['one', 'two'];
   expect(await accepts(await token('two', keys.two))).toBe(false);
@@ -145,7 +145,7 @@ it('a published key that is newly published is known after a moment', async () =
   expect(await accepts(await token('two', keys.two))).toBe(true);
 });
 
-it('a published key that is withdrawn is rejected after ten minutes', async () => {
+it('a withdrawn key is rejected after ten minutes', async () => {
   expect(await accepts(await token('one'))).toBe(true);
   jwks.published = ['two'];
   setElapsed(FRESH_MS + 1);
@@ -154,7 +154,7 @@ it('a published key that is withdrawn is rejected after ten minutes', async () =
 
 const at = (time: string) => new Date(`2025-11-15T${time}Z`);
 
-/** A store that writes, or refuses to, and what it was asked for. */
+/** A store whose writes can fail, with the recorded calls. */
 function store() {
   const written: string[] = [];
   const state = { isFull: false };
@@ -166,7 +166,7 @@ function store() {
   return { written, state, failures, uses: new LastUses({ noteUse }, (error) => failures.push(error)) };
 }
 
-it('each key is written down once in an hour, by the beginning of it', () => {
+it('the last use of each key is recorded once an hour, with the start of the hour', () => {
   const { written, uses } = store();
   for (const time of ['12:00:00', '12:30:00', '12:59:59.999']) uses.note('a', at(time));
   uses.note('b', at('12:40:00'));
@@ -174,7 +174,7 @@ it('each key is written down once in an hour, by the beginning of it', () => {
   expect(written).toEqual(['a 12:00', 'b 12:00', 'a 13:00', 'a 16:00']);
 });
 
-it('what was refused is tried again after a minute, and harms nobody', async () => {
+it('a failed record of a last use is retried after a minute, and fails no request', async () => {
   const { written, state, failures, uses } = store();
   state.isFull = true;
   for (const time of ['12:00:00', '12:00:59.999', '12:01:00']) {

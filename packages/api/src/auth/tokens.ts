@@ -1,8 +1,7 @@
 /**
- * OAuth2 access tokens: JWTs that the platform's authorisation server signs, and the accounts that their claims name. Nothing is guessed: a
- * claim that is there and has another form makes the token invalid. Source: DESIGN section 7.
+ * Verifies OAuth2 access tokens: JWTs signed by the platform's authorization server. A token with a malformed claim is rejected, even if
+ * the claim is optional. Source: DESIGN section 7.
  */
-
 import { abortable, MS_PER_DAY } from '@meterline/catalog/plain';
 import { Outage } from '@meterline/service/log';
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, jwtVerify } from 'jose';
@@ -12,19 +11,19 @@ import { authUnavailable, unauthorized } from '../http/errors.js';
 import { type AccountClaims, DEFAULT_ACCOUNT_CLAIMS, MalformedClaim, readMemberships } from './account-claims.js';
 import type { Caller } from './permissions.js';
 
-/** For the start of a token, of an issuer whose clock is a little ahead. Its end is exact. Source: RFC 7519, section 4.1.5. */
+/** Applies to the start of a token, because the issuer's clock may be ahead. The expiration is exact. Source: RFC 7519, section 4.1.5. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 const FETCH_TIMEOUT_MS = 3_000;
-/** For tokens with unknown keys, of all callers together: a new key is known this much later at most. */
+/** Minimum interval between fetches for unknown keys. It is also the maximum delay until a new key is accepted. */
 const FETCH_INTERVAL_MS = 10_000;
-/** Older keys are fetched again, because a key may have been withdrawn. */
+/** Keys are fetched again after this time, because a key may have been withdrawn. */
 const FRESH_MS = 600_000;
-/** How long the keys are used after the last time that they could be fetched. */
+/** How long keys are used if they cannot be fetched again. */
 const KEPT_MS = MS_PER_DAY;
 
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
-/** Asymmetric only: with a shared secret every service that verifies could also sign. */
+/** Asymmetric algorithms only. With a shared secret, every service that verifies tokens could also sign them. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -39,7 +38,7 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-/** The published keys cannot be read; every other error of jose is one of the token itself. Source: jose, errors. */
+/** Errors of the key set. All other errors of jose concern the token itself. Source: jose, errors. */
 const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKInvalid.code,
@@ -47,9 +46,12 @@ const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
 ]);
 
-/** Platforms write scopes in one of three claims, as one text with spaces between them (RFC 8693, section 4.2) or as a list. */
+/** Platforms use one of three claims for scopes: a string with spaces (RFC 8693, section 4.2) or a list. */
 const scopeClaim = z
-  .union([z.string().transform((text) => text.split(' ')), z.array(z.string())], 'must be a text or a list of texts')
+  .union(
+    [z.string().transform((text) => text.split(' ')), z.array(z.string())],
+    'must be a string or a list of strings',
+  )
   .default([]);
 const claims = z.object({
   sub: z.string().min(1, 'must not be empty'),
@@ -60,9 +62,8 @@ const claims = z.object({
 
 export interface TokenVerifier {
   /**
-   * @returns undefined when the token is not valid
-   * @throws ApiError `unauthorized` when a claim has not the form that it should have, `auth_unavailable` when its key cannot
-   * be read
+   * @returns undefined if the token is invalid
+   * @throws ApiError `unauthorized` if a claim is malformed, `auth_unavailable` if the keys cannot be fetched
    */
   verify(token: string): Promise<Caller | undefined>;
 }
@@ -72,7 +73,6 @@ export interface TokenVerifierOptions {
   readonly issuer: string;
   readonly audience: string;
   readonly accountClaims?: AccountClaims;
-  /** For the times in tokens. */
   readonly clock: () => Date;
   readonly log: Logger;
 }
@@ -83,7 +83,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     timeoutDuration: FETCH_TIMEOUT_MS,
     cooldownDuration: FETCH_INTERVAL_MS,
     cacheMaxAge: FRESH_MS,
-    [customFetch]: fetchOrLast(new Outage(log, 'JWKS', 'tokens are checked with the keys that are known')),
+    [customFetch]: fetchOrLast(new Outage(log, 'JWKS', 'tokens are checked with the last fetched keys')),
   });
   return {
     async verify(token) {
@@ -106,13 +106,14 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   };
 }
 
-/** The published keys once more while they cannot be fetched, for a day, so that an outage of the platform's server is none of this API. */
+/** Fetches the keys. If that fails, returns the last fetched keys for up to a day, so that an outage of the platform does not affect this API. */
 function fetchOrLast(outage: Outage): FetchImplementation {
   let last: { readonly published: unknown; readonly at: number } | undefined;
   return async (url, options) => {
     try {
       const response = await fetch(url, options);
-      if (response.status !== 200) throw new Error(`${new URL(url).host} answered ${response.status}, not 200`);
+      if (response.status !== 200)
+        throw new Error(`${new URL(url).host} returned status ${response.status} instead of 200`);
       last = { published: keySet.parse(await abortable(response.json(), options.signal)), at: Date.now() };
       outage.recovered();
     } catch (error) {

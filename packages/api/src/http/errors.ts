@@ -1,13 +1,13 @@
 /**
- * A failure that a caller can meet: the HTTP status, a stable code to branch on, and a sentence that says how to fix it; and how it is
- * answered. Source: the API specification, section "Errors", and DESIGN section 6.
+ * Defines the errors of the API and sends them as responses. An error has an HTTP status, a stable code to branch on, and a message that says
+ * how to fix the request. Source: the API specification, section "Errors", and DESIGN section 6.
  */
 import type { ServerResponse } from 'node:http';
+import { property } from '@meterline/catalog/plain';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
-import { ZodError, z } from 'zod';
+import { ZodError } from 'zod';
 import { noteFailure, requestIdOf } from './request-record.js';
 
-/** Public and stable: the member `error` of the body. */
 export type ErrorCode =
   | 'auth_unavailable'
   | 'body_too_large'
@@ -50,7 +50,6 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'url_too_long';
 
-/** What was wrong with one parameter, or with one member of a body. */
 export interface ParameterProblem {
   readonly parameter: string;
   readonly message: string;
@@ -82,10 +81,9 @@ export class ApiError extends Error {
 }
 
 const CHALLENGE = 'Bearer realm="meterline"';
-/** For what is over soon. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** No credentials or bad ones. The challenge follows RFC 6750, section 3. */
+/** Missing or invalid credentials. The challenge follows RFC 6750, section 3. */
 export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
   const challenge = presented ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
   return new ApiError(401, 'unauthorized', message, { headers: { 'WWW-Authenticate': challenge } });
@@ -101,25 +99,25 @@ export function insufficientScope(scope: string): ApiError {
   });
 }
 
-/** The message is the specification's; @param reason why that may be, and what to do */
+/** The message is fixed by the API specification. @param reason possible causes, and how to fix them */
 function accessDenied(reason: string): ApiError {
   return new ApiError(403, 'forbidden', 'Access denied', { details: [{ message: reason }] });
 }
 
-/** An account that is not the caller's and one that does not exist get the same error. */
+/** The same error for an account that does not exist, so that callers cannot find out which accounts exist. */
 export function notAMember(): ApiError {
   return accessDenied(
-    'There is no such account, or your key or token is not one of it. GET /v0/accounts lists the accounts that you may read.',
+    'The account does not exist, or your key or token has no access to it. GET /v0/accounts lists the accounts that you may read.',
   );
 }
 
 export function adminsOnly(): ApiError {
   return accessDenied(
-    'Only an admin of the account may do this, and a member may not group or filter by workspace. Use the key or token of an admin.',
+    'Only an admin of the account may do this, and only an admin may group or filter by workspace. Use the key or token of an admin.',
   );
 }
 
-/** A response must not be many times as large as its request, and three bytes of a query string can be an error. */
+/** Limits the size of the response: three bytes of a query string can be an error. */
 const MAX_PROBLEMS = 10;
 
 export const invalidParameters = (problems: readonly ParameterProblem[]) =>
@@ -137,12 +135,11 @@ function invalidRequest(code: ErrorCode, problems: readonly ParameterProblem[]):
   });
 }
 
-/** @param limit a sentence that says what is allowed */
+/** @param limit a description of the limit, without a period */
 export function tooManyRequests(limit: string, seconds: number): ApiError {
-  return tooMany('too_many_requests', `${limit}; wait as long as Retry-After says.`, seconds);
+  return tooMany('too_many_requests', `${limit}; retry after the seconds in Retry-After.`, seconds);
 }
 
-/** 429, to be tried again after `Retry-After`. */
 export function tooMany(code: ErrorCode, message: string, seconds = RETRY_AFTER_SECONDS): ApiError {
   return new ApiError(429, code, message, { headers: { 'Retry-After': String(seconds) } });
 }
@@ -156,7 +153,7 @@ export function unknownPath(path: string): ApiError {
   const advice =
     bare === path || bare === ''
       ? '/docs lists the operations of this service'
-      : `the API's paths do not end with a slash, try ${bare}`;
+      : `paths of the API do not end with a slash, try ${bare}`;
   return notFound(`There is no ${path}; ${advice}.`);
 }
 
@@ -164,7 +161,6 @@ export function authUnavailable(cause: unknown): ApiError {
   return unavailable('auth_unavailable', 'Credentials cannot be checked at the moment; try again shortly.', cause);
 }
 
-/** 503, to be tried again after `Retry-After`. */
 export function unavailable(
   code: ErrorCode,
   message: string,
@@ -174,15 +170,14 @@ export function unavailable(
   return new ApiError(503, code, message, { cause, headers: { 'Retry-After': String(seconds) } });
 }
 
-/** @throws ApiError `auth_unavailable` when Redis does not answer */
 export function orAuthUnavailable<T>(result: Promise<T>): Promise<T> {
   return orUnavailable(result, authUnavailable);
 }
 
 /**
- * An outage of a server behind the API is 503, which the caller can wait out; anything else is a bug, which is ours.
- * @param errorOf what to answer when the server does not
- * @param isDefect whether the server did answer, with something that it never says if we ask as we should
+ * Turns an outage of a server behind the API into a 503, which callers can retry. Bugs are thrown unchanged and become a 500.
+ * @param errorOf returns the error for an outage
+ * @param isDefect returns whether an error of the server means that our request was wrong
  */
 export async function orUnavailable<T>(
   result: Promise<T>,
@@ -193,22 +188,21 @@ export async function orUnavailable<T>(
     return await result;
   } catch (error) {
     if (error instanceof ApiError || error instanceof ClientGone) throw error;
-    // The server did answer, but with something that our records never are.
+    // A ZodError means that the server responded, but with data that Meterline never writes.
     if (error instanceof ZodError || isDefect(error)) throw error;
     throw errorOf(error);
   }
 }
 
-/** The client closed the connection before it had its response, so nobody reads one. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 
   constructor() {
-    super('the client closed the connection before it had its response');
+    super('the client closed the connection before the response was sent');
   }
 }
 
-/** Aborted when the client closes the connection before it has its response. */
+/** Returns a signal that is aborted if the client closes the connection before the response is sent. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.closed) gone.abort(new ClientGone());
@@ -223,43 +217,43 @@ export function internalError(cause?: unknown): ApiError {
   return new ApiError(500, 'internal_error', message, { cause });
 }
 
-/** Only what the caller may know: never the cause. */
+/** The public part of an error. It never contains the cause. */
 export function errorBody({ status, code, message, details }: ApiError, requestId: string) {
   return { code: status, error: code, message, ...(details && { details }), requestId };
 }
-
-/** What the body parser throws. Source: the npm packages raw-body and body-parser. */
-const bodyError = z.object({ status: z.int().min(400).max(499), type: z.string(), message: z.string() });
 
 export const routeNotFound: RequestHandler = (request) => {
   throw unknownPath(request.path);
 };
 
-/** @param elsewhere a sentence that says where it is allowed */
+/** @param elsewhere a sentence that says where the method is allowed */
 export function methodNotAllowed(allowed: string, elsewhere?: string): RequestHandler {
   return ({ method }) => {
-    throw methodRefused(method, allowed, elsewhere);
+    throw disallowedMethod(method, allowed, elsewhere);
   };
 }
 
-export function methodRefused(method: string, allowed: string, elsewhere = ''): ApiError {
+export function disallowedMethod(method: string, allowed: string, elsewhere = ''): ApiError {
   const message = `${method} is not allowed here; use ${allowed}. ${elsewhere}`.trimEnd();
   return new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
 }
 
-/** @param metadataUrl the address of the document that a challenge names (RFC 9728, section 5.1); undefined: there is none */
+/** Headers of a file or response that an error replaces. */
+const CONTENT_HEADERS = ['Content-Type', 'ETag', 'Last-Modified'];
+
+/** @param metadataUrl returns the URL of the metadata document for a challenge (RFC 9728, section 5.1), or undefined if there is none */
 export function respondWithError(metadataUrl: (request: Request) => string | undefined): ErrorRequestHandler {
-  // Express recognises an error handler by its four parameters.
+  // Express identifies an error handler by its four parameters.
   return (thrown: unknown, request, response, _next) => {
     if (thrown instanceof ClientGone) return;
-    const error = toApiError(thrown);
-    // The request log writes it down together with the request it belongs to.
+    const error = toApiError(thrown, request.path);
     if (error.status >= 500) noteFailure(request, error);
     if (response.headersSent) {
       request.socket.destroy();
       return;
     }
-    response.status(error.status).set(error.headers);
+    for (const name of CONTENT_HEADERS) response.removeHeader(name);
+    response.status(error.status).set({ 'Cache-Control': 'private, no-store', ...error.headers });
     const challenge = error.headers['WWW-Authenticate'];
     const url = metadataUrl(request);
     if (challenge !== undefined && url !== undefined) {
@@ -269,14 +263,25 @@ export function respondWithError(metadataUrl: (request: Request) => string | und
   };
 }
 
-function toApiError(thrown: unknown): ApiError {
+function toApiError(thrown: unknown, path: string): ApiError {
   if (thrown instanceof ApiError) return thrown;
-  const known = bodyError.safeParse(thrown);
-  if (!known.success) return internalError(thrown);
-  const { status, message } = known.data;
-  if (status === 413) {
-    return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; no operation needs so much.');
+  const status = property(thrown, 'status');
+  if (!(thrown instanceof Error) || typeof status !== 'number' || status < 400 || status > 499) {
+    return internalError(thrown);
   }
-  const advice = 'send it as it is, or none where none is needed';
-  return new ApiError(status, 'invalid_body', `The body cannot be read (${message}); ${advice}.`);
+  // Only errors of the body parser have a type. Source: the npm packages raw-body and body-parser.
+  if (property(thrown, 'type') === undefined) return fileError(status, path);
+  if (status === 413) {
+    return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; no operation needs a larger body.');
+  }
+  const advice = 'send it without Content-Encoding, or omit it if the operation takes none';
+  return new ApiError(status, 'invalid_body', `The body cannot be read (${thrown.message}); ${advice}.`);
+}
+
+/** Translates an error of the npm package send, which reports a missing file and a name that no file can have with several statuses. */
+function fileError(status: number, path: string): ApiError {
+  if (status !== 412) return unknownPath(path);
+  // RFC 9110, section 13.1.
+  const message = 'The file has changed since If-Match or If-Unmodified-Since; send the request without the header.';
+  return new ApiError(412, 'precondition_failed', message);
 }

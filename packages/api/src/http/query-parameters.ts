@@ -1,26 +1,21 @@
 /**
- * A query string, parsed strictly: a parameter that is unknown, empty, or given again where one value is meant is an error,
- * because a typo must not read as "everything". All are collected, so that the caller can fix them in one go.
- * Source: DESIGN section 6.
+ * Parses a query string strictly. Unknown, empty and repeated parameters are errors, because a mistyped filter must not select everything.
+ * All errors are collected, so that the caller can fix them at once. Source: DESIGN section 6.
  */
 import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
 
 export interface ParameterRules {
-  /** The valid parameters, in the specification's order. */
   readonly names: readonly string[];
-  /** Parameters that may be empty. */
   readonly mayBeEmpty?: readonly string[];
-  /** Parameters that may be given several times. */
   readonly mayRepeat?: readonly string[];
-  /** Parameters that are accepted and not looked at. */
   readonly ignored?: readonly string[];
-  /** Parameters of related APIs that are asked for by mistake, with what to use instead. */
+  /** Parameters of related APIs that callers may send by mistake, each with the alternative. */
   readonly unsupported?: Readonly<Record<string, string>>;
 }
 
 const QUOTED_LENGTH = 80;
-const LEFT_OUT = 'give it a value or leave it out';
+const OPTIONAL = 'give it a value or omit it';
 
 export class QueryParameters {
   readonly #values = new Map<string, readonly string[]>();
@@ -31,9 +26,9 @@ export class QueryParameters {
   constructor(rawQuery: string, rules: ParameterRules) {
     this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
-    // The valid ones are named once, whatever is sent: a short request gets no long answer.
+    // Only the first error lists the valid parameters. Otherwise a short request could cause a long response.
     const firstUnknown = [...sent.keys()].find((name) => isUnknown(name, rules));
-    // In one pass: `getAll` would look through thousands of parameters for each of their names.
+    // In one pass, because `getAll` would scan thousands of parameters for each name.
     const byName = new Map<string, string[]>();
     for (const [name, value] of sent) {
       const values = byName.get(name);
@@ -48,24 +43,23 @@ export class QueryParameters {
     }
   }
 
-  /** The value, parsed by the schema; undefined when it was not sent or is faulty. */
+  /** Returns the parsed value, or undefined if the parameter is missing or invalid. */
   optional<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
-    return this.#read(name, schema, LEFT_OUT)?.[0];
+    return this.#read(name, schema, OPTIONAL)?.[0];
   }
 
-  /** All values of a parameter that may repeat; undefined when it was not sent or one of them is faulty. */
+  /** Returns all values of a repeatable parameter, or undefined if the parameter is missing or a value is invalid. */
   list<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema>[] | undefined {
-    return this.#read(name, schema, LEFT_OUT);
+    return this.#read(name, schema, OPTIONAL);
   }
 
-  /** A list whose members come with commas between them, in parameters of their own, or both. */
+  /** Returns a list that may be sent with commas, as repeated parameters, or both. */
   joined<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     const texts = this.#values.get(name);
     if (texts !== undefined && !texts.includes('')) this.#values.set(name, [texts.join(',')]);
     return this.optional(name, schema);
   }
 
-  /** The value of a parameter that must be sent. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     const hasProblem = this.#problems.some(({ parameter }) => parameter === name);
     if (!this.#values.has(name) && !hasProblem) this.problem(name, `${name} is missing; it is required.`);
@@ -89,7 +83,7 @@ export class QueryParameters {
     return values.length === texts.length ? values : undefined;
   }
 
-  /** @param message a sentence that names the parameter, what was wrong and what is allowed */
+  /** Adds an error. @param message a sentence that names the parameter, the problem and the allowed values */
   problem(parameter: string, message: string): void {
     this.#problems.push({ parameter, message });
   }
@@ -98,29 +92,28 @@ export class QueryParameters {
     return this.#problems.length === 0;
   }
 
-  refusal(): ApiError {
+  error(): ApiError {
     return invalidParameters(this.#problems);
   }
 }
 
 /**
- * Operations of the management API take a workspace, as they do the header X-Svc-Workspace; accounts and keys belong to none.
- * Source: the API specification, section "Management API".
+ * Operations of the management API accept a workspace, and the header X-Svc-Workspace, but ignore both: accounts and keys do not belong to
+ * workspaces. Source: the API specification, section "Management API".
  */
 export const WORKSPACE_IGNORED = ['workspace'] as const;
 
 /** For operations without parameters. @throws ApiError `invalid_parameter` */
-export function refuseParameters(rawQuery: string, rules: Omit<ParameterRules, 'names'> = {}): void {
+export function requireNoParameters(rawQuery: string, rules: Omit<ParameterRules, 'names'> = {}): void {
   const parameters = new QueryParameters(rawQuery, { ...rules, names: [] });
-  if (!parameters.areValid) throw parameters.refusal();
+  if (!parameters.areValid) throw parameters.error();
 }
 
-/** Whether the name is unknown: no parameter, none that is ignored, and none of those that are known and not supported. */
 function isUnknown(name: string, { names, ignored = [], unsupported = {} }: ParameterRules): boolean {
   return !names.includes(name) && !ignored.includes(name) && !Object.hasOwn(unsupported, name);
 }
 
-/** @param listsNames whether the message of an unknown parameter has the valid ones */
+/** @param listsNames whether the message for an unknown parameter lists the valid parameters */
 function admissionProblem(
   name: string,
   values: readonly string[],
@@ -138,12 +131,10 @@ function admissionProblem(
   return undefined;
 }
 
-/** A text of the caller, for a message about it. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(text));
 }
 
-/** At most as much of it as a message should repeat. */
 export function shortened(text: string): string {
   const characters = [...text];
   return characters.length > QUOTED_LENGTH ? `${characters.slice(0, QUOTED_LENGTH).join('')}…` : text;

@@ -1,12 +1,12 @@
-/** Checks of a request before its parameters are read: a readable target of bounded length, and a version that exists. */
+/** Checks a request before its parameters are parsed: the URL, the Host and Expect headers, and the API version. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { API_VERSIONS, type ApiVersion, EARLIEST_API_VERSION, isApiVersion } from '@meterline/catalog';
 import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
 /**
- * Bytes: a target is ASCII. A name of 256 code points takes up to 3,072 of them. The longest target with one value to each
- * filter, some 16 KiB, has four such names (the account and three filters) and a cursor.
+ * In bytes, because a URL is ASCII. A name of 256 code points takes up to 3,072 bytes. The longest URL with one value per filter has four
+ * such names (the account and three filters) and a cursor, about 16 KiB.
  */
 const MAX_URL_LENGTH = 24 * 1024;
 
@@ -17,14 +17,14 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
   if (originalUrl.length > MAX_URL_LENGTH) {
     throw new ApiError(414, 'url_too_long', `The URL is longer than ${MAX_URL_LENGTH} bytes; shorten its parameters.`);
   }
-  // RFC 9112, section 3.2; Node would answer a missing one by itself, without a body, and take the first of several.
+  // RFC 9112, section 3.2. Node alone would reject a missing Host without a body, and use the first of several.
   if (request.httpVersion === '1.1' && request.headersDistinct['host']?.length !== 1) {
     throw new ApiError(400, 'malformed_request', 'An HTTP/1.1 request must have one Host header.');
   }
   // RFC 9110, section 10.1.1.
   const { expect } = request.headers;
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    throw new ApiError(417, 'expectation_failed', 'Expect: 100-continue is the only expectation that can be met.');
+    throw new ApiError(417, 'expectation_failed', 'The only supported expectation is Expect: 100-continue.');
   }
   if (!VISIBLE_ASCII.test(originalUrl) || !isPercentEncodedUtf8(originalUrl)) {
     throw new ApiError(
@@ -36,7 +36,6 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
   next();
 };
 
-/** The query string as it was sent, without the question mark. */
 export function rawQuery({ url = '' }: IncomingMessage): string {
   const mark = url.indexOf('?');
   return mark < 0 ? '' : url.slice(mark + 1);
@@ -45,25 +44,25 @@ export function rawQuery({ url = '' }: IncomingMessage): string {
 export const VERSION_HEADER = 'Svc-Version';
 
 /**
- * The version that the request asks for, which the response names. Source: the API specification, section "Versioning".
+ * Returns the requested API version, and sets the response header. Source: the API specification, section "Versioning".
  * @throws ApiError `invalid_api_version`
  */
 export function applyVersion({ headers }: IncomingMessage, response: ServerResponse): ApiVersion {
-  const wanted = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
-  if (!isApiVersion(wanted)) {
+  const version = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
+  if (!isApiVersion(version)) {
     throw new ApiError(
       400,
       'invalid_api_version',
-      `${JSON.stringify(wanted)} is not a version of this API; the valid ones are ${API_VERSIONS.join(', ')}.`,
+      `${JSON.stringify(version)} is not a version of this API; the versions are ${API_VERSIONS.join(', ')}.`,
     );
   }
-  response.setHeader(VERSION_HEADER, wanted);
-  return wanted;
+  response.setHeader(VERSION_HEADER, version);
+  return version;
 }
 
 function isPercentEncodedUtf8(text: string): boolean {
   try {
-    // The result is used, and the comparison always true: rolldown removes a call whose result is not used, though it may throw.
+    // Always true. The result must be used: rolldown removes calls with unused results, although this call may throw.
     return decodeURIComponent(text).length <= text.length;
   } catch {
     // decodeURIComponent throws nothing but URIError.

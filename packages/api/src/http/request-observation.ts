@@ -1,25 +1,24 @@
-/** What the service records of each request: a log line, its duration as a metric, and a span. */
+/** Records each request as a log line, a duration metric and a span. */
 import type { IncomingMessage } from 'node:http';
+import { property } from '@meterline/catalog/plain';
 import { instruments } from '@meterline/service/metrics';
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { z } from 'zod';
 import { recordOf, requestIdOf, shortened } from './request-record.js';
 
-/** Sees a request first, and calls `next` without answering it. */
+/** A handler that observes requests. It calls `next` and never responds itself. */
 export type Watcher = RequestHandler;
 
-/** Clients may send any word as a method; the ones that no route has share one label. */
+/** Clients may send any word as a method. Methods that no route has share one label value. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Comes before everything that may answer, so that it sees every response. */
 export function requestMetrics(registry: Registry): Watcher {
   const durations = instruments(registry).histogram(
     'meterline_http_request_duration_seconds',
-    'Requests by route, method and status, and how long they took; status aborted: the client went away first.',
+    'Duration of requests by route, method and status. Status aborted: the client closed the connection first.',
     BUCKETS,
     'route',
     'method',
@@ -41,8 +40,8 @@ export function requestMetrics(registry: Registry): Watcher {
 }
 
 /**
- * A span for every request, below the caller's span if it sent one; the spans of its statements lie below it.
- * Source: OpenTelemetry semantic conventions, "HTTP server span". Never the query string: it may hold a cursor.
+ * Creates a span for every request, as a child of the caller's span if the request has one. Spans of statements become its children. The
+ * query string is omitted because it may contain a cursor. Source: OpenTelemetry semantic conventions, "HTTP server span".
  */
 export function requestSpans(tracer: Tracer): Watcher {
   return (request, response, next) => {
@@ -65,29 +64,25 @@ export function requestSpans(tracer: Tracer): Watcher {
   };
 }
 
-const matched = z.object({ route: z.object({ path: z.string() }) });
-
 /**
- * The route of a request, as written in app.ts: `/v0/accounts/:accountId/metrics`. Undefined when no
- * route matches, or the request was answered before the routes.
+ * Returns the pattern of the matched route, such as `/v0/accounts/:accountId/metrics`, or undefined if no route matched. Express sets
+ * `route` on its requests, but `IncomingMessage` has no type for it.
  */
 function routeOf(request: IncomingMessage): string | undefined {
-  return matched.safeParse(request).data?.route.path;
+  const path = property(property(request, 'route'), 'path');
+  return typeof path === 'string' ? path : undefined;
 }
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
-/**
- * One log line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string.
- * Caller, log and support identify a request by its id.
- */
+/** Writes one log line per request: caller, path, client address and outcome. The line never contains a token, a header or the query string. */
 export function requestLog(log: Logger): Watcher {
   return (request, response, next) => {
     const started = Date.now();
-    // The query string may hold a cursor.
+    // The query string is removed because it may contain a cursor.
     const [target = ''] = request.originalUrl.split('?', 1);
     const path = shortened(target);
-    // The address is not known any more when the client is gone.
+    // Read now, because the address is no longer available after the connection is closed.
     const remoteAddress = request.ip && shortened(request.ip);
     response.once('close', () => {
       const { id: requestId, facts, failure } = recordOf(request);

@@ -1,4 +1,4 @@
-/** The record of a request: its id, and what its log line says about it. */
+/** Stores the ID of a request, and facts for its log line. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
@@ -11,7 +11,6 @@ interface RequestRecord {
 interface LoggedFacts {
   caller?: string;
   account?: string;
-  /** The id of the API key that was created. */
   keyId?: string;
 }
 
@@ -25,7 +24,6 @@ export function recordOf(request: IncomingMessage): RequestRecord {
   return record;
 }
 
-/** Adds the caller, the account or the id of a created API key to the log line of a request. */
 export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   const { facts: known } = recordOf(request);
   if (facts.caller !== undefined) known.caller = shortened(facts.caller);
@@ -33,12 +31,11 @@ export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
 }
 
-/** Makes the log line of a request an error with this cause. */
 export function noteFailure(request: IncomingMessage, failure: Error): void {
   recordOf(request).failure = failure;
 }
 
-/** 1 to 128 visible ASCII characters; anything else could forge log lines or headers. */
+/** 1 to 128 visible ASCII characters. Other characters could be used to forge log lines or headers. */
 const SANE = /^[\x21-\x7e]{1,128}$/;
 
 function chooseRequestId(request: IncomingMessage): string {
@@ -46,14 +43,13 @@ function chooseRequestId(request: IncomingMessage): string {
   return typeof sent === 'string' && SANE.test(sent) ? sent : randomUUID();
 }
 
-/** The id that the caller sent, or a new one. */
 export function requestIdOf(request: IncomingMessage): string {
   return recordOf(request).id;
 }
 
-/** In characters, of a text that the client chose. A name has at most 256 code points. */
-const LONGEST_TEXT = 512;
+/** Maximum length of a client's text in the log. Enough for a name, which has at most 256 code points. */
+const MAX_TEXT_LENGTH = 512;
 
 export function shortened(text: string): string {
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
 }

@@ -1,7 +1,9 @@
-/** The web page: static files, built by packages/dashboard. */
-import type { RequestHandler, Response } from 'express';
-import { z } from 'zod';
-import { ApiError, unknownPath } from './errors.js';
+/** Serves the web page: static files, built by packages/dashboard. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import { unknownPath } from './errors.js';
 
 /** Nothing from other origins, nothing inline, no eval. */
 const STRICT = [
@@ -15,7 +17,7 @@ const STRICT = [
   "form-action 'none'",
 ];
 
-/** @param frameAncestors origins whose pages may embed this one */
+/** @param frameAncestors origins whose pages may embed this page */
 function contentSecurityPolicy(frameAncestors: readonly string[]): string {
   const ancestors = frameAncestors.length > 0 ? frameAncestors.join(' ') : "'none'";
   return [...STRICT, `frame-ancestors ${ancestors}`].join('; ');
@@ -23,72 +25,60 @@ function contentSecurityPolicy(frameAncestors: readonly string[]): string {
 
 export const CONTENT_SECURITY_POLICY = contentSecurityPolicy([]);
 
-/** For files whose name has a hash of their content: they never change. */
+/** For files whose name contains a hash of their content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Cached, but checked each time: it names the files of the version that is deployed. */
+/** Cached, but revalidated at each use, because the page names the files of the deployed version. */
 export const REVALIDATE = 'no-cache';
 
-/** The errors of `sendFile` for a name that is not that of a file in the folder. Source: the npm package send. */
-const missing = z.union([
-  // The errors for a name that no file can have, one that leads out of the folder or begins with a dot, and one that no file has.
-  z.object({ status: z.union([z.literal(400), z.literal(403), z.literal(404)]) }),
-  // The error for the folder itself.
-  z.object({ code: z.literal('EISDIR') }),
-]);
-/** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
-const preconditionFailed = z.object({ status: z.literal(412) });
-const FILE_HAS_CHANGED = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
+/** The files are small, so the service ignores Range, as RFC 9110, section 14.2, allows. Each file sets Cache-Control itself. */
+const FILE_OPTIONS = { index: false, cacheControl: false, acceptRanges: false } as const;
 
-/** GET /, and GET /embed for other pages to embed. @param folder the page's build @param frameAncestors the origins of those */
+/**
+ * Finds the page's build. Without it, the service runs without a page.
+ * @returns the folder, or undefined if the page is not built
+ */
+export function builtPage(folder: string, log: Logger): string | undefined {
+  if (existsSync(join(folder, 'index.html'))) return folder;
+  log.warn({ event: 'page_missing', folder }, 'the web page is not built; the service runs without it');
+  return undefined;
+}
+
+/** GET /, and GET /embed for other pages to embed. @param frameAncestors origins that may embed the page */
 export function pageRoute(folder: string, frameAncestors: readonly string[] = []): RequestHandler {
-  const policy = contentSecurityPolicy(frameAncestors);
+  const serve = fileRoute(folder, 'index.html', contentSecurityPolicy(frameAncestors));
   return (request, response, next) => {
-    // Older than the policy, which says it better: it knows no list of origins.
+    // This older header cannot list origins, so only the policy is sent.
     if (frameAncestors.length > 0) response.removeHeader('X-Frame-Options');
-    sendFile(request, response, folder, 'index.html', REVALIDATE, next, policy);
+    return serve(request, response, next);
   };
 }
 
 export interface PageSettings {
-  /** Where producers reach the collector; undefined: the page does not know. */
+  /** Address of the collector for producers. Undefined: unknown to the page. */
   readonly collectorUrl: string | undefined;
-  /** Origins whose pages may embed this one. */
   readonly frameAncestors: readonly string[];
 }
 
-/** GET /page-settings.json: what the page cannot know from its own address. It is told to everybody, as the page is. */
+/** GET /page-settings.json: settings that the page cannot derive from its own address. Public, like the page. */
 export function pageSettingsRoute({ collectorUrl, frameAncestors }: PageSettings): RequestHandler {
   return (_request, response) => {
     response.set('Cache-Control', REVALIDATE).json({ collectorUrl, frameAncestors });
   };
 }
 
-/** GET /assets/{file} */
+/** Excludes directories, hidden files, and names that lead out of the folder. */
+const ASSET_NAME = /^\w[\w.-]*$/;
+
+/** GET /assets/{file} @param folder the page's build */
 export function assetRoute(folder: string): RequestHandler<{ file: string }> {
-  return (request, response, next) =>
-    sendFile(request, response, `${folder}/assets`, request.params.file, IMMUTABLE, next);
+  const headers = { 'Cache-Control': IMMUTABLE, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
+  return ({ params: { file }, path }, response) => {
+    if (!ASSET_NAME.test(file)) throw unknownPath(path);
+    response.sendFile(file, { ...FILE_OPTIONS, root: join(folder, 'assets'), headers });
+  };
 }
 
-export function sendFile(
-  { path }: { path: string },
-  response: Response,
-  root: string,
-  file: string,
-  caching: string,
-  next: (error?: unknown) => void,
-  policy = CONTENT_SECURITY_POLICY,
-) {
-  const headers = { 'Cache-Control': caching, 'Content-Security-Policy': policy };
-  // The files of the page are small: a Range is ignored, as RFC 9110, section 14.2, allows.
-  const options = { root, index: false, cacheControl: false, acceptRanges: false, headers, dotfiles: 'deny' } as const;
-  response.sendFile(file, options, (error) => {
-    if (!error) return;
-    if (response.headersSent) return next(error);
-    // The headers of the file, which the error would be sent with.
-    for (const name of ['Content-Type', 'ETag', 'Last-Modified']) response.removeHeader(name);
-    response.set('Cache-Control', 'private, no-store');
-    if (missing.safeParse(error).success) return next(unknownPath(path));
-    const hasChanged = preconditionFailed.safeParse(error).success;
-    next(hasChanged ? new ApiError(412, 'precondition_failed', FILE_HAS_CHANGED) : error);
-  });
+export function fileRoute(root: string, file: string, policy = CONTENT_SECURITY_POLICY): RequestHandler {
+  const headers = { 'Cache-Control': REVALIDATE, 'Content-Security-Policy': policy };
+  return (_request, response) => response.sendFile(file, { ...FILE_OPTIONS, root, headers });
 }

@@ -1,5 +1,4 @@
-/** As much of OpenAPI 3.1 as the documents use, what a service says to get one, and what all of them have in common. */
-
+/** Types for the parts of OpenAPI 3.1 that the documents use, and the parts that all documents share. */
 import { API_VERSIONS } from '@meterline/catalog';
 import { z } from 'zod';
 import { METADATA_PATH } from '../auth/protected-resource.js';
@@ -29,7 +28,7 @@ export interface Parameter {
   readonly allowEmptyValue?: boolean;
   readonly schema: JsonSchema;
   readonly examples?: Named<Example>;
-  /** Meterline's own: the platform's API does not have it. */
+  /** An extension that the platform's API does not have. */
   readonly 'x-extension'?: true;
 }
 
@@ -43,7 +42,6 @@ export interface MediaType {
   readonly schema: JsonSchema;
   readonly examples?: Named<Example>;
 }
-/** By media type. All examples are in JSON. */
 type Content = Readonly<Record<'application/json', MediaType>> & Named<MediaType>;
 
 export interface Response {
@@ -54,18 +52,14 @@ export interface Response {
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** An example request with its response. */
 export interface OperationExample {
   readonly summary: string;
-  /** The values in the path, the query and the headers, by name. */
   readonly parameters?: Named<unknown>;
-  /** Undefined for a request without a body. */
   readonly body?: unknown;
-  /** Undefined for a response without a body. */
   readonly response?: unknown;
 }
 
-/** What is particular about an operation; the document adds what follows from it. Schemas are named as in the components. */
+/** The specific parts of an operation. The document adds the shared parts. Schemas have their names in the components. */
 export interface OperationSketch {
   readonly method: Method;
   readonly path: string;
@@ -73,33 +67,29 @@ export interface OperationSketch {
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** The platform's API does not have it. */
   readonly isExtension?: true;
   readonly query?: Named<z.ZodType>;
-  /** Parameters that are neither in the path nor checked by a schema in `query`, besides the version. */
+  /** Parameters that are neither in the path nor in `query`, except the version. */
   readonly otherParameters?: readonly Parameter[];
-  /** The body has one of these schemas; undefined: there is no body. */
+  /** The body has one of these schemas. Undefined: there is no body. */
   readonly body?: readonly string[];
-  /** Other formats of the body, by media type. */
   readonly otherFormats?: Named<JsonSchema>;
   readonly success: {
     readonly status?: '201' | '202' | '204';
     readonly description: string;
-    /** The body has one of these schemas; empty: there is no body. */
+    /** The body has one of these schemas. Empty: there is no body. */
     readonly schemas: readonly string[];
     readonly headers?: Response['headers'];
   };
   readonly otherResponses?: Named<Response | Reference>;
   readonly examples: Named<OperationExample>;
-  /** Names of the service's error responses. */
   readonly errors: readonly string[];
 }
 
-/** A response that describes an error, with one as its example; its headers are those of the example. */
+/** An error response. The example error also defines the headers. */
 export interface ErrorSketch {
   readonly description: string;
   readonly error: ApiError;
-  /** Other members of the body than the error's, and the schema of a body that has some. */
   readonly members?: JsonSchema;
   readonly schema?: JsonSchema;
 }
@@ -112,59 +102,56 @@ export interface DocumentSketch {
   readonly operations: readonly OperationSketch[];
   readonly schemas: Named<z.core.$ZodType>;
   readonly errors: Named<ErrorSketch>;
-  /** Headers that no error response has, and not every other response. */
   readonly headers?: Named<Header>;
 }
 
 export const HEADERS = {
   'X-Request-Id': {
-    description: 'The id of the request: the one that it was sent with, or a new one.',
+    description: 'The ID of the request: the value that the client sent, or a new ID.',
     schema: { type: 'string' },
   },
-  'Svc-Version': { description: 'The version that applied.', schema: { type: 'string', enum: API_VERSIONS } },
+  'Svc-Version': { description: 'The API version of the response.', schema: { type: 'string', enum: API_VERSIONS } },
   'Retry-After': {
-    description: 'Seconds to wait before trying again.',
+    description: 'Seconds to wait before a retry.',
     required: true,
     schema: { type: 'integer', minimum: 0 },
   },
   'RateLimit-Policy': {
     description:
-      'The limits that apply, as in draft-ietf-httpapi-ratelimit-headers-10: requests of the account and of the caller.',
+      'The rate limits of the account and of the caller, in the format of draft-ietf-httpapi-ratelimit-headers-10.',
     schema: { type: 'string' },
   },
   RateLimit: {
     description:
-      'How many requests are left of each limit, and in how many seconds there will be more, as in the same draft.',
+      'The remaining requests of each rate limit, and the seconds until the limit is reset, in the format of the same draft.',
     schema: { type: 'string' },
   },
   'WWW-Authenticate': {
     description:
-      'A challenge as in RFC 6750, section 3, with `resource_metadata` (RFC 9728) where tokens are accepted.',
+      'A challenge as in RFC 6750, section 3, with `resource_metadata` (RFC 9728) if the service accepts tokens.',
     required: true,
     schema: { type: 'string' },
   },
 } as const satisfies Record<string, Header>;
 
-/** A reference to a header of the document. */
 export const headerReference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
 
 export const REQUEST_HEADERS = { ...headerReference('X-Request-Id'), ...headerReference('Svc-Version') };
 export const LIMIT_HEADERS = { ...headerReference('RateLimit-Policy'), ...headerReference('RateLimit') };
 
-/** Every operation may respond so. */
 export const OTHER_RESPONSE: ErrorSketch = {
   description:
-    'Any other failure: what HTTP itself forbids, such as a URL that is too long, and defects of the service.',
+    'Any other error: invalid HTTP requests, for example with a URL that is too long, and bugs of the service.',
   error: internalError(),
 };
 
 export const COMMON_ERRORS = {
   Unauthorized: {
-    description: 'No credentials, or unknown, revoked or expired ones.',
+    description: 'The credentials are missing, unknown, revoked or expired.',
     error: unknownCredential(),
   },
   NotReady: {
-    description: 'A server behind the API does not answer, or this process is stopping.',
+    description: 'A server behind the API does not respond or cannot be used, or this process is stopping.',
     error: notReady([{ server: 'ClickHouse', cause: undefined }]),
   },
 } as const satisfies Record<string, ErrorSketch>;
@@ -173,8 +160,8 @@ export const COMMON_SCHEMAS = {
   ProtectedResource: z.object({
     resource: z
       .string()
-      .meta({ description: 'The API, for the parameter `resource` of a request for a token (RFC 8707).' }),
-    authorization_servers: z.array(z.string()).optional().meta({ description: 'Who issues tokens for it.' }),
+      .meta({ description: 'The identifier of the API, for the parameter `resource` of a token request (RFC 8707).' }),
+    authorization_servers: z.array(z.string()).optional().meta({ description: 'The issuers of tokens for the API.' }),
     scopes_supported: z.array(z.string()),
     bearer_methods_supported: z.array(z.string()),
     resource_name: z.string(),
@@ -186,7 +173,7 @@ export const COMMON_SCHEMAS = {
   }),
 };
 
-/** @param readiness what is particular about `/readyz` */
+/** Returns the operations of every service. @param readiness the specific parts of `/readyz` */
 export function commonOperations(
   readiness: Pick<OperationSketch, 'summary' | 'description' | 'examples'>,
 ): OperationSketch[] {
@@ -196,15 +183,15 @@ export function commonOperations(
       path: METADATA_PATH,
       operationId: 'getProtectedResource',
       tag: 'Access',
-      summary: 'Where tokens come from',
+      summary: 'Get metadata about tokens',
       description:
-        'For clients that are given no more than this API’s address: which server issues tokens for it, and which scopes there ' +
-        'are (RFC 9728). Every 401 names this document, in the parameter `resource_metadata` of `WWW-Authenticate`. Needs no ' +
-        'credentials. A service that accepts API keys only has none: 404.',
+        'For clients that only know the address of this API: the server that issues tokens, and the scopes of the API (RFC 9728). ' +
+        'Every 401 links to this document in the parameter `resource_metadata` of `WWW-Authenticate`. Needs no credentials. A ' +
+        'service that only accepts API keys returns 404.',
       success: { description: 'The metadata of the protected resource.', schemas: ['ProtectedResource'] },
       examples: {
         metadata: {
-          summary: 'A service that takes the tokens of one server',
+          summary: 'A service that accepts the tokens of one server',
           response: {
             resource: 'https://billing.example.com',
             authorization_servers: ['https://auth.example.com/'],
@@ -222,9 +209,9 @@ export function commonOperations(
       path: '/healthz',
       operationId: 'getHealth',
       tag: 'Health',
-      summary: 'Does the process run?',
-      description: 'Asks no other server.',
-      success: { description: 'It does.', schemas: ['Health'] },
+      summary: 'Check that the process runs',
+      description: 'Does not depend on other servers.',
+      success: { description: 'The process runs.', schemas: ['Health'] },
       examples: { up: { summary: 'The process runs', response: { status: 'ok' } } },
       errors: [],
     },
@@ -234,7 +221,7 @@ export function commonOperations(
       path: '/readyz',
       operationId: 'getReadiness',
       tag: 'Health',
-      success: { description: 'It can.', schemas: ['Health'] },
+      success: { description: 'The service is ready.', schemas: ['Health'] },
       errors: ['NotReady'],
     },
   ];

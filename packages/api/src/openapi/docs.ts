@@ -1,11 +1,11 @@
-/** GET /openapi.json: the API for programs. GET /docs: the same for people, shown by Swagger UI from files of this service. */
+/** Serves the API reference: GET /openapi.json for programs, and GET /docs for people, with Swagger UI from local files. */
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type { RequestHandler } from 'express';
-import { CONTENT_SECURITY_POLICY, REVALIDATE, sendFile } from '../http/web-page.js';
+import { CONTENT_SECURITY_POLICY, fileRoute, REVALIDATE } from '../http/web-page.js';
 import type { OpenApiDocument } from './document.js';
 
-/** The document and the icon are the same for every caller until the next release. */
+/** For content that is the same for every caller and changes only with a release. */
 const CACHING = 'public, max-age=300';
 
 export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
@@ -16,7 +16,7 @@ export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
   };
 }
 
-/** Nothing inline, so that it has the policy of every page here. Links are relative, because a proxy may serve it under a path of its own. */
+/** Has no inline scripts or styles, because the policy of all pages forbids them. Links are relative, because a proxy may add a path prefix. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -31,14 +31,14 @@ const PAGE = `<!doctype html>
 </head>
 <body>
 <div id="reference"></div>
-<noscript>This page needs JavaScript. <a href="openapi.json">openapi.json</a> says the same.</noscript>
+<noscript>This page needs JavaScript. <a href="openapi.json">openapi.json</a> has the same content.</noscript>
 </body>
 </html>
 `;
 
 /**
- * The theme is that of the cost explorer, if one was chosen there. Requests cannot be sent from the page: Swagger UI reads numbers
- * as doubles and would show rounded amounts. So the server and the credential of requests are not asked for either.
+ * Uses the theme that was chosen in the cost explorer. Sending requests from the page is disabled, because Swagger UI reads numbers as doubles
+ * and would show rounded amounts. The inputs for server and credentials are therefore hidden.
  */
 const START = `const looks = new CSSStyleSheet();
 looks.replaceSync(
@@ -70,15 +70,14 @@ const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2b5fd9"/>' +
   '<path d="M8 23V15M13.5 23V9M19 23v-6M24.5 23V12" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>';
 
-/** Where npm has put Swagger UI. */
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** The routes of the reference by their paths; every service has them, with or without the web page. */
+/** Handlers by path. Every service has them, with or without the web page. */
 export const DOCS_ROUTES: Readonly<Record<string, RequestHandler>> = {
   '/docs': textRoute('html', PAGE),
   '/docs/start.js': textRoute('js', START),
-  '/docs/swagger-ui.css': swaggerFile('swagger-ui.css'),
-  '/docs/swagger-ui-bundle.js': swaggerFile('swagger-ui-bundle.js'),
+  '/docs/swagger-ui.css': fileRoute(SWAGGER_UI, 'swagger-ui.css'),
+  '/docs/swagger-ui-bundle.js': fileRoute(SWAGGER_UI, 'swagger-ui-bundle.js'),
   '/favicon.ico': (_request, response) => {
     response.set('Cache-Control', CACHING).type('svg').send(ICON);
   },
@@ -89,8 +88,4 @@ function textRoute(type: string, text: string): RequestHandler {
   return (_request, response) => {
     response.set(headers).type(type).send(text);
   };
-}
-
-function swaggerFile(file: string): RequestHandler {
-  return (request, response, next) => sendFile(request, response, SWAGGER_UI, file, REVALIDATE, next);
 }

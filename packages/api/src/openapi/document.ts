@@ -1,7 +1,4 @@
-/**
- * Makes the OpenAPI document of a service from its operations and from the zod schemas that check its requests and describe its
- * responses. zod writes their JSON Schema itself.
- */
+/** Generates the OpenAPI document of a service from its operations and from the zod schemas of its requests and responses. */
 import {
   ACCOUNT_FILTERS,
   API_VERSIONS,
@@ -37,7 +34,7 @@ import {
   type Response,
 } from './common.js';
 
-/** The JSON or text on the wire, before a schema transforms it. */
+/** Describes values as they are transferred, before a schema transforms them. */
 const ON_THE_WIRE = { io: 'input', unrepresentable: 'any' } as const;
 const REQUEST_ID = '7f0c1a52-3a8e-4c1d-9a2b-5d0f6e7a8b9c';
 const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
@@ -48,14 +45,14 @@ const EXTENSIONS: readonly string[] = [
   ...Object.keys(ACCOUNT_FILTERS),
 ];
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
-  accountId: 'The account, as `GET /v0/accounts` names it.',
-  clientId: 'The service account, as `meterline keys list` names it, or a new name for the first key of one.',
-  apiKeyId: 'The key’s id; not its text.',
-  alertId: 'The alert, as the list of alerts names it.',
-  deliveryId: 'The delivery, as the list of deliveries names it.',
+  accountId: 'Account ID, as in `GET /v0/accounts`.',
+  clientId: 'Service account, as in `meterline keys list`. A new name creates a service account with its first key.',
+  apiKeyId: 'ID of the API key, not the key itself.',
+  alertId: 'Alert ID, as in the list of alerts.',
+  deliveryId: 'Delivery ID, as in the list of deliveries.',
 };
 const BEARER = 'An API key (`mlk_…`) or an OAuth2 access token (JWT).';
-const SVC_BEARER = 'The same, as `Bearer …`, where something before the API uses Authorization for itself.';
+const SVC_BEARER = 'The same credentials, as `Bearer …`, if a proxy in front of the API uses `Authorization` itself.';
 
 export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 export type OpenApiOperation = ReturnType<typeof operationOf>;
@@ -73,7 +70,7 @@ export function openApiDocument(sketch: DocumentSketch) {
   return {
     openapi: '3.1.1',
     info: { title, version, summary, description, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
-    servers: [{ url: '.', description: 'The service that this document comes from' }],
+    servers: [{ url: '.', description: 'The service that serves this document' }],
     security: [{ bearer: [] }, { svcBearer: [] }],
     tags,
     paths,
@@ -89,18 +86,17 @@ export function openApiDocument(sketch: DocumentSketch) {
   };
 }
 
-/** A reference to a schema of the document. */
 export const schemaReference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const responseReference = (name: string) => ({ $ref: `#/components/responses/${name}` });
 
-function oneOf([first = '', ...others]: readonly string[]): JsonSchema {
+function eitherSchema([first = '', ...others]: readonly string[]): JsonSchema {
   return others.length === 0 ? schemaReference(first) : { oneOf: [first, ...others].map(schemaReference) };
 }
 
 function operationOf(sketch: OperationSketch, errors: DocumentSketch['errors']) {
   const { method: _method, path, tag, isExtension, query = {}, body, success, examples, description, ...rest } = sketch;
   const { otherParameters = [], otherFormats = {}, otherResponses, errors: names, operationId, summary } = rest;
-  // Health checks and metadata need no credentials, and have no versions.
+  // Health checks and metadata need no credentials and have no versions.
   const isPublic = !path.startsWith('/v0/');
   const formats = Object.entries(otherFormats).map(([type, schema]) => [type, { schema }]);
   const responses: Named<Response | Reference> = {
@@ -117,7 +113,9 @@ function operationOf(sketch: OperationSketch, errors: DocumentSketch['errors']) 
     operationId,
     tags: [tag],
     summary,
-    description: isExtension ? `${description}\n\nAn extension: the platform’s API does not have it.` : description,
+    description: isExtension
+      ? `${description}\n\nThis operation is an extension that the platform’s API does not have.`
+      : description,
     ...(isExtension && { 'x-extension': true }),
     ...(isPublic && { security: [] }),
     parameters: [
@@ -152,7 +150,7 @@ function json(
   content: (from: OperationExample) => unknown,
 ) {
   const values = Object.entries(examples).map(([id, example]) => [id, exampleOf(example, content(example))]);
-  const media: MediaType = { schema: oneOf(schemas), examples: Object.fromEntries(values) };
+  const media: MediaType = { schema: eitherSchema(schemas), examples: Object.fromEntries(values) };
   return { 'application/json': media };
 }
 
@@ -175,11 +173,11 @@ const VERSION: Parameter = {
   name: 'Svc-Version',
   in: 'header',
   required: false,
-  description: `The version of the API. Left out: ${EARLIEST_API_VERSION}.`,
+  description: `API version. Default: ${EARLIEST_API_VERSION}.`,
   schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION },
 };
 
-/** With all of the schema's `meta`: zod leaves some of it out (`default`) where a schema transforms its input. */
+/** Adds the schema's `meta`, because zod omits parts of it (`default`) for a schema that transforms its input. */
 function queryParameter(name: string, parameter: z.ZodType): Parameter {
   const { description = '', ...all } = { ...z.toJSONSchema(parameter, ON_THE_WIRE), ...parameter.meta() };
   return {
@@ -189,12 +187,12 @@ function queryParameter(name: string, parameter: z.ZodType): Parameter {
     description: String(description),
     ...(EXTENSIONS.includes(name) && { 'x-extension': true }),
     ...(name === 'cursor' && { allowEmptyValue: true }),
-    ...listOf(name, withoutAddress(all)),
+    ...serialization(name, withoutId(all)),
   };
 }
 
-/** How the values are written: with commas between them where the schema is a list, one by one where a value may repeat. */
-function listOf(name: string, schema: JsonSchema): Pick<Parameter, 'style' | 'explode' | 'schema'> {
+/** A parameter whose schema is a list takes values separated by commas. Other parameters may be repeated, if they are repeatable. */
+function serialization(name: string, schema: JsonSchema): Pick<Parameter, 'style' | 'explode' | 'schema'> {
   if (schema['type'] === 'array') return { style: 'form', explode: false, schema };
   if (!REPEATABLE_PARAMETERS.includes(name)) return { schema };
   const values = { type: 'array', items: schema, minItems: 1, maxItems: MAX_FILTER_VALUES };
@@ -205,8 +203,8 @@ function schemasOf(components: DocumentSketch['schemas']): Record<string, JsonSc
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(components)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, { ...ON_THE_WIRE, uri: (id) => schemaReference(id).$ref });
-  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutAddress(schema)]));
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutId(schema)]));
 }
 
-/** A schema in the document is identified by its place there. */
-const withoutAddress = ({ $schema, $id, ...schema }: JsonSchema): JsonSchema => schema;
+/** Removes the identifiers of a schema, because its position in the document identifies it. */
+const withoutId = ({ $schema, $id, ...schema }: JsonSchema): JsonSchema => schema;

@@ -79,7 +79,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
   const isSlow = message === `no response within ${STATEMENT_TIMEOUT_MS} ms`;
   const text = {
-    refused: `${target} rejected a statement (as user ${user}): ${message}`,
+    rejected: `${target} rejected a statement (as user ${user}): ${message}`,
     unfit: `${target} cannot be used (as user ${user}): ${message}`,
     foreign: `${target} does not respond like ClickHouse${message && `: ${message}`}`,
     defect: `${target} could not be used because of a bug in Meterline: ${message}`,
@@ -156,7 +156,7 @@ export async function withQueue<T>(
   work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
   const address = await settings.redisUrl(flags);
-  const durability = { replicas: parseRedisUrl(address.value).replicas, withinMs: DURABILITY_TIMEOUT_MS };
+  const durability = { replicas: parseRedisUrl(address.value).replicas, timeoutMs: DURABILITY_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: settings.queuePrefix(flags) });
     // Errors of the queue also reject the pending command, which reports them.
@@ -189,7 +189,7 @@ function redisFailure({ value, source }: Setting, cause: unknown): CommandError 
   const target = `Redis at ${displayUrl(value)} (from ${source})`;
   const message = cause instanceof Error ? cause.message : String(cause);
   const text = {
-    refused: `${target} rejected a command: ${message}`,
+    rejected: `${target} rejected a command: ${message}`,
     foreign: `the server at ${displayUrl(value)} (from ${source}) is not Redis`,
     away: `cannot reach ${target}: ${systemErrorCode(cause) ?? message}; ${connectionHint(cause) ?? 'is it running?'}`,
   }[redisFailureKind(cause)];

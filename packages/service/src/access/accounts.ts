@@ -47,7 +47,6 @@ export class AccountDirectory {
     return text === null ? { id, name: id, createdAt: undefined } : toAccount(id, text);
   }
 
-  /** Returns all registered accounts, unsorted. */
   async list(): Promise<Account[]> {
     const accounts = new Map<string, Account>();
     for await (const slice of this.#redis.hscanStream(this.#key, { count: READ_AT_ONCE })) {

@@ -37,7 +37,7 @@ async function everythingStored(): Promise<string> {
   return JSON.stringify([names, await Promise.all(names.map(contentOf))]);
 }
 
-it('an API key is stored without its text and its secret', async () => {
+it('an API key is stored without its secret', async () => {
   const { key, keyId } = await create();
   const stored = await everythingStored();
   expect(stored).toContain(keyId);
@@ -45,12 +45,12 @@ it('an API key is stored without its text and its secret', async () => {
   expect(stored).not.toContain(secretOf(key));
 });
 
-it('an API key that Redis does not store as a whole is not created: none is unlisted', async () => {
+it('an API key is created completely or not at all', async () => {
   await redis.set(`${prefix}:api-keys`, 'not a sorted set');
   await expect(create()).rejects.toThrow('WRONGTYPE');
 });
 
-it('an API key that is revoked is refused at once and by every process, and one that is unknown cannot be revoked', async () => {
+it('a revoked API key is rejected at once by every process, and an unknown key cannot be revoked', async () => {
   const { key, keyId } = await create();
   const elsewhere = new ApiKeyStore(redis, prefix);
   expect(await elsewhere.authenticate(key, NOW)).toBeDefined();
@@ -61,7 +61,7 @@ it('an API key that is revoked is refused at once and by every process, and one 
   expect(await everythingStored()).toBe(before);
 });
 
-it('an API key is refused from its end on, and by that name only to who has its secret', async () => {
+it('an expired API key is rejected, and only the holder of its secret learns that it has expired', async () => {
   const { key, ...record } = await create({ expiresAt: LATER });
   expect(record.expiresAt).toBe('2025-10-02T00:00:00.000Z');
   expect(await keys.authenticate(key, new Date(LATER.getTime() - 1))).toEqual(record);
@@ -72,7 +72,7 @@ it('an API key is refused from its end on, and by that name only to who has its 
   expect(await keys.authenticate(key, LATER)).toBeUndefined();
 });
 
-it('an API key has the time of its last use, and never an earlier one; one that was erased does not come back by it', async () => {
+it('the last use of an API key never moves back, and does not restore an erased key', async () => {
   const { keyId } = await create();
   await keys.noteUse(keyId, LATER);
   await keys.noteUse(keyId, NOW);
@@ -82,7 +82,7 @@ it('an API key has the time of its last use, and never an earlier one; one that 
   expect(await everythingStored()).not.toContain(keyId);
 });
 
-it('an API key has the last use that an earlier release wrote into its record, until a later one', async () => {
+it('an API key has the last use recorded by an earlier release until it is used again', async () => {
   const { keyId } = await create();
   await redis.hset(`${prefix}:api-key:${keyId}`, 'lastUsedAt', NOW.toISOString());
   expect(await keys.listOf('acme', 'sa-1')).toMatchObject([{ keyId, lastUsedAt: NOW.toISOString() }]);
@@ -111,7 +111,7 @@ it.each<[string, (name: string) => Promise<unknown>]>([
   expect(await keys.authenticate(other.key, NOW)).toBeDefined();
 });
 
-it('the keys of an account are listed, also revoked ones, the oldest first', async () => {
+it('the keys of an account are listed oldest first, including revoked keys', async () => {
   const newest = await create({}, new Date('2025-10-03T00:00:00Z'));
   const oldest = await create({ account: 'zeta' });
   const middle = await create({}, LATER);
@@ -119,7 +119,7 @@ it('the keys of an account are listed, also revoked ones, the oldest first', asy
   expect((await keys.list()).map(({ keyId }) => keyId)).toEqual([oldest.keyId, middle.keyId, newest.keyId]);
 });
 
-it('a key for all accounts has no account, registers none, and is in the list of all keys', async () => {
+it('a key for all accounts has no account, registers no account, and is in the list of all keys', async () => {
   const { key, keyId } = await keys.create({ role: 'emitter', clientId: 'runtimes' }, NOW);
   expect(await keys.authenticate(key, NOW)).toEqual({
     ...{ keyId, role: 'emitter', clientId: 'runtimes' },
@@ -137,7 +137,7 @@ it.each([{ role: 'admin' }, { role: 'provisioner', account: 'acme' }] as const)(
   },
 );
 
-it('the keys of an account are at most a thousand; one that nobody can use makes room', async () => {
+it('an account has at most 1,000 keys, and a new key replaces a revoked or expired key', async () => {
   const [first, second] = await Promise.all(Array.from({ length: MAX_KEYS_OF_ACCOUNT }, () => create()));
   if (!first || !second) throw new Error('no keys');
   await expect(create()).rejects.toThrow(TooManyApiKeys);
@@ -152,7 +152,7 @@ it('the keys of an account are at most a thousand; one that nobody can use makes
   expect(await keys.listOf('acme', 'sa-1')).toHaveLength(MAX_KEYS_OF_ACCOUNT);
 });
 
-it('the keys of an account are erased with their records, revoked and malformed ones included, and those of other accounts stay', async () => {
+it('erasing the keys of an account deletes their records, including revoked and malformed ones, and keeps other accounts', async () => {
   const [valid, revoked, malformed] = [await create(), await create(), await create()];
   const other = await create({ account: 'zeta' });
   await keys.revoke(revoked.keyId, NOW);

@@ -1,38 +1,37 @@
 /**
- * API keys: their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The record of a
- * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0016.
+ * Stores API keys in Redis. Nothing is cached, so a revoked key is rejected by all processes at once. The record of a revoked key is kept,
+ * so that revoking it again is not an error. The design of the per-account index is explained in docs/decisions/0016.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ACCOUNT_KEY_ROLES, KEY_ROLES, type KeyRole, PLATFORM_ROLES } from '@meterline/catalog';
 import { z } from 'zod';
 import { AccountDirectory } from './accounts.js';
-import { committed, REDIS_PREFIX, type RedisClient } from './redis.js';
+import { execTransaction, REDIS_PREFIX, type RedisClient } from './redis.js';
 
-/** A key at its creation, the only moment at which its text is known. */
+/** A new key, including the secret, which is returned only once. */
 export interface CreatedApiKey extends ApiKey {
   readonly key: string;
 }
 
 export interface NewApiKey {
-  /** Undefined: a key of the platform, for all accounts. Its role must be one of the platform's. */
+  /** Undefined: a key for all accounts, with a platform role. */
   readonly account?: string | undefined;
-  /** Names or renames the account; left out: it keeps its name, which is its id at first. */
+  /** New name of the account. Default: unchanged, initially the ID. */
   readonly accountName?: string | undefined;
   readonly role: KeyRole;
   readonly clientId: string;
   readonly expiresAt?: Date | undefined;
 }
 
-/** The text is that of a key which has expired. */
 export class ApiKeyExpired extends Error {
   override readonly name = 'ApiKeyExpired';
 
   constructor(readonly expiresAt: string) {
-    super(`the API key has expired at ${expiresAt}`);
+    super(`the API key expired at ${expiresAt}`);
   }
 }
 
-/** The most keys of one account, those that are revoked or have expired included. */
+/** Maximum number of keys of one account, including revoked and expired keys. */
 export const MAX_KEYS_OF_ACCOUNT = 1_000;
 
 export class TooManyApiKeys extends Error {
@@ -40,20 +39,20 @@ export class TooManyApiKeys extends Error {
 
   constructor() {
     super(
-      `the account (or the platform) has ${MAX_KEYS_OF_ACCOUNT} valid API keys already, the most allowed; revoke some`,
+      `the account (or the platform) already has ${MAX_KEYS_OF_ACCOUNT} valid API keys, the maximum; revoke some keys`,
     );
   }
 }
 
-/** Called with a record that is not what `create` writes, such as one that was edited by hand. Such a key is no key. */
+/** Called for a malformed record, such as a record edited by hand. The key is treated as unknown. */
 export type OnMalformedKey = (keyId: string, reason: string) => void;
 
-/** Records that are read at once. */
 const READ_AT_ONCE = 1_000;
 
 /**
- * KEYS: the last uses; ARGV: a key's record, its id, a time. Does not restore an erased key or move the time back. The record is
- * in ARGV, because Redis requires write access to every KEY, and a collector may not write records.
+ * Records the last use of an API key. Does nothing if the key was erased or a later use is recorded.
+ * KEYS: the hash of last uses. ARGV: Redis key of the record, key ID, time. The record is passed in ARGV because Redis requires write
+ * access to every entry of KEYS, and the collector's Redis user may not write records.
  */
 const NOTE_USE = `
 if redis.call('EXISTS', ARGV[1]) == 1 and ARGV[3] > (redis.call('HGET', KEYS[1], ARGV[2]) or '') then
@@ -74,8 +73,8 @@ export class ApiKeyStore {
   }
 
   /**
-   * Creates a key, and with an account's first key the account.
-   * @throws TooManyApiKeys; ZodError for a role that needs an account and has none, or the reverse
+   * Creates a key. The first key of an account also registers the account.
+   * @throws TooManyApiKeys; ZodError if an account role has no account, or a platform role has one
    */
   async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
     await this.#makeRoom(account, now);
@@ -94,12 +93,12 @@ export class ApiKeyStore {
       .hset(this.#key(token.keyId), stored)
       .zadd(this.#index(), now.getTime(), token.keyId)
       .hset(this.#indexOf(account), token.keyId, clientId);
-    await committed(transaction);
+    await execTransaction(transaction);
     return { keyId: token.keyId, ...record, key: formatToken(token) };
   }
 
   /**
-   * The valid key with this text; undefined if it is not one of ours, is wrong, or is revoked, or its record is malformed.
+   * Returns the key, or undefined if the text is not a valid key, or the key is revoked or its record malformed.
    * @throws ApiKeyExpired
    */
   async authenticate(text: string, now: Date): Promise<ApiKey | undefined> {
@@ -110,29 +109,26 @@ export class ApiKeyStore {
     return apiKey(token.keyId, record);
   }
 
-  /** Resolves when the server that has the keys answers. @throws when it does not */
   async ping(): Promise<void> {
     await this.#redis.exists(this.#key(''));
   }
 
-  /** Writes down when the key was used, if that is later than what is known. */
   async noteUse(keyId: string, at: Date): Promise<void> {
     await this.#redis.eval(NOTE_USE, 1, this.#uses(), this.#key(keyId), keyId, at.toISOString());
   }
 
-  /** The key, valid or revoked. */
   async find(keyId: string): Promise<ApiKey | undefined> {
     const [record, lastUse] = await Promise.all([this.#read(keyId), this.#redis.hget(this.#uses(), keyId)]);
-    // Earlier releases wrote the last use into the record.
+    // Earlier releases stored the last use in the record.
     return record && apiKey(keyId, { ...record, lastUsedAt: lastUse ?? record.lastUsedAt });
   }
 
-  /** Every key, valid or revoked, the oldest first, but for those whose records are malformed. */
+  /** Returns all keys, valid or revoked, oldest first. Keys with malformed records are omitted. */
   async list(): Promise<ApiKey[]> {
     return this.#findAll(await this.#redis.zrange(this.#index(), 0, '-1'));
   }
 
-  /** The keys of an account, or of one of its service accounts, in no order, as `list` has them. */
+  /** As `list`, for one account or one of its service accounts, unordered. */
   async listOf(account: string, clientId?: string): Promise<ApiKey[]> {
     const clients = Object.entries(await this.#redis.hgetall(this.#indexOf(account)));
     return this.#findAll(
@@ -140,7 +136,7 @@ export class ApiKeyStore {
     );
   }
 
-  /** @returns whether there is such a key; the first revocation's time stays */
+  /** Revokes a key. Revoking again keeps the first time. @returns whether the key exists */
   async revoke(keyId: string, now: Date): Promise<boolean> {
     if ((await this.#redis.exists(this.#key(keyId))) === 0) return false;
     await this.#redis.hsetnx(this.#key(keyId), 'revokedAt', now.toISOString());
@@ -148,9 +144,8 @@ export class ApiKeyStore {
   }
 
   /**
-   * Removes the account's keys together with their records, which a revocation keeps. A malformed record that names the
-   * account goes too.
-   * @returns how many there were
+   * Deletes the keys of an account with their records, including malformed records that name the account.
+   * @returns the number of deleted keys
    */
   async eraseKeysOf(account: string): Promise<number> {
     let erased = 0;
@@ -163,7 +158,7 @@ export class ApiKeyStore {
     return erased;
   }
 
-  /** Removes the record of a key that nobody can use, if the account has as many keys as it may have. @throws TooManyApiKeys */
+  /** If the account has the maximum number of keys, deletes its oldest revoked or expired key. @throws TooManyApiKeys if there is none */
   async #makeRoom(account: string | undefined, now: Date): Promise<void> {
     if ((await this.#redis.hlen(this.#indexOf(account))) < MAX_KEYS_OF_ACCOUNT) return;
     const keys = await this.#findAll(await this.#redis.hkeys(this.#indexOf(account)));
@@ -176,7 +171,7 @@ export class ApiKeyStore {
 
   async #remove(keyId: string, account: string | undefined): Promise<void> {
     const transaction = this.#redis.multi().del(this.#key(keyId)).zrem(this.#index(), keyId);
-    await committed(transaction.hdel(this.#indexOf(account), keyId).hdel(this.#uses(), keyId));
+    await execTransaction(transaction.hdel(this.#indexOf(account), keyId).hdel(this.#uses(), keyId));
   }
 
   async #findAll(keyIds: readonly string[]): Promise<ApiKey[]> {
@@ -197,7 +192,7 @@ export class ApiKeyStore {
     return undefined;
   }
 
-  /** None if there is no such key, or something else is stored under its name. */
+  /** Returns no fields if the key does not exist, or its Redis key holds another type. */
   async #fields(keyId: string): Promise<Record<string, string>> {
     try {
       return await this.#redis.hgetall(this.#key(keyId));
@@ -212,44 +207,41 @@ export class ApiKeyStore {
     return `${this.#prefix}:api-key:${keyId}`;
   }
 
-  /** When each key was last used, apart from the records: a collector may write this, and no record. */
+  /** The hash of last uses. Separate from the records, so that the collector's Redis user may write it without access to records. */
   #uses(): string {
     return `${this.#prefix}:api-key-uses`;
   }
 
-  /** All keys, by the time of their creation. */
+  /** The sorted set of all keys, by creation time. */
   #index(): string {
     return `${this.#prefix}:api-keys`;
   }
 
-  /** The keys of an account, or of the platform, with the service account of each. No account has an empty id. */
+  /** The hash of key IDs to service accounts, for one account. The empty ID, which no account has, stands for the platform. */
   #indexOf(account = ''): string {
     return `${this.#prefix}:api-keys-of:${account}`;
   }
 }
 
-/** Redis says the code of an error at the beginning of its text only. Source: Redis documentation, "RESP", simple errors. */
+/** The code of a Redis error is the first word of its message. Source: Redis documentation, "RESP", simple errors. */
 function isWrongType(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE ');
 }
 
-/** SHA-256 in hexadecimal. */
 const SECRET_HASH = /^[0-9a-f]{64}$/;
 
 const keyFields = z.object({
   secretHash: z.string().regex(SECRET_HASH),
-  /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
+  /** The service account: a name within the account, which exists as long as it has a key. */
   clientId: z.string(),
-  /** Absent for a key of the platform. */
   account: z.string().min(1).optional(),
   role: z.enum(KEY_ROLES),
-  /** RFC 3339, as all times here. */
+  /** All times are RFC 3339. */
   createdAt: z.string(),
-  /** From then on the key is refused; absent for one that does not expire. */
+  /** The key is rejected from this time on. Absent if the key does not expire. */
   expiresAt: z.iso.datetime().optional(),
-  /** The hour, by its beginning, in which the key was last used; absent for one that never was. */
+  /** Start of the hour of the last use. Absent if the key was never used. */
   lastUsedAt: z.string().optional(),
-  /** Absent while the key is valid. */
   revokedAt: z.string().optional(),
 });
 const keyRecord = keyFields.refine(({ account, role }) => {
@@ -259,12 +251,11 @@ const keyRecord = keyFields.refine(({ account, role }) => {
 
 type ApiKeyRecord = z.output<typeof keyRecord>;
 
-/** What others are shown of it: all but the hash of its secret. */
 export interface ApiKey extends Readonly<Omit<ApiKeyRecord, 'secretHash'>> {
   readonly keyId: string;
 }
 
-/** Which fields, and what is wrong with them; never their values. */
+/** Describes the errors of a record by field, without the values. */
 function problemsOf({ issues }: z.ZodError): string {
   return issues.map(({ path, code }) => `${path.join('.')}: ${code}`).join(', ');
 }
@@ -277,7 +268,7 @@ function apiKey(keyId: string, { secretHash: _hash, ...record }: ApiKeyRecord): 
   return { keyId, ...record };
 }
 
-/** `mlk_<keyId>_<secret>`. The secret is 256 random bits, so a plain hash hides it well enough. */
+/** `mlk_<keyId>_<secret>`. The secret has 256 random bits, so a plain hash is enough to protect it. */
 const TOKEN = /^mlk_([0-9a-f]{24})_([0-9a-f]{64})$/;
 
 interface ApiKeyToken {
@@ -293,7 +284,7 @@ export function formatToken({ keyId, secret }: ApiKeyToken): string {
   return `mlk_${keyId}_${secret}`;
 }
 
-/** Undefined when the text is not an API key of ours; it may then be a JWT. */
+/** Returns undefined if the text is not an API key. It may then be a JWT. */
 export function parseToken(text: string): ApiKeyToken | undefined {
   const [, keyId, secret] = TOKEN.exec(text) ?? [];
   return keyId && secret ? { keyId, secret } : undefined;

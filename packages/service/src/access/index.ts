@@ -1,4 +1,4 @@
-/** Meterline's Redis: connections to it, and the API keys and accounts in it. */
+/** Connects to Redis, and stores API keys and accounts there. */
 export {
   KEY_ROLES,
   type KeyRole,

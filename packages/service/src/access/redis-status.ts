@@ -1,22 +1,22 @@
-/** Whether Meterline can rely on a Redis (its version, its mode, its scripts, and that it evicts nothing), and whether it is full. */
+/** Checks whether Meterline can use a Redis server: version, mode, scripts, eviction policy and free memory. */
 import type { RedisClient } from './redis.js';
 
-/** From this version on, scripts may run while Redis is full. */
+/** The first version with `allow-oom`, which lets scripts run while Redis is full. */
 const OLDEST_REDIS = 7;
-/** Uses what the scripts of Meterline and BullMQ need, and writes nothing, so it also runs on a replica and when the disk is full. */
+/** Uses the libraries that scripts of Meterline and BullMQ need. It writes nothing, so it also runs on a replica and with a full disk. */
 const SCRIPT_CHECK = `#!lua flags=allow-oom,no-writes
 return cmsgpack.unpack(cmsgpack.pack(cjson.decode('1')))`;
 
 export interface RedisStatus {
-  /** Why Meterline cannot rely on this Redis, as text to follow "Redis"; undefined if it can. */
+  /** Why Meterline cannot rely on this Redis, as text to follow "Redis". Undefined if it can. */
   readonly problem: string | undefined;
-  /** Whether commands and scripts work, so that an operator can read and remove what it has in spite of a problem. */
+  /** Whether commands and scripts work. If so, operators can still read and delete data in spite of a problem. */
   readonly isUsable: boolean;
-  /** A full Redis refuses every command that could need memory, such as those that add jobs. */
+  /** A full Redis rejects commands that may need memory, such as adding jobs. */
   readonly isFull: boolean;
 }
 
-/** Needs INFO and EVAL, and no right to read the configuration. @throws when Redis does not answer */
+/** Needs the rights for INFO and EVAL, but not for CONFIG. @throws if Redis does not respond */
 export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> {
   try {
     const info = await redis.info();
@@ -24,7 +24,7 @@ export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> 
     if (misfit === undefined) await redis.eval(SCRIPT_CHECK, 0);
     return { problem: misfit ?? evictionIn(info), isUsable: misfit === undefined, isFull: isFull(info) };
   } catch (error) {
-    // Other errors pass, such as LOADING and BUSY.
+    // Other errors, such as LOADING and BUSY, are temporary.
     if (!(error instanceof Error) || !/^(ERR|NOPERM) /.test(error.message)) throw error;
     const [reason] = error.message.split(', with args', 1);
     const problem = `cannot run INFO and the scripts of Meterline and BullMQ (${reason}): use Redis or Valkey, with the rights of redis/users.conf`;
@@ -48,7 +48,7 @@ function evictionIn(info: string): string | undefined {
   return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;
 }
 
-/** Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */
+/** Buffers of replicas do not count. Source: Redis, getMaxmemoryState() in evict.c. */
 export function isFull(info: string): boolean {
   const bytes = (name: string) => Number(field(info, name) ?? 0);
   const limit = bytes('maxmemory');

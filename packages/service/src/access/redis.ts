@@ -1,28 +1,52 @@
-/** Meterline's Redis: its keys, connections to it, and what its errors mean. */
+/** Opens connections to Redis, classifies Redis errors, and waits for replication. */
 import { type ChainableCommander, Redis } from 'ioredis';
 import { type ConnectionOptions, parseRedisUrl, redisClientOptions } from '../redis-address.js';
 
-/** The prefix of Meterline's own keys; BullMQ's begin with `bull`. */
+/** Prefix of Meterline's own keys. Keys of BullMQ start with `bull`. */
 export const REDIS_PREFIX = 'meterline';
 
-/** A connection to one server, which Sentinels may watch. */
+/** A connection to one server, which Sentinels may monitor. */
 export type RedisClient = Redis;
 
-/** @param url an address as redis-address.ts has it @throws Error when it is none */
-export function createRedisClient(url: string, behaviour: ConnectionOptions): RedisClient {
-  return new Redis(redisClientOptions(parseRedisUrl(url), behaviour));
+const FAIL_FAST = { lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 } as const;
+
+const backOff = (stepMs: number, maxMs: number) => (attempt: number) => Math.min(attempt * stepMs, maxMs);
+
+export const REDIS_POLICIES = {
+  /** BullMQ workers: commands wait for Redis without a limit, because BullMQ fails a finished job if its acknowledgment fails. */
+  worker: { maxRetriesPerRequest: null, retryStrategy: backOff(500, 5_000) },
+  /** API keys and accounts: commands fail within 2 s, because an HTTP request waits for them. The client gets 503. */
+  request: { ...FAIL_FAST, commandTimeout: 2_000, connectTimeout: 2_000, retryStrategy: backOff(100, 1_000) },
+  /** The collector's events: as `request`, but the caller sets the timeout of a write, and a write is never resent in the background. */
+  producer: {
+    ...FAIL_FAST,
+    autoResendUnfulfilledCommands: false,
+    connectTimeout: 2_000,
+    // A silent server must not delay the end of the process.
+    disconnectTimeout: 100,
+    retryStrategy: backOff(50, 1_000),
+  },
+  /** Metrics of the queue: a reading fails within 1.5 s, and the next scrape tries again. */
+  monitor: { ...FAIL_FAST, commandTimeout: 1_500 },
+  /** A check at start: one attempt, so that the service exits with the reason. */
+  check: { lazyConnect: true, connectTimeout: 5_000, commandTimeout: 5_000, retryStrategy: () => null },
+} as const satisfies Record<string, ConnectionOptions>;
+
+/** @param url an address in a form of redis-address.ts @throws Error if the address is invalid */
+export function createRedisClient(url: string, policy: ConnectionOptions): RedisClient {
+  return new Redis(redisClientOptions(parseRedisUrl(url), policy));
 }
 
 /**
- * Leaves a connection whose other end is silent, and connects again. One that is being made is left alone: it has a time limit of its
- * own, and ioredis, told to disconnect while it asks a Sentinel for the master, gives up for good.
+ * Closes a connection whose server is silent, and connects again. A connection that is still being established is left alone: it has its
+ * own timeout, and ioredis would stop reconnecting if it were disconnected while it asks a Sentinel for the master.
  */
 export function leaveConnection(redis: RedisClient): void {
   if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
 }
 
-/** Runs a transaction, which resolves even if one of its commands failed. @returns what they answered, in their order */
-export async function committed(transaction: ChainableCommander): Promise<unknown[]> {
+/** Runs a transaction. @returns the replies, in the order of the commands @throws the first error, which `exec` alone would not throw */
+export async function execTransaction(transaction: ChainableCommander): Promise<unknown[]> {
   const results = await transaction.exec();
   if (!results) throw new Error('the transaction was aborted');
   return results.map(([error, result]) => {
@@ -31,49 +55,51 @@ export async function committed(transaction: ChainableCommander): Promise<unknow
   });
 }
 
-/** A response that ioredis cannot read has no error code, but this text in its message. Source: ioredis, DataHandler. */
+/** The error for a reply that ioredis cannot parse has no code, only this text. Source: ioredis, DataHandler. */
 const UNREADABLE = /Please report this\.$/;
 
-/** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */
-export function redisFailureKind(error: unknown): 'refused' | 'foreign' | 'away' {
+/** `rejected`: Redis replied with an error. `foreign`: the server is not Redis. `away`: no server replied. */
+export function redisFailureKind(error: unknown): 'rejected' | 'foreign' | 'away' {
   if (!(error instanceof Error)) return 'away';
-  // A wrong password, a database that is not there, no memory left, read-only.
-  if (error.name === 'ReplyError') return 'refused';
+  // Examples: wrong password, unknown database, out of memory, read-only.
+  if (error.name === 'ReplyError') return 'rejected';
   return UNREADABLE.test(error.message) ? 'foreign' : 'away';
 }
 
-/** The more informative of two errors of one connection: a server that is not Redis may also just hang up. */
+/** Returns the more informative of two errors of one connection. A server that is not Redis often also closes the connection. */
 export function moreInformative(known: unknown, error: unknown): unknown {
   if (known === undefined) return error;
   return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;
 }
 
-/** What was written may be lost together with the master that has it. */
+/** Too few replicas confirmed a write, so the write may be lost together with the master. */
 export class NotReplicated extends Error {
   override readonly name = 'NotReplicated';
 }
 
 interface Replication {
-  /** How many replicas must have it; 0: the master alone. */
+  /** Number of replicas that must confirm the write. 0: the master is enough. */
   readonly replicas: number;
-  readonly withinMs: number;
+  readonly timeoutMs: number;
 }
 
 /**
- * Writes, and resolves when so many replicas have it, too. Redis answers for what its connection has written, so one that was lost in
- * between, perhaps with the master, answers for nothing: then it counts as not replicated.
+ * Writes, and resolves when the replicas have confirmed the write. `WAIT` covers only writes of its own connection. If the connection was
+ * lost between the write and `WAIT`, perhaps together with the master, the write counts as not replicated.
  * @throws NotReplicated, or the error of the write
  */
-export async function replicated<T>(redis: RedisClient, write: () => Promise<T>, { replicas, withinMs }: Replication) {
+export async function replicated<T>(redis: RedisClient, write: () => Promise<T>, { replicas, timeoutMs }: Replication) {
   if (replicas === 0) return write();
   const { stream } = redis;
   const result = await write();
-  const reached = await redis.wait(replicas, withinMs);
+  const reached = await redis.wait(replicas, timeoutMs);
   if (redis.stream !== stream) {
-    throw new NotReplicated('the connection to Redis was lost before its replicas had the events');
+    throw new NotReplicated('the connection to Redis was lost before its replicas confirmed the events');
   }
   if (reached < replicas) {
-    throw new NotReplicated(`of ${replicas} replicas of Redis only ${reached} had the events within ${withinMs} ms`);
+    throw new NotReplicated(
+      `only ${reached} of ${replicas} Redis replicas confirmed the events within ${timeoutMs} ms`,
+    );
   }
   return result;
 }

@@ -4,7 +4,7 @@
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
-import { committed, REDIS_PREFIX, type RedisClient } from '../access/index.js';
+import { execTransaction, REDIS_PREFIX, type RedisClient } from '../access/index.js';
 import {
   type Alert,
   type AlertSettings,
@@ -104,7 +104,9 @@ export class AlertStore {
 
   /** Deletes the alert with its marks and deliveries. Pending deliveries are not sent. */
   async remove({ id, account }: Pick<Alert, 'id' | 'account'>): Promise<void> {
-    await committed(this.#redis.multi().hdel(this.#all(), id).srem(this.#indexOf(account), id).del(this.#marks(id)));
+    await execTransaction(
+      this.#redis.multi().hdel(this.#all(), id).srem(this.#indexOf(account), id).del(this.#marks(id)),
+    );
     await this.deliveries.deleteOf(account, id);
   }
 

@@ -15,7 +15,7 @@ import {
   type WebhookType,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { committed, type RedisClient } from '../access/index.js';
+import { execTransaction, type RedisClient } from '../access/index.js';
 import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
@@ -195,7 +195,7 @@ export class DeliveryStore {
 
   /** Removes a delivery that has expired or whose alert was deleted. */
   async drop(id: string): Promise<void> {
-    await committed(this.#redis.multi().del(this.#key(id)).zrem(this.#outbox(), id));
+    await execTransaction(this.#redis.multi().del(this.#key(id)).zrem(this.#outbox(), id));
   }
 
   async countPending(): Promise<number> {
@@ -241,7 +241,7 @@ export class DeliveryStore {
     if (entries.length === 0) return;
     const ids = entries.map((entry) => entry.split(' ')[1] ?? '');
     const transaction = this.#redis.multi().del(...ids.map((id) => this.#key(id)));
-    await committed(transaction.zrem(this.#outbox(), ...ids).zrem(this.#indexOf(account), ...entries));
+    await execTransaction(transaction.zrem(this.#outbox(), ...ids).zrem(this.#indexOf(account), ...entries));
   }
 
   #key(id: string): string {

@@ -136,13 +136,13 @@ const EACH_KIND = [
 it.each<[string, string, object, () => Promise<unknown>]>([
   [
     'an error of ClickHouse',
-    'refused',
+    'rejected',
     { code: '47', type: 'UNKNOWN_IDENTIFIER' },
     () => select(database.warehouse, 'SELECT nothing'),
   ],
   [
     'an error of ClickHouse after the first rows',
-    'refused',
+    'rejected',
     { code: '395', message: expect.stringContaining('too far') },
     () => select(database.warehouse, TOO_FAR),
   ],

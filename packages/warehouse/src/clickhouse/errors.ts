@@ -112,8 +112,8 @@ const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'Refere
  * may not set a required setting. `foreign`: something other than ClickHouse responded. `away`: there was no response. `defect`: a bug of
  * ours.
  */
-export function clickHouseFailureKind(error: unknown): 'refused' | 'unfit' | 'foreign' | 'away' | 'defect' {
-  if (error instanceof ClickHouseError) return 'refused';
+export function clickHouseFailureKind(error: unknown): 'rejected' | 'unfit' | 'foreign' | 'away' | 'defect' {
+  if (error instanceof ClickHouseError) return 'rejected';
   if (error instanceof UnfitServer) return 'unfit';
   if (error instanceof ForeignResponse) return 'foreign';
   const isDefect = codeOf(error) === undefined || (error instanceof Error && DEFECTS.has(error.name));

@@ -3,12 +3,11 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { ApiError, ClientGone } from '@meterline/api';
+import { ApiError, ClientGone, type Reservation } from '@meterline/api';
 import { isRecord, MAX_EVENTS_PER_JOB, parseEventJson } from '@meterline/catalog';
 import { countValues, endOfString } from '@meterline/service';
 import { z } from 'zod';
 import { ZSTDDecoder } from 'zstddec';
-import type { Reservation } from '../byte-budget.js';
 import { CLOUD_EVENT_REASON, envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './check.js';
 
 export const MEDIA_TYPES = {

@@ -4,6 +4,7 @@ import {
   ApiError,
   type Authenticate,
   applyVersion,
+  type ByteBudget,
   ClientGone,
   errorBody,
   FairPermits,
@@ -15,6 +16,7 @@ import {
   principalOf,
   QueryParameters,
   type RateLimiter,
+  type Reservation,
   rawQuery,
   requestIdOf,
   requireSender,
@@ -23,7 +25,6 @@ import {
 import type { PriceBook } from '@meterline/catalog';
 import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import type { ByteBudget, Reservation } from '../byte-budget.js';
 import type { EventMetrics } from '../metrics.js';
 import { type CheckedEvents, checkEvents, onlyAccount } from './check.js';
 import { announcedBytes, decoderOf, formatOf, readBody, readEvents } from './formats.js';
@@ -148,7 +149,7 @@ function parseQuery(rawQuery: string): boolean {
   if (rawQuery === '') return false;
   const parameters = new QueryParameters(rawQuery, { names: Object.keys(EVENTS_PARAMETERS) });
   const validate = parameters.optional('validate', EVENTS_PARAMETERS.validate);
-  if (!parameters.areValid) throw parameters.refusal();
+  if (!parameters.areValid) throw parameters.error();
   return validate === 'only';
 }
 

@@ -32,7 +32,9 @@ afterAll(async () => {
 
 it('the usage queue ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
   await whileFrozen(servers.redis.pid, async () => {
-    await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(`did not answer within ${WRITE_MS} ms`);
+    await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(
+      `did not respond within ${WRITE_MS} ms`,
+    );
     // The connection, with what was not sent on it, is gone.
     await expect(queue.add([{}])).rejects.toThrow();
   });
@@ -94,7 +96,7 @@ it('a collector is not ready and accepts nothing while Redis may evict events, a
     const { password } = new URL(redisUrlOf(url, 'collector'));
     await fixture.redis.call('ACL', 'SETUSER', 'collector', 'resetpass', '>other');
     await fixture.redis.call('CLIENT', 'KILL', 'USER', 'collector');
-    const WRONG = /Redis refuses: WRONGPASS/;
+    const WRONG = /Redis returned an error: WRONGPASS/;
     await until('the reason is that its password is wrong', async () => WRONG.test(await readiness()));
     // Also between two attempts to connect.
     for (let times = 0; times < 20; times += 1) expect(await readiness()).toMatch(WRONG);

@@ -4,23 +4,20 @@
  */
 import { requireFit } from '@meterline/api';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { connectRedis, inTime, StartError, shared } from '@meterline/service';
+import { connectRedis, inTime, StartError } from '@meterline/service';
 import {
   createRedisClient,
   leaveConnection,
   NotReplicated,
-  REDIS_PREFIX,
+  REDIS_POLICIES,
   type RedisClient,
-  readRedisStatus,
   redisFailureKind,
   replicated,
 } from '@meterline/service/access';
 import { parseRedisUrl } from '@meterline/service/redis-address';
 import { Queue, type Telemetry } from 'bullmq';
-import { z } from 'zod';
+import { Durability } from './durability.js';
 
-const CONNECT_TIMEOUT_MS = 2_000;
-const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
@@ -56,7 +53,7 @@ export class UsageQueue {
 
   /** @throws StartError if Redis is unreachable or not durable */
   static async open(options: UsageQueueOptions): Promise<UsageQueue> {
-    const redis = createQueueConnection(options.redisUrl);
+    const redis = createRedisClient(options.redisUrl, REDIS_POLICIES.producer);
     try {
       await connectRedis(redis, options.redisUrl);
       // Ignored: these errors also reject the write in progress.
@@ -78,13 +75,13 @@ export class UsageQueue {
    */
   async add(events: readonly object[]): Promise<void> {
     await this.require();
-    const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
+    const timeoutMs = Math.ceil(this.#writeMs * WAIT_SHARE);
     const add = () => this.#queue.add(JOB_NAME, { events });
     try {
-      await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, withinMs }), this.#writeMs);
+      await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, timeoutMs }), this.#writeMs);
     } catch (error) {
       // A silent connection would keep unsent jobs in memory.
-      if (redisFailureKind(error) !== 'refused' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
+      if (redisFailureKind(error) !== 'rejected' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }
@@ -97,162 +94,4 @@ export class UsageQueue {
   disconnect(): void {
     this.#redis.disconnect();
   }
-}
-
-/** Creates a connection whose commands fail immediately while it is down. They are not resent on reconnect, because the sender retries. */
-function createQueueConnection(url: string): RedisClient {
-  return createRedisClient(url, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    // A silent connection must not delay the shutdown.
-    disconnectTimeout: 100,
-    retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
-  });
-}
-
-/** How long the result of a check is valid: the configuration may change while Redis runs. */
-const VALID_FOR_MS = 2_000;
-
-const IN_TRANSACTION = `${REDIS_PREFIX}:collector:marker`;
-const PLAIN = `${IN_TRANSACTION}:plain`;
-/** The markers are written repeatedly, because a rewrite of the append-only file stores them outside of transactions. */
-const MARK_AGAIN_AFTER_MS = 60_000;
-
-const LEFT_OUT = `has left out jobs and API keys while it loaded its data: give its user default all rights, as redis/users.conf does, and start it again; if the data cannot be recovered, delete the key ${PLAIN}`;
-const EMPTY =
-  'has lost its data since this collector started: restore it, or start the collector again if it is meant to be empty';
-const REPLICA = 'is a replica, which accepts no events: use the address of the master';
-const NOT_ALLOWED =
-  'does not let its user write the keys that show whether it has loaded all data: give it the rights of collector in redis/users.conf';
-
-const written = z.coerce.number().nullable();
-const raised = z.tuple([z.unknown(), z.tuple([z.null(), z.number()])]);
-
-interface DurabilityOptions {
-  /** The connection that events are written on. */
-  readonly redis: RedisClient;
-  /** The operator guarantees that Redis is durable, so its configuration is not checked. */
-  readonly isAssumed: boolean;
-  readonly timeoutMs: number;
-}
-
-/**
- * Checks that confirmed writes survive a failure of the Redis machine. This requires that Redis syncs each command to disk before it replies
- * (Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c), and that it loads all commands at its next start.
- */
-class Durability {
-  readonly #options: DurabilityOptions;
-  #known: { readonly problem: string | undefined; readonly atMs: number } | undefined;
-  #markedAtMs: number | undefined;
-
-  constructor(options: DurabilityOptions) {
-    this.#options = options;
-    // The same address may belong to another server after a reconnect.
-    options.redis.on('close', () => {
-      this.#known = undefined;
-    });
-  }
-
-  /**
-   * Returns what is wrong with the server, its configuration or its data, as a text that continues "Redis …"; undefined if nothing is wrong.
-   * @throws if Redis does not reply
-   */
-  async problem(): Promise<string | undefined> {
-    if (this.#known && performance.now() - this.#known.atMs < VALID_FOR_MS) return this.#known.problem;
-    return this.#refresh();
-  }
-
-  /** Concurrent callers share one check. */
-  readonly #refresh = shared(async () => {
-    const problem = await this.#check();
-    this.#known = { problem, atMs: performance.now() };
-    return problem;
-  });
-
-  /** Drops a silent connection, as `add` does. */
-  async #check(): Promise<string | undefined> {
-    const { timeoutMs, redis } = this.#options;
-    try {
-      return await inTime('Redis', this.#read(redis), timeoutMs);
-    } catch (error) {
-      if (redisFailureKind(error) !== 'refused') leaveConnection(redis);
-      throw error;
-    }
-  }
-
-  async #read(redis: RedisClient): Promise<string | undefined> {
-    const { problem } = await readRedisStatus(redis);
-    if (problem !== undefined || this.#options.isAssumed) return problem;
-    return (await this.#markedProblem(redis)) ?? problemOf(await readSettings(redis));
-  }
-
-  /**
-   * Checks that Redis has loaded all data. Redis skips transactions in its append-only file if its user `default` lacks a right
-   * (redis/redis#14541), and otherwise works as usual. All scripts of BullMQ and of API keys are transactions in that file.
-   *
-   * A transaction increments one key. Then a plain command, which Redis never skips, writes the same number to a second key. A power cut or a
-   * failover loses only the latest commands, so the second number is never above the first. If it is above, transactions are missing.
-   */
-  async #markedProblem(redis: RedisClient): Promise<string | undefined> {
-    try {
-      // In this order: another collector may write between the two.
-      const plain = written.parse(await redis.get(PLAIN));
-      const inTransaction = written.parse(await redis.get(IN_TRANSACTION));
-      if ((plain ?? 0) > (inTransaction ?? 0)) return LEFT_OUT;
-      if (inTransaction === null && this.#markedAtMs !== undefined) return EMPTY;
-      if (this.#markedAtMs === undefined || performance.now() - this.#markedAtMs > MARK_AGAIN_AFTER_MS) {
-        // Two commands, because Redis stores a transaction with a single command as a plain command.
-        const results = await redis.multi().incr(IN_TRANSACTION).incr(IN_TRANSACTION).exec();
-        const [, [, number]] = raised.parse(results);
-        await redis.set(PLAIN, number);
-        this.#markedAtMs = performance.now();
-      }
-      return undefined;
-    } catch (error) {
-      const replies = errorReplies(error);
-      if (replies.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
-      if (replies.some((message) => message.startsWith('READONLY'))) return REPLICA;
-      // Redis accepts no writes at the moment. The next write of events reports the reason.
-      if (replies.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
-      throw error;
-    }
-  }
-}
-
-const DURABLE = { appendonly: 'yes', appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no' } as const;
-type Settings = Readonly<Partial<Record<string, string>>>;
-
-const reply = z.array(z.string());
-
-/** Returns undefined if the user may not read the settings. @throws if Redis does not reply */
-async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
-  try {
-    const pairs = reply.parse(await redis.config('GET', '*append*'));
-    return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name, pairs[at + 1]]] : [])));
-  } catch (error) {
-    // The user lacks the right, or a managed server has renamed the command.
-    if (error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message)) return undefined;
-    throw error;
-  }
-}
-
-function problemOf(settings: Settings | undefined): string | undefined {
-  if (settings === undefined) {
-    return 'does not show whether it is durable: let its user run CONFIG GET, or add ?durability=assumed to REDIS_URL if you know that it has appendonly yes and appendfsync always';
-  }
-  const wrong = Object.entries(DURABLE).filter(([name, value]) => settings[name] !== value);
-  if (wrong.length === 0) return undefined;
-  const found = wrong.map(([name]) => `${name} ${settings[name] ?? 'unknown'}`);
-  const needed = wrong.map(([name, value]) => `${name} ${value}`);
-  return `may lose events that it has accepted, with ${found.join(', ')}: set ${needed.join(', ')}`;
-}
-
-/** Returns the error replies of Redis, including the replies to the commands of a transaction. */
-function errorReplies(error: unknown): string[] {
-  if (!(error instanceof Error) || redisFailureKind(error) !== 'refused') return [];
-  const previous = 'previousErrors' in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];
-  return [...previous.flatMap(errorReplies), error.message];
 }

@@ -1,17 +1,16 @@
 /**
- * Who may query, how often, and how many at once: what keeps one account from being in the way of another. A request is admitted once its
- * account is known, which counts it, and acquires a permit before its first statement. How the parts work together, and why:
- * docs/decisions/0014.
+ * Admits requests to ClickHouse, so that one account cannot slow down others. When the account of a request is known, the request is counted
+ * for the rate limits. Before its first statement, the request acquires a permit. The design is explained in docs/decisions/0014.
  */
 import type { ServerResponse } from 'node:http';
 import {
   type ApiError,
+  type DenialObserver,
   FairPermits,
   goneSignal,
   type PermitLimits,
   type Principal,
   type RateLimiter,
-  type RefusalObserver,
   type Release,
 } from '@meterline/api';
 import { instruments } from '@meterline/service/metrics';
@@ -20,9 +19,8 @@ import type { Registry } from 'prom-client';
 import { overloaded, tooManyStatements } from '../http/errors.js';
 
 export interface AdmissionLimits extends PermitLimits {
-  /** How long a request waits for its permit. */
   readonly maxWaitMs: number;
-  /** How many requests may wait in this process: of one account, and of all. An account of which none waits may always wait. */
+  /** Maximum number of waiting requests, of one account and in the process. The first request of an account may always wait. */
   readonly maxWaitingOfAccount: number;
   readonly maxWaiting: number;
 }
@@ -31,18 +29,17 @@ export interface AdmissionOptions {
   readonly limits: AdmissionLimits;
   readonly rates: Pick<RateLimiter, 'count'>;
   readonly warehouse: Warehouse;
-  readonly observeRefusal?: RefusalObserver | undefined;
+  readonly observeDenial?: DenialObserver | undefined;
 }
 
-/** A request that was counted. */
 export interface Admitted {
   /**
-   * Waits for a permit, unless the request has one. @returns the warehouse for its statements, one at a time, which end when the
-   * client goes
+   * Waits for a permit, unless the request already has one.
+   * @returns the warehouse for its statements. They must run one at a time, and are canceled if the client closes the connection
    * @throws ApiError `too_many_statements`, `overloaded`; ClientGone
    */
   acquire(): Promise<Warehouse>;
-  /** When no statement runs any more. Must be called, and may be called twice. */
+  /** Releases the permit. Must be called after the last statement, and may be called twice. */
   release(): void;
 }
 
@@ -55,10 +52,6 @@ export class Admission {
     this.permits = new FairPermits(options.limits);
   }
 
-  /**
-   * Counts a request of a caller that may see the account.
-   * @throws ApiError `too_many_requests`
-   */
   async admit(principal: Principal, response: ServerResponse): Promise<Admitted> {
     const gone = goneSignal(response);
     await this.#options.rates.count(principal, response);
@@ -79,15 +72,15 @@ export class Admission {
 
   async #acquire(principal: Principal, gone: AbortSignal): Promise<Release> {
     gone.throwIfAborted();
-    const atOnce = this.permits.tryAcquire(principal);
-    if (atOnce) return atOnce;
-    if (!this.#mayWait(principal)) throw this.#refusal(principal);
+    const available = this.permits.tryAcquire(principal);
+    if (available) return available;
+    if (!this.#mayWait(principal)) throw this.#denial(principal);
     const deadline = AbortSignal.timeout(this.#options.limits.maxWaitMs);
     try {
       return await this.permits.acquire(principal, AbortSignal.any([gone, deadline]));
     } catch (error) {
       gone.throwIfAborted();
-      if (deadline.aborted) throw this.#refusal(principal);
+      if (deadline.aborted) throw this.#denial(principal);
       throw error;
     }
   }
@@ -98,12 +91,12 @@ export class Admission {
     return ofAccount === 0 || (this.permits.waiting < maxWaiting && ofAccount < maxWaitingOfAccount);
   }
 
-  /** @returns why a request that has waited to its end, or may not wait at all, is refused */
-  #refusal(principal: Principal): ApiError {
-    const { limits, observeRefusal } = this.#options;
-    const isItsOwn = this.permits.hasItsShare(principal);
-    observeRefusal?.(isItsOwn ? 'statements' : 'overload');
-    return isItsOwn ? tooManyStatements(limits.account, limits.caller) : overloaded();
+  /** Returns the error for a request that gets no permit: 429 if its account or caller uses up its share, otherwise 503. */
+  #denial(principal: Principal): ApiError {
+    const { limits, observeDenial } = this.#options;
+    const hasItsShare = this.permits.hasItsShare(principal);
+    observeDenial?.(hasItsShare ? 'statements' : 'overload');
+    return hasItsShare ? tooManyStatements(limits.account, limits.caller) : overloaded();
   }
 }
 
@@ -111,7 +104,7 @@ export function permitGauges(registry: Registry, { permits }: Admission): void {
   const { readAtScrape } = instruments(registry);
   readAtScrape(
     'meterline_statement_permits_in_use',
-    'Requests of this process whose statements may run now.',
+    'Requests of this process that hold a permit for statements.',
     () => permits.inUse,
   );
   readAtScrape('meterline_requests_waiting', 'Requests of this process that wait for a permit.', () => permits.waiting);

@@ -8,7 +8,7 @@ import {
   orAuthUnavailable,
   type ParameterProblem,
   rawQuery,
-  refuseParameters,
+  requireNoParameters,
   requireWriter,
 } from '@meterline/api';
 import {
@@ -35,9 +35,11 @@ import {
 import type { Request, RequestHandler, Response } from 'express';
 import { parseBody } from '../http/body.js';
 import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
-import { admitMember, type RouteDependencies } from '../http/member.js';
+import { admitMember, type Requires } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
+
+type RouteDependencies = Requires<'alerts' | 'allowedHosts' | 'clock' | 'cursors'>;
 
 type AccountPath = { accountId: string };
 type AlertPath = AccountPath & { alertId: string };
@@ -81,7 +83,7 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
 export function alertRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   return async (request, response) => {
     const { alert, caller } = await admitReader(dependencies, request, response);
-    refuseParameters(rawQuery(request));
+    requireNoParameters(rawQuery(request));
     send(response, await alertEntry(dependencies, alert, mayWrite(caller, alert.account)));
   };
 }
@@ -162,7 +164,7 @@ async function admitWriter(
   const { accountId } = request.params;
   const { caller } = await admitMember(dependencies, request, response, accountId);
   requireWriter(caller, accountId);
-  refuseParameters(rawQuery(request));
+  requireNoParameters(rawQuery(request));
 }
 
 async function admitReader(dependencies: RouteDependencies, request: Request<AlertPath>, response: Response) {

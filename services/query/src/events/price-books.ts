@@ -1,4 +1,4 @@
-/** The price books that the ingest workers registered in ClickHouse. */
+/** Reads the price books that ingest workers have registered in ClickHouse. */
 import { PriceBook } from '@meterline/catalog';
 import { remembered } from '@meterline/service/waiting';
 import { type ListedEvent, readNewestPriceBookVersion, readPriceBook, type Warehouse } from '@meterline/warehouse';
@@ -9,12 +9,12 @@ const WITHOUT_PRICES = PriceBook.ofBillingDimensions([]);
 
 export type KnownBooks = ReadonlyMap<number, PriceBook>;
 
-/** Price books by version. A version means the same prices forever, so a book that was read is kept; there are few. */
+/** Caches price books by version, without expiration: the prices of a version never change, and there are few versions. */
 export class PriceBooks {
   readonly #books = new Map<number, PriceBook>();
   /**
-   * The newest book, or one without prices before there is any. Takes no permit: a request that is canceled must not fail those that
-   * share its statement.
+   * Returns the newest book, or a book without prices if no book is registered. Needs no permit: requests share the statement, so it must not
+   * be canceled with one of them.
    * @throws ApiError `storage_unavailable`
    */
   readonly newest: () => Promise<PriceBook>;
@@ -23,7 +23,6 @@ export class PriceBooks {
     this.newest = remembered(clock, NEWEST_MAX_AGE_MS, () => orStorageUnavailable(this.#readNewest(warehouse))).read;
   }
 
-  /** The price books that the events were priced with, as far as they are registered. */
   async of(warehouse: Warehouse, events: readonly ListedEvent[]): Promise<KnownBooks> {
     const versions = new Set(
       events.flatMap(({ newest, replaced }) => [newest, ...replaced].map(({ price_book }) => price_book)),

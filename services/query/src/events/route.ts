@@ -1,8 +1,8 @@
 /**
- * GET /v0/accounts/{accountId}/events: the events behind a figure, with what they cost and why. For admins: events name
- * workspaces. An extension of the platform's API.
+ * GET /v0/accounts/{accountId}/events: the events behind a total, with their cost and price. For admins only, because events name workspaces.
+ * An extension of the platform's API.
  */
-import { QueryParameters, rawQuery, requireAdmin } from '@meterline/api';
+import { QueryParameters, rawQuery, requireAdmin, sendJson } from '@meterline/api';
 import {
   DEFAULT_EVENTS_PAGE,
   ENTRY_FIELD,
@@ -17,18 +17,21 @@ import { type ListedEvent, readBounds, readEventList, type StoredPayload } from 
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
-import { admitMember, type RouteDependencies } from '../http/member.js';
+import { admitMember, type Requires } from '../http/member.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
 import type { KnownBooks, PriceBooks } from './price-books.js';
 
-/** The order of the list. In another order a cursor would mean another place. */
+/** The sort order. It is part of the cursor's binding, because a position is valid only in this order. */
 const ORDER = 'hour, text of id';
 
-/** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
-const eventPlace = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
+/** The last event of the previous page. Its ID may be a UUID of any version and variant, which z.uuid() would reject. */
+const eventPosition = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
-export function eventsRoute(dependencies: RouteDependencies, books: PriceBooks): RequestHandler<{ accountId: string }> {
+export function eventsRoute(
+  dependencies: Requires<'budget' | 'cursors'>,
+  books: PriceBooks,
+): RequestHandler<{ accountId: string }> {
   const { cursors, budget } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
@@ -37,32 +40,30 @@ export function eventsRoute(dependencies: RouteDependencies, books: PriceBooks):
       requireAdmin(role);
       const { limit, cursor, ...selection } = parseEventsRequest(rawQuery(request));
       const binding = ['events', ORDER, accountId, selection];
-      const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPlace);
+      const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPosition);
 
-      budget.requireRoom(principal.account);
       const warehouse = await admitted.acquire();
       const { events, next } = await orStorageUnavailable(
         readEventList(warehouse, { ...selection, accountId, after, limit }),
       );
-      // Read after them: those that were dropped meanwhile are noticed.
+      // Read after the events, so that events dropped in the meantime are detected.
       const { droppedBefore } = await orStorageUnavailable(readBounds(warehouse));
-      // No event is older than 1970, so nothing has been dropped while the bound is there.
+      // A bound of 0 (the year 1970) means that no events have been dropped.
       if (droppedBefore > 0 && selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
-      const known = await orStorageUnavailable(books.of(warehouse, events));
+      const knownBooks = await orStorageUnavailable(books.of(warehouse, events));
       admitted.release();
       const nextCursor = next ? cursors.issue(binding, next) : '';
       const page = {
-        data: events.map((event) => eventJson(event, accountId, known)),
+        data: events.map((event) => eventJson(event, accountId, knownBooks)),
         meta: { hasMore: nextCursor !== '', nextCursor },
       };
-      budget.send(request, response, principal.account, Buffer.from(writeJson(page)));
+      sendJson(budget, principal.account, request, response, Buffer.from(writeJson(page)));
     } finally {
       admitted.release();
     }
   };
 }
 
-/** @throws ApiError `invalid_parameter` with every error */
 function parseEventsRequest(rawQuery: string) {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(EVENTS_PARAMETERS),
@@ -74,7 +75,7 @@ function parseEventsRequest(rawQuery: string) {
   const includesVoided = parameters.optional('includeVoided', EVENTS_PARAMETERS.includeVoided) ?? false;
   const limit = parameters.optional('limit', EVENTS_PARAMETERS.limit) ?? DEFAULT_EVENTS_PAGE;
   const cursor = parameters.optional('cursor', EVENTS_PARAMETERS.cursor) ?? '';
-  if (!window || !parameters.areValid) throw parameters.refusal();
+  if (!window || !parameters.areValid) throw parameters.error();
   return { window, ...selected, includesVoided, limit, cursor };
 }
 

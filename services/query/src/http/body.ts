@@ -2,15 +2,15 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, type ParameterProblem } from '@meterline/api/http/errors';
 import { quoted, shortened } from '@meterline/api/http/query-parameters';
-import { parseJson } from '@meterline/catalog/plain';
+import { parseJson, property } from '@meterline/catalog/plain';
 import { z } from 'zod';
 
 const jsonObject = z.record(z.string(), z.unknown());
 
 /**
- * @param body as the body parser leaves it: bytes, or nothing
- * @param example an example of a body, for messages
- * @throws ApiError `invalid_body` with every error
+ * @param body the value set by the body parser: bytes, or undefined without a body
+ * @param example an example body for the error message
+ * @throws ApiError `invalid_body` with all errors
  */
 export function parseBody<Schema extends z.ZodObject>(
   body: unknown,
@@ -36,11 +36,11 @@ function problemsOf(
   if (issue.code === 'unrecognized_keys' && path.length === 0) {
     return issue.keys.map((name) => ({
       parameter: name,
-      message: `${quoted(name)} is not a member; the members are ${names.join(', ')}.`,
+      message: `${quoted(name)} is not a field; the fields are ${names.join(', ')}.`,
     }));
   }
   const parameter = path.join('.');
-  const value = path.reduce<unknown>((object, name) => Object(object)[name], sent);
+  const value = path.reduce<unknown>((object, name) => property(object, String(name)), sent);
   if (value === undefined) return [{ parameter, message: `${parameter} is missing; it is required.` }];
   const got = typeof value === 'string' ? quoted(value) : shortened(JSON.stringify(value));
   return [{ parameter, message: `${parameter} ${issue.message} (got ${got}).` }];

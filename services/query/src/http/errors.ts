@@ -1,4 +1,4 @@
-/** The failures that only queries can meet, and the reference's examples of all error responses of this service. */
+/** Defines the errors that only the query service returns, and the error responses in its API reference. */
 import {
   ApiError,
   invalidParameters,
@@ -13,14 +13,14 @@ import { COMMON_ERRORS, type ErrorSketch } from '@meterline/api/openapi/common';
 import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse/clickhouse/errors';
 
-/** Longer than Meterline's own clients wait by themselves: the same query again would most often cost the same again. */
+/** Longer than Meterline's own clients wait automatically, because the same query would most likely fail again. */
 const QUERY_LIMIT_RETRY_SECONDS = 60;
 
 export function invalidCursor(): ApiError {
   return new ApiError(
     400,
     'invalid_cursor',
-    'The cursor is not one of this query; send meta.nextCursor unchanged, with the same parameters and a key of the same role, or leave it out for the first page.',
+    'The cursor does not belong to this query; send meta.nextCursor unchanged, with the same parameters and a key of the same role, or omit it for the first page.',
   );
 }
 
@@ -28,16 +28,16 @@ export function cursorExpired(): ApiError {
   return new ApiError(
     400,
     'cursor_expired',
-    'The cursor has expired: it is over 24 hours old, or events have changed the response that it belongs to; start again from the first page.',
+    'The cursor has expired: it is over 24 hours old, or events have changed the result; start again from the first page.',
   );
 }
 
-/** @param cut the ends of the window that lie within an hour */
+/** @param cut the ends of the window that are not the start of an hour */
 export function partOfHourDropped(window: Window, cut: readonly (keyof Window)[], droppedBefore: EpochMs): ApiError {
   const details = cut.map((parameter) => {
     const hour = window[parameter] - (window[parameter] % MS_PER_HOUR);
     const whole = formatTimestamp(parameter === 'startTime' ? hour : hour + MS_PER_HOUR);
-    return { parameter, message: `${parameter} must be the start of an hour there, such as ${whole}.` };
+    return { parameter, message: `For earlier times, ${parameter} must be the start of an hour, such as ${whole}.` };
   });
   const messages = details.map(({ message }) => message).join(' ');
   return new ApiError(400, 'events_dropped', `${eventsKeptFrom(droppedBefore)} ${messages}`, { details });
@@ -52,69 +52,69 @@ export function eventsDropped(droppedBefore: EpochMs): ApiError {
 }
 
 function eventsKeptFrom(droppedBefore: EpochMs): string {
-  return `Single events are kept from ${formatTimestamp(droppedBefore)} on; of the months before there are the sums of whole hours and days.`;
+  return `Events are kept from ${formatTimestamp(droppedBefore)} on; earlier months only have totals of whole hours and days.`;
 }
 
 interface FullStore {
-  /** How many groups the result has whose pages were asked for. */
   readonly groups: number;
   readonly most: number;
   readonly isOfCaller: boolean;
-  /** Until there is room again. */
   readonly seconds: number;
 }
 
 export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullStore): ApiError {
   const whose = isOfCaller ? 'you may have' : 'all callers of this account together may have';
   const limit = `This result has ${counted(groups, 'group')}, and ${whose} ${counted(most, 'group')} stored for later pages in 24 hours`;
-  // There will never be room for it.
+  // A retry cannot help.
   if (groups > most) return new ApiError(400, 'too_many_groups', `${limit}; filter, or group by fewer dimensions.`);
   const minutes = counted(Math.ceil(seconds / 60), 'minute');
   const message = `${limit}; filter, group by fewer dimensions, or try again in ${minutes}.`;
   return tooMany('too_many_stored_groups', message, seconds);
 }
 
-/** The error is the same for a key that does not exist and one that the caller may not revoke. */
 export function noSuchApiKey(): ApiError {
   return notFound(
-    'There is no such API key that you may revoke. Admins revoke the keys of their accounts, provisioners those of any account, and every key may revoke itself.',
+    'The API key does not exist, or you may not revoke it. Admins may revoke the keys of their accounts, provisioners the keys of any account, and every key itself.',
   );
 }
 
 export function tooManyApiKeys(): ApiError {
   const message =
-    'The account has as many valid API keys as it may have; revoke those that nobody uses, and send the request again.';
+    'The account already has the maximum number of valid API keys; revoke unused keys, and send the request again.';
   return new ApiError(409, 'too_many_api_keys', message);
 }
 
-/** The error is the same for an alert that does not exist, one of another account, and one that the caller may not know of. */
+/** The same error for an alert that does not exist, an alert of another account, and an alert that the caller may not see. */
 export function noSuchAlert(): ApiError {
-  return notFound('There is no such alert of this account that you may see; the list of its alerts has their ids.');
+  return notFound('The account has no such alert that you may see; list its alerts to find their IDs.');
 }
 
 export function noSuchDelivery(): ApiError {
   return notFound(
-    'There is no such delivery of this alert; they are kept for 30 days. The list of its deliveries has their ids.',
+    'The alert has no such delivery; deliveries are kept for 30 days. List its deliveries to find their IDs.',
   );
 }
 
 export function tooManyAlerts(): ApiError {
-  const message = `The account has ${MAX_ALERTS} alerts already, the most that it may have; delete some, and send the request again.`;
+  const message = `The account already has ${MAX_ALERTS} alerts, the maximum; delete some alerts, and send the request again.`;
   return new ApiError(409, 'too_many_alerts', message);
 }
 
 export function tooManyStatements(account: number, caller: number): ApiError {
-  const message = `Too many queries of this account are being answered or wait already: ${account} at once are computed for an account, ${caller} of them for one caller; ask fewer at once, and wait as long as Retry-After says.`;
+  const message = `Too many queries of this account are running or waiting: at most ${account} run at once for an account, and ${caller} for one caller; send fewer at once, and retry after the seconds in Retry-After.`;
   return tooMany('too_many_statements', message);
 }
 
 export function overloaded(): ApiError {
-  return unavailable('overloaded', 'More is being asked than can be answered at the moment; try again shortly.');
+  return unavailable(
+    'overloaded',
+    'The service has more requests than it can process at the moment; try again shortly.',
+  );
 }
 
 function queryLimitExceeded(cause: unknown): ApiError {
   const message =
-    'The response would take more time or memory than a query may; narrow the window, filter, or group by fewer dimensions. If it was answered before, try again later.';
+    'The query would take more time or memory than allowed; narrow the window, filter, or group by fewer dimensions. If the same query worked before, try again later.';
   return unavailable('query_limit_exceeded', message, cause, QUERY_LIMIT_RETRY_SECONDS);
 }
 
@@ -122,7 +122,6 @@ function storageUnavailable(cause?: unknown): ApiError {
   return unavailable('storage_unavailable', 'Usage data cannot be read at the moment; try again shortly.', cause);
 }
 
-/** @throws ApiError `storage_unavailable` when ClickHouse does not answer */
 export function orStorageUnavailable<T>(response: Promise<T>): Promise<T> {
   const errorOf = (cause: unknown) => (isStatementLimit(cause) ? queryLimitExceeded(cause) : storageUnavailable(cause));
   return orUnavailable(response, errorOf, isContentError);
@@ -135,41 +134,41 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   ...COMMON_ERRORS,
   BadRequest: {
     description:
-      'A parameter is missing, unknown, repeated or has a value that is not allowed (`invalid_parameter`), a cursor is not of ' +
-      'this query or too old (`invalid_cursor`, `cursor_expired`), single events are asked of a month that has none any more ' +
-      '(`events_dropped`), the second page of a result has been asked for that has more groups than may be stored at all ' +
-      '(`too_many_groups`), the body is not what the operation takes (`invalid_body`), the version does not exist ' +
-      '(`invalid_api_version`), or two credentials contradict each other (`conflicting_credentials`).',
+      'One of: a parameter is missing, unknown, repeated or invalid (`invalid_parameter`); a cursor belongs to another query or has ' +
+      'expired (`invalid_cursor`, `cursor_expired`); the request needs events of a month whose events were dropped ' +
+      '(`events_dropped`); a second page was requested, but the result has more groups than can be stored (`too_many_groups`); ' +
+      'the body is invalid (`invalid_body`); the API version does not exist (`invalid_api_version`); the credentials contradict ' +
+      'each other (`conflicting_credentials`).',
     error: invalidParameters([{ parameter: 'startTime', message: START_TIME }]),
   },
   Forbidden: {
     description:
-      'The account is not the caller’s, or does not exist (`forbidden`); a member asked for something by workspace or for keys, or ' +
-      'wrote an alert (`forbidden`); or the token lacks the scope (`insufficient_scope`).',
+      'The account does not exist, or the caller has no access to it (`forbidden`); the request needs an admin, because it uses ' +
+      'workspaces or keys or changes an alert (`forbidden`); or the token lacks the scope (`insufficient_scope`).',
     error: notAMember(),
   },
   NotFound: {
-    description: 'There is no such thing, or the caller may not know of it.',
+    description: 'The resource does not exist, or the caller may not see it.',
     error: noSuchApiKey(),
   },
   Conflict: {
     description:
-      'The account has as many valid API keys, or alerts, as it may have (`too_many_api_keys`, `too_many_alerts`).',
+      'The account has the maximum number of valid API keys or alerts (`too_many_api_keys`, `too_many_alerts`).',
     error: tooManyApiKeys(),
   },
   TooMany: {
     description:
-      'The account or the caller sends more requests than it may (`too_many_requests`), or has too many of them answered at ' +
-      'once and waiting (`too_many_statements`). Or too many groups of responses for this account have been stored within 24 ' +
-      'hours (`too_many_stored_groups`): a response that has more than one page is stored when its second page is asked for; ' +
-      'a first page is never refused for it. Or the caller has not read its earlier responses yet (`too_many_unread_responses`).',
+      'One of: the account or the caller sends too many requests (`too_many_requests`), or too many of its queries run and wait at ' +
+      'once (`too_many_statements`); too many groups of results were stored for the account or the caller within 24 hours ' +
+      '(`too_many_stored_groups`), which happens only for second pages, because a result is stored when its second page is ' +
+      'requested; the clients of the account have not read earlier responses yet (`too_many_unread_responses`).',
     error: tooManyRequests('You may send 200 requests in 4 seconds', 4),
   },
   Unavailable: {
     description:
-      'A server behind the API is away (`storage_unavailable`, `auth_unavailable`), more is asked than can be answered ' +
-      '(`overloaded`), too many responses are being sent (`server_busy`), or the response would take more time or memory than a ' +
-      'query may (`query_limit_exceeded`). Try again after Retry-After.',
+      'A server behind the API is down (`storage_unavailable`, `auth_unavailable`), the service is overloaded (`overloaded`), too ' +
+      'many responses are being sent (`server_busy`), or the query would take more time or memory than allowed ' +
+      '(`query_limit_exceeded`). Retry after the seconds in `Retry-After`.',
     error: storageUnavailable(),
   },
 };

@@ -1,11 +1,11 @@
-/** The dependencies of the routes, and the first steps of every request. */
+/** Defines the dependencies of routes, and admits requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
   applyVersion,
+  type ByteBudget,
   type Caller,
   principalOf,
-  type ResponseBudget,
   requireMembership,
   requireReader,
   requireScope,
@@ -21,28 +21,32 @@ import type { CursorCodec } from './paging.js';
 export interface RouteDependencies extends PagesDependencies {
   readonly accounts: AccountDirectory;
   readonly alerts: AlertStore;
-  /** Private hosts that webhooks may go to. */
   readonly allowedHosts: AllowedHosts;
-  /** Who may query how often, and how many at once. */
   readonly admission: Admission;
   readonly authenticate: Authenticate;
-  readonly budget: ResponseBudget;
+  readonly budget: ByteBudget;
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
-  /** The accounts of the directory. A request that registers an account discards the reading. */
+  /** Cached list of registered accounts. Requests that register an account discard the cached list. */
   readonly registered: ReturnType<typeof remembered<Account[]>>;
 }
 
+/** The dependencies of a route: those for its admission, and the named ones. */
+export type Requires<Name extends keyof RouteDependencies = never> = Pick<
+  RouteDependencies,
+  'admission' | 'authenticate' | Name
+>;
+
 /**
- * The first steps of every request: who sends it, whether they may, and that it is counted. An operator's never count for the
- * account that they are about.
- * @param accountId undefined: it is about all accounts of the caller
- * @param requireRight throws unless the caller may make such a request
+ * Authenticates a request, checks its scope and rights, and counts it for the rate limits. Requests of an operator do not count for the
+ * account that they read.
+ * @param accountId undefined: the request is about all accounts of the caller
+ * @param requireRight throws unless the caller may send such a request
  * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
  */
 export async function admitCaller(
-  { admission, authenticate }: RouteDependencies,
+  { admission, authenticate }: Requires,
   request: IncomingMessage,
   response: ServerResponse,
   accountId?: string,
@@ -58,9 +62,8 @@ export async function admitCaller(
   return { admitted: await admission.admit(principal, response), caller, principal, version };
 }
 
-/** The first steps of a request about one account. @throws as {@link admitCaller} */
 export async function admitMember(
-  dependencies: RouteDependencies,
+  dependencies: Requires,
   request: IncomingMessage,
   response: ServerResponse,
   accountId: string,

@@ -1,7 +1,7 @@
 /**
- * Cursors, and lists of the management API in pages. A cursor is the position where a list continues, signed so that nobody can forge
- * one or use it for another query: base64url(payload) "." base64url(HMAC-SHA256 of the payload's text). Source: DESIGN section 6,
- * "Paging"; the API specification, section "Limits".
+ * Signs and verifies cursors, and paginates the lists of the management API. A cursor contains the position where a list continues. The
+ * signature prevents forgery and use for another query: base64url(payload) "." base64url(HMAC-SHA256 of the encoded payload). Source: DESIGN
+ * section 6, "Paging"; the API specification, section "Limits".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { QueryParameters } from '@meterline/api/http/query-parameters';
@@ -21,7 +21,7 @@ const LIFETIME_MS = MS_PER_DAY;
 /** 256 bits are 43 characters of base64url. */
 const CURSOR = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
 
-/** Everything that the pages of one list have in common: operation, caller, and every parameter but the page size. */
+/** The values that all pages of one list share: operation, caller, and every parameter except the page size. */
 export type CursorBinding = readonly unknown[];
 
 const payload = z.object({ issuedAt: z.number(), binding: z.string(), position: z.unknown() });
@@ -36,8 +36,9 @@ export class CursorCodec {
   }
 
   /**
-   * @param position the place of the page's last item; must survive JSON
-   * @param issuedAt when its 24 hours begin, in epoch milliseconds
+   * Creates a cursor.
+   * @param position the position of the last item of the page, a JSON value
+   * @param issuedAt start of the lifetime of 24 hours, in epoch milliseconds
    */
   issue(binding: CursorBinding, position: unknown, issuedAt = this.#clock().getTime()): string {
     const content: z.input<typeof payload> = {
@@ -50,22 +51,22 @@ export class CursorCodec {
   }
 
   /**
-   * The position in a cursor that was issued for this binding at most 24 hours ago.
+   * Returns the position in a cursor, if the cursor was issued for this binding within the last 24 hours.
    * @throws ApiError `invalid_cursor`, `cursor_expired`
    */
   open<Position extends z.ZodType>(cursor: string, binding: CursorBinding, position: Position): z.output<Position> {
     const [, text, signature] = CURSOR.exec(cursor) ?? [];
-    // The texts are compared, not the bytes: base64url has more than one spelling for the same bytes.
+    // Compares the encoded texts, because different base64url texts can decode to the same bytes.
     if (!text || !signature || !timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(text)))) {
       throw invalidCursor();
     }
-    // The cursor is one of ours, but may be of another release, whose content had another shape.
+    // The signature is valid, but the cursor may come from another release with another payload format.
     const content = payload.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
     if (!content.success || content.data.binding !== digest(binding)) throw invalidCursor();
     if (this.#clock().getTime() - content.data.issuedAt > LIFETIME_MS) throw cursorExpired();
-    const place = position.safeParse(content.data.position);
-    if (!place.success) throw invalidCursor();
-    return place.data;
+    const parsed = position.safeParse(content.data.position);
+    if (!parsed.success) throw invalidCursor();
+    return parsed.data;
   }
 
   #sign(text: string): string {
@@ -77,23 +78,22 @@ function digest(binding: CursorBinding): string {
   return createHash('sha256').update(JSON.stringify(binding)).digest('base64url');
 }
 
-/** The schemas of a list's parameters. */
 interface ListParameters {
   readonly limit: z.ZodType<number>;
   readonly cursor: z.ZodType<string>;
   readonly sort: z.ZodType<string>;
-  /** Of a list that takes an account, at every version of the API. */
+  /** Only for lists with the parameter `account`, which all API versions accept. */
   readonly account?: z.ZodType<string>;
 }
 
 export interface ListRequest {
   readonly account: string | undefined;
   readonly sort: string;
-  /** Undefined before lists were paginated. */
+  /** Undefined for API versions without pagination. */
   readonly page: { readonly limit: number; readonly cursor: string } | undefined;
 }
 
-/** What lists are sorted by. An entry without a date is older than all others. */
+/** The fields that lists are sorted by. Entries without a date count as the oldest. */
 export interface ListEntry {
   readonly id: string;
   readonly name?: string;
@@ -102,7 +102,6 @@ export interface ListEntry {
 
 const SINCE = `send the header Svc-Version: ${PAGINATED_LISTS_SINCE}, the first version with pages and an order`;
 
-/** @throws ApiError `invalid_parameter` with every error */
 export function parseListRequest(
   rawQuery: string,
   version: ApiVersion,
@@ -117,14 +116,14 @@ export function parseListRequest(
   const limit = parameters.optional('limit', schemas.limit) ?? DEFAULT_LIST_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
   const sort = parameters.optional('sort', schemas.sort) ?? DEFAULT_LIST_SORT;
-  if (!parameters.areValid) throw parameters.refusal();
+  if (!parameters.areValid) throw parameters.error();
   return { account, sort, page: isPaginated ? { limit, cursor } : undefined };
 }
 
 /**
- * The response to a request for a list.
- * @param entries in any order
- * @param list what the cursors are bound to besides the order: the operation, and whose list it is
+ * Returns the JSON of a list, or of one page of it.
+ * @param entries all entries, in any order
+ * @param list the operation and the owner of the list, which cursors are bound to
  * @throws ApiError `invalid_cursor`, `cursor_expired`
  */
 export function listResponse<Entry extends ListEntry>(
@@ -145,7 +144,6 @@ export function listResponse<Entry extends ListEntry>(
   return { data, meta: { hasMore, nextCursor, total: sorted.length } };
 }
 
-/** An entry's place in a sorted list. */
 const listPosition = z.object({ key: z.string(), id: z.string() });
 type ListPosition = z.output<typeof listPosition>;
 
@@ -153,7 +151,6 @@ function positionOf({ id, name, createdAt }: ListEntry, sort: string): ListPosit
   return { key: (sort.startsWith('name') ? name : createdAt) ?? '', id };
 }
 
-/** By the asked key, in its direction, then by id. */
 function comparePositions(a: ListPosition, b: ListPosition, sort: string): number {
   const byKey = compareText(a.key, b.key);
   return (sort.endsWith(':desc') ? -byKey : byKey) || compareText(a.id, b.id);

@@ -39,7 +39,7 @@ it.each<Row>([
     'role',
     'emitter; create keys for all accounts with the command line, with access to Redis (got',
   ],
-  [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a member; the members are role, account, expiresAt.'],
+  [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a field; the fields are role, account, expiresAt.'],
   [{ ...KEY, expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'],
   [{ ...KEY, expiresAt: null }, 'expiresAt', 'expiresAt '],
   [{ ...KEY, account: '' }, 'account', 'account must be 1 to 256 characters'],
@@ -52,7 +52,7 @@ const THRESHOLDS = 'must be 1 to 10 whole numbers from 1 to 1000, ascending';
 
 it.each<Row>([
   [{}, 'name,period,measure,amount,url', 'amount is missing'],
-  alert({ colour: 'red' }, 'colour', '"colour" is not a member; the members are name, period'),
+  alert({ colour: 'red' }, 'colour', '"colour" is not a field; the fields are name, period'),
   alert({ period: 'week', measure: 'money' }, 'period,measure', 'period must be one of day, month (got "week").'),
   ...['0', '0.000', '0125', '00.5', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map(
     (amount) => alert({ amount }, 'amount', 'amount must be a decimal string above 0'),
@@ -83,7 +83,7 @@ function codecAt(milliseconds: number, secret = SECRET): CursorCodec {
 
 const anything = z.unknown();
 
-it('the cursor codec gives back what was put in', () => {
+it('the cursor codec returns the position of the cursor', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme' })), (position) => {
       const cursor = codecAt(START).issue(BINDING, position);
@@ -93,7 +93,7 @@ it('the cursor codec gives back what was put in', () => {
   );
 });
 
-it('the cursor codec refuses every text that differs in one character', () => {
+it('the cursor codec rejects every text that differs in one character', () => {
   const cursor = codecAt(START).issue(BINDING, ['box']);
   fc.assert(
     fc.property(fc.nat(cursor.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (at, character) => {
@@ -107,7 +107,7 @@ it('the cursor codec refuses every text that differs in one character', () => {
   );
 });
 
-it('the cursor codec refuses what was made up, and what another secret has signed', () => {
+it('the cursor codec rejects forged cursors, and cursors signed with another secret', () => {
   const cursor = codecAt(START).issue(BINDING, ['box']);
   const foreign = codecAt(START, 'another secret, which is also long enough').issue(BINDING, ['box']);
   const [text = '', signature = ''] = cursor.split('.');
@@ -119,7 +119,7 @@ it('the cursor codec refuses what was made up, and what another secret has signe
   }
 });
 
-it('the cursor codec refuses what another release has signed and this one cannot read', () => {
+it('the cursor codec rejects signed cursors of another release that it cannot parse', () => {
   const position = z.object({ after: z.int() });
   const sign = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
   const binding = createHash('sha256').update(JSON.stringify(BINDING)).digest('base64url');

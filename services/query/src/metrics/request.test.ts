@@ -118,7 +118,7 @@ const NUMBER_OF_VALUES: readonly Row[] = [
   ...metrics('startTime', 'startTime is empty; it is required, give it a value.', window('', DAY.endTime)),
   ...['resolution', 'groupBy', 'workspace', 'resourceType', 'resourceName', 'resourceUuid', 'withoutResourceUuid']
     .concat('billingDimension', 'limit')
-    .flatMap((name) => metrics(name, `${name} is empty; give it a value or leave it out.`, `${name}=`)),
+    .flatMap((name) => metrics(name, `${name} is empty; give it a value or omit it.`, `${name}=`)),
   ...['workspace', 'groupBy', 'resourceUuid'].flatMap((name) =>
     metrics(name, `${name} is empty`, `${name}=workspace&${name}=`),
   ),

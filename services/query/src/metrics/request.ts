@@ -59,7 +59,7 @@ export function parseMetricsRequest(
   const selected = readFilters(parameters);
   const limit = parameters.optional('limit', METRICS_PARAMETERS.limit) ?? MAX_METRICS_PAGE;
   const cursor = parameters.optional('cursor', METRICS_PARAMETERS.cursor) ?? '';
-  if (!window || !resolution || !parameters.areValid) throw parameters.refusal();
+  if (!window || !resolution || !parameters.areValid) throw parameters.error();
   const mostGroups = Math.floor(MAX_PAGE_POINTS / bucketCount(window, resolution));
   return { window, resolution, groupBy, ...selected, limit: Math.min(limit, mostGroups), cursor };
 }
@@ -81,7 +81,7 @@ export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick
   });
   const window = readWindow(parameters);
   const selected = readFilters(parameters);
-  if (!window || !parameters.areValid) throw parameters.refusal();
+  if (!window || !parameters.areValid) throw parameters.error();
   return { window, ...selected };
 }
 

@@ -1,20 +1,30 @@
 /** Handles GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
 import { createHash } from 'node:crypto';
-import { type Caller, isOperator, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
+import {
+  type Caller,
+  isOperator,
+  rawQuery,
+  requireAdmin,
+  requireMembership,
+  requireNoParameters,
+  sendJson,
+} from '@meterline/api';
 import { ACCOUNTS_METRICS_PARAMETERS, GROUP_BY_DIMENSIONS, METRICS_PARAMETERS } from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
 import { type Accounts, readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
-import { admitCaller, admitMember, type RouteDependencies } from '../http/member.js';
+import { admitCaller, admitMember, type Requires } from '../http/member.js';
 import type { CursorBinding } from '../http/paging.js';
-import { firstPage, nextPage, pagePosition, whileEventsLast } from './pages.js';
+import { firstPage, nextPage, type PagesDependencies, pagePosition, whileEventsLast } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
 
 /** Handles queries about one account, or, without an `accountId`, about the caller's accounts. */
-export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId?: string }> {
+export function metricsRoute(
+  dependencies: Requires<'budget' | 'cache' | 'cursors' | keyof PagesDependencies>,
+): RequestHandler<{ accountId?: string }> {
   const { budget, cache, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
@@ -29,7 +39,6 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
       const binding = cursorBinding(accountId ?? [accounts, query.excluded.account], role, query);
       const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
       if (readsWorkspaces(query)) requireAdmin(role);
-      budget.requireRoom(account);
 
       const { account: _subject, ...filters } = query.filters;
       // A member must not learn which workspaces exist.
@@ -49,13 +58,12 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
       admitted.release();
       const { body, etag } = found.response;
       const isKnown = matchesEtag(request.headers['if-none-match'], etag);
-      if (!isKnown) budget.requireRoom(account, body.length);
       // Set last, because error responses do not have these headers. Clients may store the response, but must revalidate it with
       // If-None-Match.
       response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
       if (found.ageSeconds !== undefined) response.setHeader('Age', Math.floor(found.ageSeconds));
       if (isKnown) response.status(304).end();
-      else budget.send(request, response, account, body);
+      else sendJson(budget, account, request, response, body);
     } finally {
       admitted.release();
     }
@@ -118,18 +126,18 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
 
 /** Handles an enum without parameters. It runs no statement, so it needs no permit. */
 export function enumRoute(
-  dependencies: RouteDependencies,
+  dependencies: Requires,
   valuesOf: (accountId: string) => readonly unknown[] | Promise<readonly unknown[]>,
 ): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
     await admitMember(dependencies, request, response, accountId);
-    refuseParameters(rawQuery(request));
+    requireNoParameters(rawQuery(request));
     response.json({ values: await valuesOf(accountId) });
   };
 }
 
-export function resourceTypesRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+export function resourceTypesRoute(dependencies: Requires<'readRollupState'>): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
     const { role, admitted } = await admitMember(dependencies, request, response, accountId);

@@ -1,4 +1,4 @@
-/** The operations about accounts and API keys, with examples that the contract tests send and compare. */
+/** Describes the operations for accounts and API keys. Contract tests send the examples and compare the responses. */
 import type { OpenApiParameter, OperationSketch } from '@meterline/api';
 import {
   ACCOUNT_LIST_PARAMETERS,
@@ -12,8 +12,11 @@ const IGNORED_WORKSPACE: OpenApiParameter = {
   name: 'workspace',
   in: 'query',
   schema: { type: 'string' },
-  description: 'Accepted and ignored, as the header `X-Svc-Workspace` is: accounts and keys belong to no workspace.',
+  description:
+    'Accepted and ignored, like the header `X-Svc-Workspace`: accounts and keys do not belong to workspaces.',
 };
+const LIST_VERSIONS =
+  'Since version 2026-04-28, the response is an object with pages, and parameters are accepted. Earlier versions return an array of all entries.';
 
 const LAST_PAGE = { hasMore: false, nextCursor: '', total: 1 };
 const createdAt = '2025-11-15T12:00:00.000Z';
@@ -29,21 +32,22 @@ const KEY = {
   expiresAt: '2026-11-15T00:00:00.000Z',
 };
 
-/** What every operation here has. */
-const shared = { tag: 'Access', otherParameters: [IGNORED_WORKSPACE], errors: [...API_ERRORS, 'NotFound'] } as const;
+const COMMON = { tag: 'Access', otherParameters: [IGNORED_WORKSPACE], errors: [...API_ERRORS, 'NotFound'] } as const;
 const KEYS = '/v0/service_accounts/{clientId}/api_keys';
+
+const KEYS_RESPONSE = { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] };
 
 export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
   {
-    ...shared,
+    ...COMMON,
     method: 'get',
     path: '/v0/accounts',
     operationId: 'listAccounts',
-    summary: 'The caller’s accounts',
+    summary: 'List the accounts of the caller',
     description:
-      'The accounts that the key or token belongs to, each with the caller’s role in it; for operators and provisioners all that ' +
-      'have a name, have had a key or have usage (new names appear within five seconds, new usage within a minute). An object with pages since version ' +
-      '2026-04-28, and takes parameters since then; before, an array of everything.',
+      'The accounts that the key or token may read, each with the caller’s role. Operators and provisioners get all accounts that ' +
+      'have a name, have had a key or have usage. New names appear within five seconds, new usage within a minute. ' +
+      LIST_VERSIONS,
     query: ACCOUNT_LIST_PARAMETERS,
     success: { description: 'The accounts.', schemas: ['AccountPage', 'AccountArray'] },
     examples: {
@@ -53,7 +57,7 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
         response: { data: [ACCOUNT], meta: LAST_PAGE },
       },
       array: {
-        summary: 'Everything at once, at version 2026-04-16',
+        summary: 'All accounts at once, at version 2026-04-16',
         parameters: { 'Svc-Version': '2026-04-16' },
         response: [ACCOUNT],
       },
@@ -61,15 +65,15 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     errors: API_ERRORS,
   },
   {
-    ...shared,
+    ...COMMON,
     isExtension: true,
     method: 'put',
     path: '/v0/accounts/{accountId}',
     operationId: 'nameAccount',
     summary: 'Name an account',
     description:
-      'Registers the account, if it is new, and gives it a name: for provisioners. Again with the same name changes nothing. An account ' +
-      'needs no registration to have usage; one that nobody has named is called by its id.',
+      'Names the account, and registers it if it is new. For provisioners only. Repeating the request changes nothing. An account does ' +
+      'not have to be registered to have usage. The default name is the account ID.',
     body: ['AccountSettings'],
     success: { description: 'The account with its new name.', schemas: ['Account'] },
     examples: {
@@ -83,17 +87,18 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     errors: API_ERRORS,
   },
   {
-    ...shared,
+    ...COMMON,
     isExtension: true,
     method: 'get',
     path: '/v0/accounts/{accountId}/api_keys',
     operationId: 'listAccountApiKeys',
-    summary: 'The API keys of an account',
+    summary: 'List the API keys of an account',
     description:
-      'The keys of all service accounts of an account, revoked and expired ones included, for an admin of the account and for ' +
-      'provisioners. An account that does not exist has none. Lists, pages and scope are as for the keys of a service account.',
+      'The keys of all service accounts of an account, including revoked and expired keys. For admins of the account and provisioners. ' +
+      'The list is empty if the account does not exist. A token needs the scope `apiKey:list`. ' +
+      LIST_VERSIONS,
     query: API_KEY_LIST_PARAMETERS,
-    success: { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] },
+    success: KEYS_RESPONSE,
     examples: {
       emitter: {
         summary: 'An account whose runtime has a key, since version 2026-04-28',
@@ -107,18 +112,18 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     errors: API_ERRORS,
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'get',
     path: KEYS,
     operationId: 'listApiKeys',
-    summary: 'The API keys of a service account',
+    summary: 'List the API keys of a service account',
     description:
-      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to, and for a ' +
-      'provisioner, who names the `account`. Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
-      'before, an array of everything. A token needs the scope `apiKey:list`.\n\n' +
-      'A service account is a name within an account, and is there as long as it has a key: one without is a 404.',
+      'The keys of a service account, including revoked and expired keys. For admins of its account, and for provisioners, who must set ' +
+      'the parameter `account`. The response never contains the secrets of keys. A token needs the scope `apiKey:list`. ' +
+      `${LIST_VERSIONS}\n\n` +
+      'A service account is a name within an account. It exists as long as it has a key; otherwise the response is a 404.',
     query: SERVICE_ACCOUNT_KEY_LIST_PARAMETERS,
-    success: { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] },
+    success: KEYS_RESPONSE,
     examples: {
       page: {
         summary: 'A page, since version 2026-04-28',
@@ -131,21 +136,21 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     },
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'post',
     path: KEYS,
     operationId: 'createApiKey',
     summary: 'Create an API key',
     description:
-      'Creates a key of a service account, and with its first key the service account, for an admin of the account that the ' +
-      'key is of, or a provisioner. **The key itself is in this response alone.** A token needs the scope `apiKey:write`.\n\n' +
-      'An account has at most 1,000 keys. Beyond that the oldest key that is revoked or has expired is forgotten, with its ' +
-      'id; while none is, the response is a 409 `too_many_api_keys`.',
+      'Creates a key of a service account. The first key creates the service account. For admins of the account and provisioners. **Only ' +
+      'this response contains the secret of the key.** A token needs the scope `apiKey:write`.\n\n' +
+      'An account has at most 1,000 keys. A further key replaces the oldest revoked or expired key. If all keys are valid, the response ' +
+      'is a 409 `too_many_api_keys`.',
     body: ['NewApiKey'],
     success: { description: 'The key was created.', schemas: ['CreatedApiKey'] },
     examples: {
       untilAutumn: {
-        summary: 'A key for reports, for a year',
+        summary: 'A key for reports that expires after a year',
         parameters: { clientId: 'reports' },
         body: { role: 'member', expiresAt: '2026-11-15T00:00:00Z' },
         response: { ...KEY, clientId: 'reports', revoked: false, key: `mlk_${KEY_ID}_${'0123456789abcdef'.repeat(4)}` },
@@ -154,14 +159,14 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     errors: [...API_ERRORS, 'Conflict'],
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'delete',
     path: `${KEYS}/{apiKeyId}`,
     operationId: 'revokeApiKey',
     summary: 'Revoke an API key',
     description:
-      'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to, ' +
-      'for a provisioner, and for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
+      'Revokes a key of a service account, with immediate effect. For admins of the account, provisioners, and the key itself. Revoking ' +
+      'again is not an error. A token needs the scope `apiKey:write`.',
     success: { description: 'The key is revoked. The response has no body.', schemas: [] },
     examples: {
       revoke: {

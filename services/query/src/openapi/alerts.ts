@@ -1,4 +1,4 @@
-/** The operations about alerts, with examples that the contract tests send and compare. */
+/** Describes the operations for alerts. Contract tests send the examples and compare the responses. */
 import type { OperationSketch } from '@meterline/api';
 import { ALERT_LIST_PARAMETERS, DEFAULT_THRESHOLDS, DELIVERY_LIST_PARAMETERS, MAX_ALERTS } from '@meterline/catalog';
 import { API_ERRORS } from '../http/errors.js';
@@ -33,9 +33,12 @@ const TEST = {
     type: 'alert.test',
     timestamp: '2025-11-15T12:00:00Z',
     data: {
-      ...{ alertId: ID, ...ACCOUNT, name: SETTINGS.name },
+      alertId: ID,
+      ...ACCOUNT,
+      name: SETTINGS.name,
       period: { startTime: '2025-11-01T00:00:00Z', endTime: '2025-12-01T00:00:00Z' },
-      ...{ measure: 'cost', amount: 100 },
+      measure: 'cost',
+      amount: 100,
     },
   },
 };
@@ -44,19 +47,19 @@ const pageOf = (...data: readonly unknown[]) => ({
   meta: { hasMore: false, nextCursor: '', total: data.length },
 });
 
-const shared = { tag: 'Alerts', isExtension: true, errors: [...API_ERRORS, 'NotFound'] } as const;
-const WRITERS = 'Admins of the account only.';
+const COMMON = { tag: 'Alerts', isExtension: true, errors: [...API_ERRORS, 'NotFound'] } as const;
+const WRITERS = 'For admins of the account only.';
 
 export const ALERT_OPERATIONS: readonly OperationSketch[] = [
   {
-    ...shared,
+    ...COMMON,
     method: 'get',
     path: ALERTS,
     operationId: 'listAlerts',
-    summary: 'The alerts of an account',
+    summary: 'List the alerts of an account',
     description:
-      'A member is not shown those that filter by workspace. An object with pages since version 2026-04-28, and takes ' +
-      'parameters since then; before, an array of everything.',
+      'Members do not see alerts that filter by workspace. Since version 2026-04-28, the response is an object with pages, and ' +
+      'parameters are accepted. Earlier versions return an array of all alerts.',
     query: ALERT_LIST_PARAMETERS,
     success: { description: 'The alerts.', schemas: ['AlertPage', 'AlertArray'] },
     examples: {
@@ -65,15 +68,15 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     errors: API_ERRORS,
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'post',
     path: ALERTS,
     operationId: 'createAlert',
     summary: 'Create an alert',
     description:
-      'An alert posts a signed webhook (Standard Webhooks) within a minute of the event that crosses a threshold: once for ' +
-      'each threshold and period, whatever is corrected afterwards. What is crossed already is told at once. **The secret ' +
-      `is in this response alone.** ${WRITERS} An account has at most ${MAX_ALERTS} alerts.`,
+      'An alert posts a signed webhook (Standard Webhooks) within a minute of the event that crosses a threshold, once per threshold ' +
+      'and period, even if later events correct the total. Thresholds that are already crossed fire at once. **Only this response ' +
+      `contains the secret.** ${WRITERS} An account has at most ${MAX_ALERTS} alerts.`,
     body: ['NewAlert'],
     success: {
       status: '201',
@@ -81,7 +84,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
       schemas: ['AlertWithSecret'],
       headers: {
         Location: {
-          description: 'Relative to the request.',
+          description: 'URL of the alert, relative to the request.',
           required: true,
           schema: { type: 'string' },
         },
@@ -89,7 +92,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     },
     examples: {
       ofProduction: {
-        summary: 'What production spends in a month',
+        summary: 'Monthly spend of one workspace',
         parameters: ACCOUNT,
         body: SETTINGS,
         response: { ...SHOWN, secret: SECRET },
@@ -98,30 +101,30 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     errors: [...API_ERRORS, 'Conflict'],
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'get',
     path: ALERT,
     operationId: 'getAlert',
-    summary: 'An alert',
-    description: 'With what it has fired in the current period.',
+    summary: 'Get an alert',
+    description: 'Includes the thresholds that fired in the current period.',
     success: { description: 'The alert.', schemas: ['Alert'] },
-    examples: { one: { summary: 'One that has fired nothing', parameters: PATH, response: SHOWN } },
+    examples: { one: { summary: 'An alert that has not fired', parameters: PATH, response: SHOWN } },
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'patch',
     path: ALERT,
     operationId: 'changeAlert',
     summary: 'Change an alert',
     description:
-      `Replaces the members that are sent. ${WRITERS} Another period, measure, amount or filter makes another query of it: ` +
-      'its thresholds fire again for what is crossed already. With `rotateSecret` the response has a new `secret`, and the ' +
-      'last nine sign too for 24 hours.',
+      `Changes the fields in the body. ${WRITERS} If the period, measure, amount or filters change, thresholds that are already ` +
+      'crossed fire again. With `rotateSecret`, the response has a new `secret`; webhooks are also signed with the last nine secrets ' +
+      'for 24 hours.',
     body: ['AlertChange'],
-    success: { description: 'The alert as it is now.', schemas: ['AlertWithSecret'] },
+    success: { description: 'The changed alert.', schemas: ['AlertWithSecret'] },
     examples: {
       thresholds: {
-        summary: 'Another threshold',
+        summary: 'An additional threshold',
         parameters: PATH,
         body: { thresholds: [50, 80, 100, 120] },
         response: { ...SHOWN, thresholds: [50, 80, 100, 120], updatedAt: '2025-11-15T12:00:00.001Z' },
@@ -129,34 +132,34 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     },
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'delete',
     path: ALERT,
     operationId: 'deleteAlert',
     summary: 'Delete an alert',
-    description: `With its deliveries; those that are pending are dropped. ${WRITERS}`,
+    description: `Deletes the alert and its deliveries. Pending webhooks are not sent. ${WRITERS}`,
     success: { status: '204', description: 'The alert is deleted. The response has no body.', schemas: [] },
-    examples: { one: { summary: 'One alert', parameters: PATH } },
+    examples: { one: { summary: 'An alert', parameters: PATH } },
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'post',
     path: `${ALERT}/test`,
     operationId: 'testAlert',
-    summary: 'Send a test',
-    description: `Posts a webhook of the type \`alert.test\`, in one attempt. ${WRITERS} What became of it is in the deliveries.`,
-    success: { status: '202', description: 'The webhook is on its way.', schemas: ['Delivery'] },
+    summary: 'Send a test webhook',
+    description: `Posts a webhook of the type \`alert.test\`, in one attempt. ${WRITERS} The list of deliveries shows the outcome.`,
+    success: { status: '202', description: 'The webhook is queued.', schemas: ['Delivery'] },
     examples: { one: { summary: 'A test', parameters: PATH, response: TEST } },
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'get',
     path: DELIVERIES,
     operationId: 'listDeliveries',
-    summary: 'The webhooks of an alert',
+    summary: 'List the webhooks of an alert',
     description:
-      'What was posted and what became of it, for 30 days; of an account the newest 1,000. Pages and parameters as those of ' +
-      'the list of alerts.',
+      'The webhooks of the last 30 days with their outcome, at most the newest 1,000 of an account. Pages and parameters are the same ' +
+      'as for the list of alerts.',
     query: DELIVERY_LIST_PARAMETERS,
     success: { description: 'The deliveries.', schemas: ['DeliveryPage', 'DeliveryArray'] },
     examples: {
@@ -164,13 +167,13 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     },
   },
   {
-    ...shared,
+    ...COMMON,
     method: 'post',
     path: `${DELIVERIES}/{deliveryId}/redeliver`,
     operationId: 'redeliver',
     summary: 'Send a webhook again',
-    description: `Posts the same body under the same \`webhook-id\`, with attempts over 24 hours as the first time. ${WRITERS}`,
-    success: { status: '202', description: 'The webhook is on its way.', schemas: ['Delivery'] },
+    description: `Posts the same body with the same \`webhook-id\`, and retries for 24 hours again. ${WRITERS}`,
+    success: { status: '202', description: 'The webhook is queued.', schemas: ['Delivery'] },
     examples: {
       one: { summary: 'A delivery', parameters: { ...PATH, deliveryId: DELIVERY_ID }, response: TEST },
     },

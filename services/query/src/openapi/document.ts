@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document of this service. Its schemas are those that check requests and that clients read responses with; the contract
- * tests compare its operations with the routes.
+ * Creates the OpenAPI document of this service. It uses the schemas that check requests and that clients parse responses with. Contract tests
+ * compare its operations with the routes.
  */
 import { COMMON_SCHEMAS, commonOperations, type OpenApiDocument, openApiDocument } from '@meterline/api';
 import * as api from '@meterline/catalog';
@@ -9,32 +9,33 @@ import { ACCESS_OPERATIONS } from './access.js';
 import { ALERT_OPERATIONS } from './alerts.js';
 import { USAGE_OPERATIONS } from './usage.js';
 
-const DESCRIPTION = `What accounts of a workload platform used, and what that cost.
+const DESCRIPTION = `Usage and cost of the accounts of a workload platform.
 
 **Credentials.** Send an API key or an OAuth2 access token as \`Authorization: Bearer …\` or
-\`X-Svc-Authorization: Bearer …\`. Where \`Authorization\` has another scheme, such as a proxy's \`Basic\`, the other header
-counts; two different bearer tokens are refused. A token needs the scope \`admin\`, and for keys \`apiKey:list\` or \`apiKey:write\`.
+\`X-Svc-Authorization: Bearer …\`. Use the second header if \`Authorization\` has another scheme, such as a proxy's \`Basic\`. Two
+different bearer tokens are an error. A token needs the scope \`admin\`, or \`apiKey:list\` or \`apiKey:write\` for operations on keys.
 
-**Versions.** The header \`Svc-Version\` pins the behaviour; without it, ${api.API_VERSIONS[0]} applies.
+**Versions.** The header \`Svc-Version\` pins the behavior. Default: ${api.API_VERSIONS[0]}.
 
-**Figures.** Money and usage are exact decimals, written as JSON numbers of as many digits as they have. Read them as
-decimals: a double keeps about 15 digits. Costs are in USD.
+**Figures.** Money and usage are exact decimals, written as JSON numbers with all their digits. Parse them as decimals: a double
+keeps only about 15 digits. Costs are in USD.
 
-**Times.** RFC 3339 in UTC, and so are all buckets: hours, days, ISO weeks and months.
+**Times.** RFC 3339 in UTC. Buckets are hours, days, ISO weeks and months in UTC.
 
-**Parameters** are read strictly: one that is unknown or empty is refused, so that a typo does not read as "everything", and
-so is one given twice, but for \`groupBy\` and the filters.
+**Parameters** are parsed strictly. Unknown and empty parameters are errors, so that a mistyped filter does not select everything.
+Repeated parameters are errors too, except \`groupBy\` and the filters.
 
 **Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to fix the request.`;
 
 const HEADERS = {
   ETag: {
-    description: 'The tag of this response, for `If-None-Match`: another response has another tag.',
+    description: 'Entity tag of the response, for `If-None-Match`. It changes whenever the response changes.',
     required: true,
     schema: { type: 'string' },
   },
   Age: {
-    description: 'How many seconds old the response is; only of one from memory, which `Cache-Control` allows.',
+    description:
+      'Age of the response in seconds. Only present if the response comes from the cache, which `Cache-Control` allows.',
     schema: { type: 'integer', minimum: 0 },
   },
 };
@@ -45,22 +46,23 @@ export function createOpenApiDocument(): OpenApiDocument {
     summary: 'Billing metrics: exact usage and cost of an account.',
     description: DESCRIPTION,
     tags: [
-      { name: 'Usage and cost', description: 'What was used, and what it cost.' },
+      { name: 'Usage and cost', description: 'Usage and its cost, by dimension and time.' },
       { name: 'Access', description: 'The caller’s accounts, and API keys.' },
-      { name: 'Alerts', description: 'When an account has used or spent so much, and who is told.' },
-      { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
+      { name: 'Alerts', description: 'Webhooks when usage or cost of an account passes a threshold.' },
+      { name: 'Health', description: 'For load balancers and supervisors. Needs no credentials.' },
     ],
     operations: [
       ...USAGE_OPERATIONS,
       ...ACCESS_OPERATIONS,
       ...ALERT_OPERATIONS,
       ...commonOperations({
-        summary: 'Can requests be answered?',
+        summary: 'Check that the service is ready',
         description:
-          'Asks ClickHouse and Redis, and waits three seconds at most. 503 too while the process stops, for load balancers. ' +
-          '`degraded` names a server that cannot do all of its work: a full Redis refuses to revoke a key, and one that is away is ' +
-          'needed for API keys, but not for most requests with tokens. It is 503 where API keys are the only credentials, and where Redis may evict keys.',
-        examples: { ready: { summary: 'ClickHouse and Redis answer', response: { status: 'ready' } } },
+          'Checks ClickHouse and Redis, with a timeout of three seconds. Returns 503 if a server is down or cannot be used, for example a ' +
+          'Redis that may evict keys, and while the process is stopping. `degraded` names a server that works only partly: a full Redis ' +
+          'cannot revoke keys, and while Redis is down, API keys cannot be checked, but most requests with tokens work. If the service only ' +
+          'accepts API keys, a Redis that is down is a 503.',
+        examples: { ready: { summary: 'ClickHouse and Redis respond', response: { status: 'ready' } } },
       }),
     ],
     errors: ERRORS,

@@ -1,4 +1,4 @@
-/** The operations about usage and cost, with examples that the contract tests send and compare digit for digit. */
+/** Describes the operations for usage and cost. Contract tests send the examples and compare the responses digit by digit. */
 import { headerReference, type OpenApiParameter, type OperationSketch } from '@meterline/api';
 import {
   ACCOUNTS_METRICS_PARAMETERS,
@@ -18,7 +18,7 @@ const IF_NONE_MATCH: OpenApiParameter = {
   name: 'If-None-Match',
   in: 'header',
   schema: { type: 'string' },
-  description: 'The `ETag` of a response that the client has: while it is the response still, 304 comes instead of it.',
+  description: 'The `ETag` of an earlier response. If the response has not changed, the status is 304 without a body.',
 };
 
 /** Source: RFC 9111, section 5.2.1.1. */
@@ -27,7 +27,7 @@ const CACHE_CONTROL: OpenApiParameter = {
   name: 'Cache-Control',
   in: 'header',
   schema: { type: 'string' },
-  description: 'With `max-age=N` (N up to 300) a first page may come from memory, up to N seconds old.',
+  description: 'With `max-age=N` (N up to 300), a first page may come from the cache, up to N seconds old.',
 };
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-03T00:00:00Z' };
@@ -85,7 +85,7 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
     ),
   },
   byResource: {
-    summary: 'A resource of one workspace, and a name that several workspaces use, which has no `workspace`',
+    summary: 'By resource name; `workspace` is omitted for a name that several workspaces use',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'monthly', groupBy: ['resource_name'] },
     ...responseOf(
       'monthly',
@@ -95,16 +95,15 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
     ),
   },
   total: {
-    summary: 'What everything cost',
+    summary: 'Total cost',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'monthly' },
     ...responseOf('monthly', { totalCost: 13.85 }, inOctober(13.85)),
   },
 };
 
-/** What every operation here has. */
-const shared = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as const;
+const COMMON = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as const;
 
-/** What every response with metrics has, about one account or several. */
+/** Shared by the operations for one account and for several accounts. */
 const METRICS_RESPONSE = {
   otherParameters: [IF_NONE_MATCH, CACHE_CONTROL],
   success: {
@@ -114,7 +113,7 @@ const METRICS_RESPONSE = {
   },
   otherResponses: {
     '304': {
-      description: 'The response is the one that `If-None-Match` names.',
+      description: 'The response has not changed since the one named in `If-None-Match`.',
       headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag'), ...headerReference('Age') },
     },
   },
@@ -122,39 +121,39 @@ const METRICS_RESPONSE = {
 
 export const USAGE_OPERATIONS: readonly OperationSketch[] = [
   {
-    ...shared,
+    ...COMMON,
     path: '/v0/accounts/{accountId}/metrics',
     operationId: 'getAccountMetrics',
-    summary: 'What an account used, and what it cost',
+    summary: 'Get usage and cost of an account',
     description:
-      'Sums up usage and cost over a window, as a whole or by up to three dimensions, with a series of hours, days, weeks ' +
-      'or months. Events that arrive late, are corrected or are sent again count as they should from their arrival on. A ' +
-      'request with `Cache-Control: max-age=N` (N up to 300) may get a first page that is up to N seconds old, which then has ' +
-      'the header `Age`.\n\n' +
-      'A group shows the dimensions that it is grouped by. Besides them it shows the workspace, type or name that all of its ' +
-      'usage has; where there are several, the member is left out. A member of the account never sees a workspace.\n\n' +
-      'A filter may be given several times, as in `workspace=a&workspace=b`: one of its values is enough. What a parameter ' +
-      'that begins with `exclude` names is left out, also where another filter selects it. All filters together may have ' +
-      `${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values and exclusion are extensions of the platform’s API.\n\n` +
-      `A result with more groups than \`limit\`, or with more than ${MAX_PAGE_POINTS} points (groups times buckets), comes in ` +
-      'pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages are of one response: every group comes ' +
-      'once, and the pages add up to the `summary`, which is that of the whole window on every page. Events that arrive ' +
-      'meanwhile do not show; where one has replaced what the first page was read from before the second page was asked for, ' +
-      'that page is a 400 `cursor_expired`. Only an admin of the account may group or filter by workspace.',
+      'Returns usage and cost in a window, in total or by up to three dimensions, with a time series of hours, days, weeks or ' +
+      'months. Late, corrected and repeated events are counted correctly as soon as they arrive. A request with ' +
+      '`Cache-Control: max-age=N` (N up to 300) may get a first page that is up to N seconds old, with the header `Age`.\n\n' +
+      'A group has the dimensions that it is grouped by. It also has the workspace, type or name if all of its usage has the same ' +
+      'value; otherwise the field is omitted. Members of the account never see workspaces.\n\n' +
+      'Filters may be repeated, as in `workspace=a&workspace=b`, which selects events with any of the values. Parameters that start ' +
+      'with `exclude` remove events, even if another filter selects them. All filters together may have at most ' +
+      `${MAX_FILTER_VALUES} values, and the URL at most 24 KiB. Repeated filters and exclusion are extensions of the platform’s API.\n\n` +
+      `A result with more groups than \`limit\`, or more than ${MAX_PAGE_POINTS} points (groups times buckets), has several pages: ` +
+      'pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages belong to one consistent result: every group ' +
+      'appears once, and the groups add up to the `summary`, which covers the whole window on every page. Events that arrive in the ' +
+      'meantime are not included. If an event changed the result before the second page was requested, the second page is a 400 ' +
+      '`cursor_expired`. Only an admin of the account may group or filter by workspace.',
     query: METRICS_PARAMETERS,
     ...METRICS_RESPONSE,
     examples: METRICS_EXAMPLES,
   },
   {
-    ...shared,
+    ...COMMON,
     path: '/v0/metrics',
     operationId: 'getMetrics',
-    summary: 'What all of the caller’s accounts used, and what it cost',
+    summary: 'Get usage and cost of all accounts of the caller',
     description:
-      'As for one account, with the same rules, pages and exactness, over all accounts that the key or token belongs to. ' +
-      '`groupBy` may name `account`, too, of three dimensions in all; `account` and `excludeAccount` filter. An account that is ' +
-      'not the caller’s is a 403, whether it exists or not. Where the caller is a member of one of the accounts, groups have ' +
-      'no workspace, and none may be grouped or filtered by. A key of the role operator reads every account, as an admin of it.',
+      'As for one account, with the same rules and pages, over all accounts that the key or token may read. `groupBy` also accepts ' +
+      '`account`, as one of at most three dimensions. The filters are `account` and `excludeAccount` in addition. An account that ' +
+      'the caller may not read is a 403, whether or not it exists. If the caller is only a member of one of the accounts, groups ' +
+      'have no workspace, and grouping or filtering by workspace is not allowed. A key with the role operator reads every account ' +
+      'like an admin.',
     isExtension: true,
     query: ACCOUNTS_METRICS_PARAMETERS,
     ...METRICS_RESPONSE,
@@ -167,14 +166,14 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     },
   },
   {
-    ...shared,
+    ...COMMON,
     path: '/v0/accounts/{accountId}/events',
     operationId: 'listEvents',
-    summary: 'The events behind a figure',
+    summary: 'List the events behind a total',
     description:
-      'Each event as it counts now, with the price that it got and what it replaced: with the window and the filters of a ' +
-      'figure, the costs of all its pages add up to that figure. Events that arrive or change meanwhile show on pages that ' +
-      'are asked for afterwards. For admins of the account, because events name workspaces.',
+      'Returns the current state of each event, with its price and the revisions that it replaced. With the window and filters of ' +
+      'a total, the costs of all pages add up to that total. Events that arrive or change in the meantime appear on pages that are ' +
+      'requested afterwards. For admins of the account only, because events name workspaces.',
     isExtension: true,
     query: EVENTS_PARAMETERS,
     success: { description: 'A page of events.', schemas: ['EventPage'] },
@@ -187,11 +186,11 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     },
   },
   {
-    ...shared,
+    ...COMMON,
     path: '/v0/accounts/{accountId}/metrics/enums/group-by',
     operationId: 'listGroupByDimensions',
-    summary: 'What one can group by',
-    description: 'The dimensions that `groupBy` may name, in canonical order. The same for every account.',
+    summary: 'List the groupBy dimensions',
+    description: 'The values of `groupBy`, in canonical order. They are the same for every account.',
     success: { description: 'The dimensions.', schemas: ['GroupByValues'] },
     examples: {
       dimensions: {
@@ -202,34 +201,34 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     },
   },
   {
-    ...shared,
+    ...COMMON,
     path: '/v0/accounts/{accountId}/metrics/enums/resource-types',
     operationId: 'listResourceTypes',
-    summary: 'The resource types that were used',
+    summary: 'List the resource types of an account',
     description:
-      'The resource types with at least one event of the account in the window. The filters are those of the metrics; here ' +
-      'they are an extension of the platform’s API.',
+      'The resource types with at least one event of the account in the window. The filters are the same as for metrics, as an ' +
+      'extension of the platform’s API.',
     query: RESOURCE_TYPES_PARAMETERS,
     success: { description: 'The resource types.', schemas: ['ResourceTypeValues'] },
     examples: {
       inOctober: {
-        summary: 'An account that used agents only',
+        summary: 'An account that only used agents',
         parameters: { accountId: 'acme', ...WINDOW },
         response: { values: ['agent'] },
       },
     },
   },
   {
-    ...shared,
+    ...COMMON,
     path: '/v0/accounts/{accountId}/metrics/enums/billing-dimensions',
     operationId: 'listBillingDimensions',
-    summary: 'What is billed, in which unit, and at which price',
+    summary: 'List the billing dimensions with their prices',
     description:
-      'The billing dimensions, each with its resource type, its unit and the price in force now for the account: `gbs` are ' +
-      'GB-seconds, `count` is a number of events, `hours` are hours of activity. An amount of usage costs usage × amount ÷ per. ' +
-      'Prices may differ by account. An event is priced by its own timestamp, so an earlier event may have had another price.\n\n' +
-      'The prices are those of the newest price book that an ingest worker has registered; a new book shows within a minute. Before ' +
-      'the first book no dimension has a `price`.',
+      'The billing dimensions, each with its resource type, its unit and the current price for the account. The unit `gbs` is ' +
+      'GB-seconds, `count` is a number of events, and `hours` is hours of activity. Usage costs usage × amount ÷ per. Prices may ' +
+      'differ by account. An event is priced by its own timestamp, so earlier events may have other prices.\n\n' +
+      'The prices come from the newest price book that an ingest worker has registered. A new book takes effect within a minute. ' +
+      'Without a registered book, dimensions have no `price`.',
     isExtension: true,
     success: { description: 'The billing dimensions.', schemas: ['BillingDimensionValues'] },
     examples: {

@@ -1,0 +1,171 @@
+/**
+ * Limits the bytes that requests and responses hold in memory, in the whole process and per account. Bytes are counted as they arrive, so a
+ * client that announces a large body but sends little holds little. When the process has no room left, the budget cancels requests of the
+ * account with the most bytes, but only requests that wait for their client or for a permit. Bodies that arrive slowly, or never, thus cannot
+ * lock out other accounts.
+ */
+import { type ApiError, tooMany, unavailable } from '../http/errors.js';
+
+interface Account {
+  bytes: number;
+  /** Oldest first. */
+  readonly reservations: Set<Reservation>;
+}
+
+export interface BudgetErrors {
+  readonly accountFull: (bytes: number) => ApiError;
+  readonly processFull: () => ApiError;
+}
+
+export class ByteBudget {
+  readonly accountBytes: number;
+  readonly #maxBytes: number;
+  readonly #errors: BudgetErrors;
+  readonly #accounts = new Map<string, Account>();
+  #total = 0;
+
+  constructor(maxBytes: number, accountShare: number, errors = REQUEST_ERRORS) {
+    this.accountBytes = maxBytes * accountShare;
+    this.#maxBytes = maxBytes;
+    this.#errors = errors;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /**
+   * Opens an empty reservation for one request.
+   * @param announced the size that the client has announced
+   * @throws ApiError if the announced size exceeds the share of the account, or the process has no room
+   */
+  open(id: string, announced = 0): Reservation {
+    const account = this.#accounts.get(id) ?? { bytes: 0, reservations: new Set() };
+    if (account.bytes + announced > this.accountBytes) throw this.#errors.accountFull(account.bytes);
+    this.#makeRoom(account, 0);
+    const reservation: Reservation = new Reservation({
+      makeRoom: (bytes) => {
+        this.#requireShare(account, bytes, reservation);
+        this.#makeRoom(account, bytes);
+      },
+      add: (bytes) => {
+        account.bytes += bytes;
+        this.#total += bytes;
+      },
+      release: () => {
+        account.reservations.delete(reservation);
+        if (account.reservations.size === 0) this.#accounts.delete(id);
+      },
+    });
+    account.reservations.add(reservation);
+    this.#accounts.set(id, account);
+    return reservation;
+  }
+
+  /**
+   * Requires room in the share of the account. If a request that is being processed needs room, waiting requests of the account are canceled,
+   * newest first. Otherwise requests of one account could block each other, and none would ever complete.
+   */
+  #requireShare(account: Account, bytes: number, requesting: Reservation): void {
+    while (account.bytes + bytes > this.accountBytes) {
+      const waiting = [...account.reservations].findLast((other) => other.state === 'waiting' && other.bytes > 0);
+      if (requesting.state === 'waiting' || !waiting) throw this.#errors.accountFull(account.bytes);
+      waiting.end(this.#errors.accountFull(account.bytes));
+      waiting.release();
+    }
+  }
+
+  #makeRoom(account: Account, bytes: number): void {
+    while (this.#total + bytes > this.#maxBytes) {
+      const victim = this.#findVictim(account.bytes + bytes);
+      if (!victim) throw this.#errors.processFull();
+      victim.end(canceled());
+      victim.release();
+    }
+  }
+
+  /** @returns the oldest request that may be canceled, of the account with the most bytes; only of accounts with more than `bytes` */
+  #findVictim(bytes: number): Reservation | undefined {
+    let most = bytes;
+    let victim: Reservation | undefined;
+    for (const account of this.#accounts.values()) {
+      if (account.bytes <= most) continue;
+      for (const reservation of account.reservations) {
+        if (reservation.state === 'in progress' || reservation.bytes === 0) continue;
+        [most, victim] = [account.bytes, reservation];
+        break;
+      }
+    }
+    return victim;
+  }
+}
+
+interface Bookkeeping {
+  readonly makeRoom: (bytes: number) => void;
+  readonly add: (bytes: number) => void;
+  readonly release: () => void;
+}
+
+/** The bytes of one request. After its release it ignores changes, because nothing would ever subtract them again. */
+export class Reservation {
+  /** The budget may cancel a request that waits for its client or a permit, and a request whose client does not read the response. */
+  state: 'waiting' | 'in progress' | 'responding' = 'waiting';
+  readonly #budget: Bookkeeping;
+  readonly #ended = new AbortController();
+  #bytes = 0;
+  #isReleased = false;
+
+  constructor(budget: Bookkeeping) {
+    this.#budget = budget;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Aborted when the request is canceled or fails while it waits. The reason is the error for the client. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  end(reason: unknown): void {
+    this.#ended.abort(reason);
+  }
+
+  /** Changes the size. @throws ApiError if there is no room; the size then stays unchanged */
+  resize(bytes: number): void {
+    if (this.#isReleased) return;
+    if (bytes > this.#bytes) this.#budget.makeRoom(bytes - this.#bytes);
+    this.become(bytes);
+  }
+
+  /** Changes the size without checking the limits, for bytes that can no longer be rejected. */
+  become(bytes: number): void {
+    if (this.#isReleased) return;
+    this.#budget.add(bytes - this.#bytes);
+    this.#bytes = bytes;
+  }
+
+  release(): void {
+    if (this.#isReleased) return;
+    this.become(0);
+    this.#isReleased = true;
+    this.#budget.release();
+  }
+}
+
+const REQUEST_ERRORS: BudgetErrors = {
+  accountFull: (bytes) =>
+    tooMany(
+      'too_many_bytes_in_flight',
+      `This account, or this key for all accounts, has ${bytes} bytes of requests without a response and of unread responses; send fewer requests at once.`,
+    ),
+  processFull: () =>
+    unavailable('server_busy', 'The service is receiving too much data; send the request again shortly.'),
+};
+
+function canceled(): ApiError {
+  const message =
+    'The request was canceled because other accounts needed the room that requests of this account or key take; send it again, or send fewer requests at once.';
+  return unavailable('server_busy', message);
+}
