@@ -75,9 +75,12 @@ export function isName(text: string): boolean {
 }
 
 export function isUuid(text: string): boolean {
-  return readUuid(text, scratch, 0);
+  lastUuid = readUuid(text, scratch, 0) ? text : '';
+  return lastUuid !== '';
 }
 
+/** The UUID in `scratch`. An event becomes a row right after its validation, so its UUID is parsed only once. */
+let lastUuid = '';
 const scratch = /* @__PURE__ */ new Uint32Array(4);
 const DASH = 45;
 const NO_DIGIT = 255;
@@ -93,6 +96,10 @@ const HEX_DIGITS = /* @__PURE__ */ Uint8Array.from({ length: 128 }, (_, code) =>
  * @returns whether the text is a UUID
  */
 export function readUuid(text: string, into: Uint32Array, at: number): boolean {
+  if (text === lastUuid && into !== scratch) {
+    into.set(scratch, at);
+    return true;
+  }
   if (text.length !== 36 || text.charCodeAt(8) !== DASH || text.charCodeAt(18) !== DASH) return false;
   const [first, second] = [hexNumber(text, 0), hexNumber(text, 9, 13)];
   const [third, fourth] = [hexNumber(text, 19, 23), hexNumber(text, 28)];

@@ -60,6 +60,7 @@ function emptyColumns(capacity: number) {
   };
 }
 export type EventColumns = ReturnType<typeof emptyColumns>;
+type EventColumn = EventColumns[keyof EventColumns];
 
 export class EventRows {
   readonly names: Names;
@@ -147,13 +148,29 @@ export class EventRows {
     };
   }
 
+  /** Returns a table of only these rows. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
-    for (const row of rows) {
-      const event = this.eventOf(row);
-      picked.add(event, event, this.positionOf(row));
+    const targets = Object.values(picked.columns);
+    for (const [index, column] of Object.values(this.columns).entries()) {
+      const target = targets[index];
+      if (target) copyRows(column, target, rows, column.byteLength / this.#capacity);
     }
+    picked.#length = rows.length;
+    for (const timestamp of picked.columns.timestamp) picked.#earliest = Math.min(picked.#earliest, timestamp);
     return picked;
+  }
+}
+
+/** Copies bytes, because a loop over arrays of several element types takes ten times as long. @param width bytes per row */
+function copyRows(column: EventColumn, target: EventColumn, rows: readonly number[], width: number): void {
+  const [from, to] = [new Uint8Array(column.buffer), new Uint8Array(target.buffer)];
+  let at = 0;
+  for (const row of rows) {
+    for (let byte = width * row; byte < width * (row + 1); byte += 1) {
+      to[at] = from[byte] ?? 0;
+      at += 1;
+    }
   }
 }
 
