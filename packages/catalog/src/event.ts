@@ -75,12 +75,12 @@ export function isName(text: string): boolean {
 }
 
 export function isUuid(text: string): boolean {
-  lastUuid = readUuid(text, scratch, 0) ? text : '';
-  return lastUuid !== '';
+  lastUuid = readUuid(text, scratch, 0) ? text : undefined;
+  return lastUuid !== undefined;
 }
 
 /** The UUID in `scratch`. An event becomes a row right after its validation, so its UUID is parsed only once. */
-let lastUuid = '';
+let lastUuid: string | undefined;
 const scratch = /* @__PURE__ */ new Uint32Array(4);
 const DASH = 45;
 const NO_DIGIT = 255;
