@@ -142,7 +142,7 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 
 /**
  * Runs a query, and runs it again if events that it may have read were dropped meanwhile. Months whose events are dropped are read from
- * rollup rows, exactly. Queries that only events could answer, for a part of an hour, are rejected. See retention.ts in packages/warehouse
+ * rollup rows, exactly. A query for a part of such an hour needs the events, so it is rejected. See retention.ts in packages/warehouse
  * for why no response lacks events that are dropped meanwhile.
  * @throws ApiError `events_dropped` if the window includes a part of an hour whose events are dropped
  */
