@@ -190,6 +190,12 @@ describe('the canonical text of a price book', () => {
     expect(read.canonicalText).toBe(written.canonicalText);
     expect(priceOf(read, JUNE, 'a|b')).toEqual(priceOf(written, JUNE, 'a|b'));
   });
+
+  it('a registered price book of a release with fewer dimensions can be read', () => {
+    const [currency, prices, overrides] = JSON.parse(book(rows).canonicalText);
+    const fewer = JSON.stringify([currency, prices.slice(0, 1), overrides]);
+    expect(PriceBook.fromCanonicalText(1, fewer).canonicalText).toBe(fewer);
+  });
 });
 
 describe('the cost of an event', () => {

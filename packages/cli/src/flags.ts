@@ -30,7 +30,7 @@ export function withOutput(command: Command, json = 'Print JSON'): Command {
     .addOption(
       new Option(
         '--csv [variant]',
-        'Print CSV; for Excel, add a byte order mark and protect names that look like formulas',
+        'Print CSV; --csv=excel adds a byte order mark and escapes names that look like formulas',
       ).choices(['excel']),
     );
 }
@@ -48,7 +48,7 @@ export function withApiFlags(
 }
 
 export function withProfile(command: Command): Command {
-  return command.option('--profile <name>', 'Login profile (default: $METERLINE_PROFILE, or the unnamed login)');
+  return command.option('--profile <name>', 'Saved login to use (default: $METERLINE_PROFILE, or the default login)');
 }
 
 export function withApiUrl(command: Command): Command {
@@ -124,7 +124,7 @@ const SPAN = /^([1-9]\d{0,5})([mhdw])$/;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const MONTH = /^\d{4}-\d\d$/;
 
-export const SPANS = '24h, 30d or 12w in whole hours or days, including the current one; 90m is exact';
+export const SPANS = '24h, 30d or 12w, in whole hours or days including the current one; minutes (90m) are not rounded';
 
 export function spanOf(text: string): Span {
   const [, digits, unit] = SPAN.exec(text) ?? [];

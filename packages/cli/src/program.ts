@@ -31,7 +31,7 @@ export const COMMAND_GROUPS: Readonly<
     accounts: ['List the accounts your API key can access', async () => (await access()).addAccounts],
     'resource-types': ['List the resource types used in a time window', async () => (await explain()).addResourceTypes],
     dimensions: ['List billing dimensions, units and prices', async () => (await prices()).addDimensions],
-    estimate: ['Estimate the cost of a list of usage', async () => (await prices()).addEstimate],
+    estimate: ['Estimate what given usage would cost', async () => (await prices()).addEstimate],
     mcp: [
       'Serve usage and cost to AI assistants (Model Context Protocol)',
       async () => (await import('./commands/user/mcp.js')).addMcp,
@@ -61,7 +61,7 @@ export const COMMAND_GROUPS: Readonly<
       async () => (await import('./commands/operator/reprice.js')).addReprice,
     ],
     audit: [
-      'Compare rollups with their events, and repair differences',
+      'Verify rollups against their events, and repair differences',
       async () => (await import('./commands/operator/audit.js')).addAudit,
     ],
     retention: [
@@ -73,9 +73,8 @@ export const COMMAND_GROUPS: Readonly<
 };
 
 const HELP_END = `
-Exit codes: 0 success, 1 failure, 2 invalid usage or settings.
-Commands that call the API: 3 not allowed, 4 unreachable or unavailable (retry later).
-The emit command: 5 some lines were rejected; all others were sent.`;
+Exit codes: 0 success, 1 failure, 2 invalid flags or settings.
+Commands that call the API: 3 not allowed, 4 unreachable or unavailable (retry later).`;
 
 /**
  * Runs the command line.
@@ -111,7 +110,7 @@ export async function runProgram(
 
 function createProgram({ stdout, stderr }: CommandStreams): Command {
   return new Command('meterline')
-    .description('Show what accounts used and what it cost, and operate Meterline.')
+    .description('Query usage and cost, manage alerts and API keys, and operate Meterline.')
     .version(readVersion(), '-V, --version', 'Show the version')
     .helpOption('-h, --help', 'Show help')
     .helpCommand('help [command]', 'Show help for a command')

@@ -43,11 +43,11 @@ const DEFAULT_SPAN: Span = { count: 30, unit: 'daily' };
 export function withWindow(command: Command): Command {
   return command
     .addOption(
-      new Option('--month <month>', 'Calendar month, such as 2026-11; the current month ends now')
+      new Option('--month <month>', 'Calendar month, such as 2026-11; the current month is shown up to now')
         .argParser(monthOf)
         .conflicts(['since', 'from', 'to']),
     )
-    .addOption(new Option('--since <span>', `The last ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'))
+    .addOption(new Option('--since <span>', `Most recent ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'))
     .option('--from <time>', 'Start time in UTC, inclusive: 2026-10-01 or 2026-10-01T12:00:00Z', timeOf)
     .option('--to <time>', 'End time in UTC, exclusive (default: now)', timeOf);
 }
@@ -119,6 +119,7 @@ const EXCLUDING = new Map<string, string>([
   ['withoutResourceUuid', 'excludeWithoutResourceUuid'],
 ]);
 const NAMES = [...EXCLUDING.keys()];
+const ALERT_NAMES = NAMES.filter((name) => !['account', 'withoutResourceUuid'].includes(name));
 
 /** A flag that adds a filter: `--filter name=value`, or a flag for one name, such as `--workspace value`. */
 class FilterOption extends RepeatableOption {
@@ -135,28 +136,43 @@ class FilterOption extends RepeatableOption {
 
 /** Adds the filter flags. All may be repeated: several values of one name are alternatives. */
 export function withFilters(command: Command): Command {
-  return command
-    .addOption(
-      new FilterOption(
-        '--filter <name=value>',
-        'Filter by an API field, such as resourceType=agent; != excludes; repeatable',
-        undefined,
-        [...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)],
+  return withInclusiveFilters(
+    command
+      .addOption(
+        new FilterOption(
+          '--filter <name=value>',
+          'Filter by an API field, such as resourceType=agent or resourceType!=agent; repeatable',
+          undefined,
+          [...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)],
+        ),
+      )
+      .addOption(
+        new FilterOption(
+          '--without-resource-uuid',
+          'Filter by usage without a resource UUID',
+          'withoutResourceUuid',
+        ).preset('true'),
       ),
-    )
+  );
+}
+
+/** Adds the filter flags of alerts, which cannot exclude. */
+export function withAlertFilters(command: Command): Command {
+  const description = 'Count only usage with this value, such as resourceType=agent; repeatable';
+  const choices = ALERT_NAMES.map((name) => `${name}=`);
+  return withInclusiveFilters(
+    command.addOption(new FilterOption('--filter <name=value>', description, undefined, choices)),
+  );
+}
+
+function withInclusiveFilters(command: Command): Command {
+  return command
     .addOption(new FilterOption('--workspace <name>', 'Filter by workspace (admins only); repeatable', 'workspace'))
     .addOption(
       new FilterOption('--resource-type <type>', 'Filter by resource type; repeatable', 'resourceType', RESOURCE_TYPES),
     )
     .addOption(new FilterOption('--resource-name <name>', 'Filter by resource name; repeatable', 'resourceName'))
     .addOption(new FilterOption('--resource-uuid <uuid>', 'Filter by resource UUID; repeatable', 'resourceUuid'))
-    .addOption(
-      new FilterOption(
-        '--without-resource-uuid',
-        'Show only usage without a resource UUID',
-        'withoutResourceUuid',
-      ).preset('true'),
-    )
     .addOption(
       new FilterOption(
         '--billing-dimension <dimension>',
@@ -214,7 +230,10 @@ export interface QueryFlags extends Omit<EventsFlags, 'includeVoided'> {
 export function withQuery(command: Command): Command {
   const grouped = withWindow(command)
     .addOption(
-      new Option('--resolution <resolution>', 'Bucket length (default: chosen by window length)').choices(RESOLUTIONS),
+      new Option(
+        '--resolution <resolution>',
+        'Length of each bucket (default: chosen by the length of the window)',
+      ).choices(RESOLUTIONS),
     )
     .addOption(
       new RepeatableOption(
@@ -227,7 +246,7 @@ export function withQuery(command: Command): Command {
     .addOption(
       new Option(
         '--compare [by]',
-        'Compare with earlier calendar months (months), or with a period whole weeks earlier (period) (default: months for whole months, else period)',
+        'Compare with the previous period: months = calendar months, period = shifted by whole weeks (default: months if the window is whole months, otherwise period)',
       )
         .choices(COMPARISONS)
         .conflicts('cursor'),
@@ -239,7 +258,7 @@ export function withQuery(command: Command): Command {
         'Show all accounts of the API key; allows --group-by account and --filter account=<account>',
       ).conflicts('account'),
     )
-    .option('--limit <n>', `Groups per page, at most ${MAX_METRICS_PAGE} (default: 100)`, (text) =>
+    .option('--limit <n>', `Maximum number of groups per page, up to ${MAX_METRICS_PAGE} (default: 100)`, (text) =>
       wholeNumber(text, 1, MAX_METRICS_PAGE),
     )
     .option('--cursor <cursor>', CURSOR_HELP);

@@ -67,6 +67,11 @@ const REPLAY_COLUMNS: readonly ItemColumn<{ id: string; account: string; reason:
 ];
 const RESUMABLE = 'Run the same command again to continue.';
 
+const REPLAY_EXAMPLES = `
+Examples:
+  meterline rejected replay mwqkploc-3ltseossqrnma --edit usage=1.5
+  meterline rejected replay --all --reason no_price --dry-run`;
+
 export function addRejected(rejected: Command, context: CommandContext): void {
   rejected.description(
     'Manage events and jobs that the ingest workers rejected. The ID of a rejection is permanent: it contains the time of receipt and a ' +
@@ -95,12 +100,12 @@ export function addRejected(rejected: Command, context: CommandContext): void {
     .command('replay')
     .summary('Send rejected events again')
     .description(
-      'Send rejected events to the queue again, unchanged or with edited fields. A job that was rejected whole is sent whole. The ' +
+      'Send rejected events to the queue again, unchanged or with edited fields. If a whole job was rejected, all its events are sent again. The ' +
         'rejection is removed once its event is in the queue. An event that is rejected again becomes a new rejection.\n' +
         'Sending an event twice is safe: it counts once. Rejections that cannot be sent are kept and reported, and the exit code is 1.',
     )
     .argument('[id...]', 'Rejection IDs, from "rejected list"')
-    .option('--all', 'Replay all rejections that match the filters')
+    .option('--all', 'Replay all rejections that match the filters; needs at least one filter')
     .addOption(
       new RepeatableOption('--edit <field=value>', 'Set a field of each event; repeatable')
         .argParser(collect)
@@ -112,6 +117,7 @@ export function addRejected(rejected: Command, context: CommandContext): void {
         .default([], 'none'),
     )
     .option('--dry-run', 'Show what would be sent, and send nothing')
+    .addHelpText('after', REPLAY_EXAMPLES)
     .action((ids: string[], flags: ReplayFlags) => replayRejected(context, ids, flags));
   withRedisFlags(withFilter(replay));
 
@@ -120,7 +126,7 @@ export function addRejected(rejected: Command, context: CommandContext): void {
     .summary('Delete rejections permanently')
     .description('Delete rejections permanently, after confirmation. Their events will not count.')
     .argument('[id...]', 'Rejection IDs, from "rejected list"')
-    .option('--all', 'Discard all rejections that match the filters')
+    .option('--all', 'Discard all rejections that match the filters; needs at least one filter')
     .option('--yes', 'Skip the confirmation')
     .option('--dry-run', 'Show how many would be discarded, and delete nothing')
     .action((ids: string[], flags: DiscardFlags) => discardRejected(context, ids, flags));

@@ -22,7 +22,7 @@ export function addLogin(command: Command, context: CommandContext): void {
     )
     .addHelpText(
       'after',
-      `\nThe key is saved in ${context.settings.loginPath({})}, or below XDG_CONFIG_HOME if set.\n\nExamples:\n  meterline login --api-url https://billing.example.com --account acme\n  meterline login --profile staging --api-url https://staging.example.com`,
+      `\nThe key is saved in ${context.settings.loginPath({})}; with --profile, in a file of its own.\n\nExamples:\n  meterline login --api-url https://billing.example.com --account acme\n  meterline login --profile staging --api-url https://staging.example.com`,
     )
     .action((flags: ApiFlags) => login(context, flags));
   withApiFlags(command, 'Default account of the login (default: the only account of the key)');

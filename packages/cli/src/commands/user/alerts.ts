@@ -7,7 +7,7 @@ import { type AccountSession, withAccount } from '../../connections/api.js';
 import { usageError } from '../../failure.js';
 import { nameOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
 import { requireConfirmation } from '../../input.js';
-import { type FilterFlags, withFilters } from '../../metrics/query.js';
+import { type FilterFlags, withAlertFilters } from '../../metrics/query.js';
 import { printResult } from '../../output/result.js';
 import { fieldLines, type ItemColumn, printable, printList } from '../../output/table.js';
 import { RepeatableOption } from '../../repeated.js';
@@ -71,8 +71,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
   const create = add(
     'create',
     'Create an alert',
-    'Create an alert. Its filters are the inclusive filters of "meterline metrics". The output includes the secret with which ' +
-      'receivers verify webhooks; the secret is shown only once.',
+    'Create an alert. The output includes the secret with which receivers verify webhooks; the secret is shown only once.',
   );
   withDefinition(create, true)
     .addHelpText('after', EXAMPLES)
@@ -100,26 +99,38 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
 
 /** Adds the flags that define an alert. @param isNew whether name, period, amount and URL are required */
 function withDefinition(command: Command, isNew: boolean): Command {
-  const required = (flags: string, description: string) => new Option(flags, description).makeOptionMandatory(isNew);
+  const required = (flags: string, description: string) =>
+    new Option(flags, isNew ? `${description} (required)` : description).makeOptionMandatory(isNew);
+  const byDefault = (text: string) => (isNew ? ` (default: ${text})` : '');
   command
     .addOption(required('--name <name>', 'Alert name').argParser(nameOf))
-    .addOption(required('--period <period>', 'Calendar period of the sum, in UTC').choices(ALERT_PERIODS))
-    .addOption(required('--amount <amount>', 'Amount at 100 percent, in USD or in the unit of the billing dimension'))
+    .addOption(
+      required('--period <period>', 'Period that the alert covers: a calendar day or month in UTC').choices(
+        ALERT_PERIODS,
+      ),
+    )
+    .addOption(
+      required(
+        '--amount <amount>',
+        'Budget that thresholds are percentages of: USD, or units of the billing dimension with --measure usage',
+      ),
+    )
     .addOption(required('--url <url>', 'HTTPS URL that receives webhooks'))
     .addOption(
-      new Option('--measure <measure>', 'Measure cost, or usage of one --billing-dimension (default: cost)').choices(
-        ALERT_MEASURES,
-      ),
+      new Option(
+        '--measure <measure>',
+        `Measure cost, or usage of one --billing-dimension${byDefault('cost')}`,
+      ).choices(ALERT_MEASURES),
     )
     .addOption(
       new RepeatableOption(
         '--threshold <percent>',
-        'Percentage of the amount at which the alert fires; repeatable (default: 50, 80, 100)',
+        `Percentage of the amount at which the alert fires; repeatable${byDefault('50, 80, 100')}`,
       ).argParser((text, before: readonly number[] = []) =>
         [...before, wholeNumber(text, 1, MAX_THRESHOLD)].sort((a, b) => a - b),
       ),
     );
-  return withFilters(command);
+  return withAlertFilters(command);
 }
 
 function changeOf(flags: ChangeFlags): AlertChangeBody {

@@ -30,7 +30,7 @@ export function addEmit(command: Command, context: CommandContext): void {
     .description(
       'Send usage events to a collector, one JSON object per line, unchanged. The file is streamed and can have any size.\n' +
         'The API key comes from METERLINE_EMITTER_KEY or the local stack. Invalid lines are skipped and reported at the end with ' +
-        `their numbers, and the exit code is 5. To continue after a failure, use --from-line. ${SAFE_TO_REPEAT}`,
+        `their numbers; the exit code is then 5. To continue after a failure, use --from-line. ${SAFE_TO_REPEAT}`,
     )
     .argument('<file>', 'JSON Lines file, or - for standard input')
     .option('--url <url>', 'Collector address (default: $COLLECTOR_URL, the local stack, or http://127.0.0.1:8081)')
@@ -40,9 +40,15 @@ export function addEmit(command: Command, context: CommandContext): void {
     .option('--batch <n>', `Events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)
     .option('--concurrency <n>', `Parallel requests, at most ${MAX_CONCURRENCY}`, concurrencyOf, 4)
     .option('--from-line <n>', 'First line to send', lineOf, 1)
+    .addHelpText('after', EXAMPLES)
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
   withOutput(command);
 }
+
+const EXAMPLES = `
+Examples:
+  meterline emit events.jsonl --check
+  meterline emit events.jsonl --account acme`;
 
 const MAX_CONCURRENCY = 16;
 const concurrencyOf = (text: string) => wholeNumber(text, 1, MAX_CONCURRENCY);

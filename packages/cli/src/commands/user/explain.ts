@@ -58,7 +58,7 @@ export function withEvents(command: Command): Command {
 
 export function addExplain(command: Command, context: CommandContext): void {
   command.description(
-    'List the events behind an amount, for admins of the account. With the same window and filters, the costs of all events add\n' +
+    'List the events behind an amount, for admins of the account. With the same window and filters, the costs of all events add ' +
       'up to the amount. Below each event are the revisions that it replaced and that are still stored. All digits are shown.',
   );
   withOutput(withEvents(command), "Print the API's response as JSON")

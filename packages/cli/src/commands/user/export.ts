@@ -36,18 +36,27 @@ export function addExport(formats: Command, context: CommandContext): void {
     .command('focus')
     .summary('Export a FOCUS 1.2 data set as CSV or Parquet')
     .description(
-      'Export the usage and cost of an account in a month as a FOCUS 1.2 data set, with a row per resource, billing dimension\n' +
-        'and day of use. The rows add up exactly to the total of "meterline metrics". The file is written once all data has been\n' +
+      'Export the usage and cost of an account in a month as a FOCUS 1.2 data set, with a row per resource, billing dimension ' +
+        'and day of use. The rows add up exactly to the total of "meterline metrics". The file is written once all data has been ' +
         'read, so that a failure leaves no partial file.',
     );
   withApiFlags(command)
     .addOption(
-      new Option('--month <month>', 'Calendar month, such as 2026-11').argParser(monthOf).makeOptionMandatory(),
+      new Option('--month <month>', 'Calendar month, such as 2026-11 (required)')
+        .argParser(monthOf)
+        .makeOptionMandatory(),
     )
-    .addOption(new Option('--resolution <resolution>', 'Period of a row').choices(FOCUS_RESOLUTIONS).default('daily'))
+    .addOption(
+      new Option('--resolution <resolution>', 'Time span of each row').choices(FOCUS_RESOLUTIONS).default('daily'),
+    )
     .addOption(new Option('--format <format>', 'File format').choices(['csv', 'parquet']).default('csv'))
     .option('--file <file>', 'Output file (default: standard output)')
-    .option('--provider <name>', 'Provider, publisher and invoice issuer', nameOf, DEFAULT_PROVIDER)
+    .option(
+      '--provider <name>',
+      'Name for the FOCUS columns Provider, Publisher and InvoiceIssuer',
+      nameOf,
+      DEFAULT_PROVIDER,
+    )
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: FocusFlags) => runExport(context, flags));
 }

@@ -34,6 +34,12 @@ interface CreateFlags extends KeysFlags {
   readonly expiresAt?: EpochMs;
 }
 
+const CREATE_EXAMPLES = `
+Examples:
+  meterline keys create --account acme --role admin
+  meterline keys create --role emitter --all-accounts
+`;
+
 const WHERE = `
 After a login, or with METERLINE_API_KEY, this command uses the API and needs an admin key of the account, or a
 provisioner key. Without a login, with --redis-url, and for keys for all accounts, it needs access to Redis.
@@ -52,12 +58,12 @@ export function addKeys(keys: Command, context: CommandContext): void {
         'Roles for all accounts: operator only reads usage; provisioner only names accounts and manages their keys; emitter with ' +
         '--all-accounts only sends events.',
     )
-    .addOption(new Option('--role <role>', 'Role of the key').choices(KEY_ROLES).makeOptionMandatory())
+    .addOption(new Option('--role <role>', 'Role of the key (required)').choices(KEY_ROLES).makeOptionMandatory())
     .option('--all-accounts', 'With --role emitter: allow events of all accounts')
     .option('--client <client>', 'Client ID of the key (default: a new random ID)', nameOf)
-    .option('--name <name>', 'Account name (default: unchanged; initially the account ID)', nameOf)
+    .option('--name <name>', "Set the account's display name (default: keep it; a new account gets its ID)", nameOf)
     .option('--expires-at <time>', 'Key expiration time, such as 2027-01-01T00:00:00Z (default: never)', timeOf)
-    .addHelpText('after', WHERE)
+    .addHelpText('after', `${CREATE_EXAMPLES}${WHERE}`)
     .action((flags: CreateFlags) => createKey(context, flags));
   withKeyFlags(create);
 

@@ -11,7 +11,7 @@ Configure your assistant to start this command. For example, in Claude Desktop o
 export function addMcp(command: Command, context: CommandContext): void {
   command
     .description(
-      'Serve usage and cost to an AI assistant over standard input and output (Model Context Protocol). The tools are read-only\n' +
+      'Serve usage and cost to an AI assistant over standard input and output (Model Context Protocol). The tools are read-only ' +
         'and limited to the access rights of the API key. The command exits when standard input is closed.',
     )
     .addHelpText('after', `${EXAMPLE}\n${API_SETTINGS_HELP}`)
