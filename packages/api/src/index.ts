@@ -2,7 +2,7 @@ export { ByteBudget, type Reservation } from './admission/byte-budget.js';
 export * from './admission/fair-permits.js';
 export * from './admission/principal.js';
 export * from './admission/rate-limits.js';
-export { responseBudget, sendJson } from './admission/response-bytes.js';
+export { requireRoomForResponse, responseBudget, sendJson } from './admission/response-bytes.js';
 export * from './application.js';
 export { type ClaimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 export * from './auth/authenticate.js';

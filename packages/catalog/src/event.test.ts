@@ -26,6 +26,19 @@ const EVENT = {
 type Changes = Readonly<Record<string, unknown>>;
 const parsed = (changes: Changes) => parseUsageEvent({ ...EVENT, ...changes }, NOW);
 
+const deepArray = () => {
+  let value: unknown = [];
+  for (let depth = 0; depth < 20_000; depth += 1) value = [value];
+  return value;
+};
+
+it.each(Object.keys(EVENT))('a %s that cannot be converted to a string is rejected', (field) => {
+  const event = { ...EVENT, resourceType: 'agent', billingDimension: 'agent_async_requests_count', usage: 1 };
+  for (const value of [{ toString: 1 }, { toJSON: 1, valueOf: 2 }, deepArray()]) {
+    expect(parseUsageEvent({ ...event, [field]: value }, NOW).ok).toBe(false);
+  }
+});
+
 /** By the rules that the oracle and the fuzz go by too, which share no code with these. */
 function expected(event: unknown) {
   const understood = understand(event, NOW);

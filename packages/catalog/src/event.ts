@@ -212,6 +212,8 @@ function usageOf(value: unknown, unit: Unit): bigint | undefined {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_WHOLE_USAGE) {
     return BigInt(value) * WHOLE_USAGE;
   }
+  // An object must not be converted to a string: that may throw, or run out of stack.
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined;
   if (unit === 'count' && !WHOLE.test(String(value))) return undefined;
   const digits = digitsOf(value);
   return digits && toScaled(digits, USAGE_SCALE);

@@ -93,7 +93,12 @@ export class PriceBook {
   /** Parses the book from its canonical text. @throws PriceBookError */
   static fromCanonicalText(version: number, text: string): PriceBook {
     const [currency, prices, overrides] = canonicalBook.parse(JSON.parse(text));
-    const book = { version, currency, prices: prices.map(priceOfCanonicalRow), overrides: overrides.map(priceOfCanonicalRow) };
+    const book = {
+      version,
+      currency,
+      prices: prices.map(priceOfCanonicalRow),
+      overrides: overrides.map(priceOfCanonicalRow),
+    };
     // A book that an earlier release registered may lack dimensions that were added since.
     return new PriceBook(book, false);
   }

@@ -95,6 +95,8 @@ export class Deliverer {
       account.lastDueAt = Math.max(Date.now() + WAIT_MS, account.lastDueAt + WAIT_STEP_MS);
       return alerts.deliveries.postpone(id, account.lastDueAt);
     }
+    // The commands above may have waited for Redis. Without enough of the lease left, another process would post at the same time.
+    if (Date.now() + POST_TIMEOUT_MS > leaseUntil) return;
     account.attempts += 1;
     this.#accounts.set(alert.account, account);
     try {

@@ -154,6 +154,24 @@ it('an evaluation ends after ten seconds if ClickHouse rejects every statement',
   expect(evaluator.lastRun).toMatchObject({ notJudged: 500 });
 });
 
+it('a ClickHouse that rejects every statement is an outage, after which alerts share statements as before', async () => {
+  const all = Array.from({ length: 20 }, (_, n) => alertsOf(`account-${n}`, [{}])).flat();
+  const lines: unknown[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  let isRejected = true;
+  let statements = 0;
+  const read = () => {
+    statements += 1;
+    if (isRejected) throw rejection('Not enough privileges');
+  };
+  const evaluator = evaluatorOf(all, read, log);
+  await evaluator.evaluateAll(NOW);
+  expect(lines).toEqual([expect.objectContaining({ event: 'outage' })]);
+  [isRejected, statements] = [false, 0];
+  await evaluator.evaluateAll(NOW);
+  expect(statements).toBe(1);
+});
+
 it('an alert that is created again after its rejection and deletion shares a statement', async () => {
   const all = [...alertsOf('odd', [{}]), ...alertsOf('other', [{}])];
   let isRejected = true;

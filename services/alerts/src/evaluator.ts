@@ -57,6 +57,9 @@ interface Run {
   readonly skipped: Set<string>;
   /** Queries of one alert each, to run after all others. */
   readonly alone: Query[];
+  /** Queries of one alert each that ClickHouse rejected. */
+  readonly rejected: { readonly query: Query; readonly error: ClickHouseError }[];
+  hasSucceeded: boolean;
   hasFailed: boolean;
 }
 
@@ -102,7 +105,15 @@ export class Evaluator {
   async evaluateAll(now: Date): Promise<void> {
     const { metrics } = this.#options;
     const end = metrics.runs.startTimer();
-    const run: Run = { now, usedMs: new Map(), skipped: new Set(), alone: [], hasFailed: false };
+    const run: Run = {
+      now,
+      usedMs: new Map(),
+      skipped: new Set(),
+      alone: [],
+      rejected: [],
+      hasSucceeded: false,
+      hasFailed: false,
+    };
     // Shuffled, so that an account whose time runs out gets to each of its alerts in one of the next runs.
     for (const query of shuffled(await this.#queries(run))) {
       for (const open of inParts(query.open, listedSize)) await this.#evaluate({ ...query, open: [...open] }, run);
@@ -112,6 +123,7 @@ export class Evaluator {
       if (performance.now() < aloneUntil) await this.#evaluate(query, run);
       else skip(query.open, run);
     }
+    this.#noteRejections(run);
     if (!run.hasFailed) this.#outage.recovered();
     this.lastRun = { endedAt: new Date().toISOString(), notJudged: run.skipped.size };
     end();
@@ -163,6 +175,7 @@ export class Evaluator {
     const startedAt = performance.now();
     try {
       await this.#fireCrossed(query, run);
+      run.hasSucceeded = true;
       if (open.length === 1) this.#alone.delete(aloneKey(query));
     } catch (error) {
       if (error instanceof ClickHouseError && open.length > 1) {
@@ -172,8 +185,7 @@ export class Evaluator {
       skip(open, run);
       this.#options.metrics.failures.inc(open.length);
       if (error instanceof ClickHouseError) {
-        this.#alone.add(aloneKey(query));
-        for (const { alert } of open) this.#logRejection(alert, error);
+        run.rejected.push({ query, error });
       } else {
         run.hasFailed = true;
         this.#outage.failed(error);
@@ -181,6 +193,19 @@ export class Evaluator {
     }
     const shareMs = (performance.now() - startedAt) / open.length;
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
+  }
+
+  /** An alert is at fault if ClickHouse accepted another statement of the run, or reached a limit. Otherwise ClickHouse rejects everything. */
+  #noteRejections(run: Run): void {
+    for (const { query, error } of run.rejected) {
+      if (run.hasSucceeded || isStatementLimit(error)) {
+        this.#alone.add(aloneKey(query));
+        for (const { alert } of query.open) this.#logRejection(alert, error);
+      } else {
+        run.hasFailed = true;
+        this.#outage.failed(error);
+      }
+    }
   }
 
   #logRejection({ account, id }: Alert, err: ClickHouseError): void {

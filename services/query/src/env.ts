@@ -25,7 +25,7 @@ export const constants = {
   ...burstConstant(4),
   statements: constant(
     0,
-    'Maximum number of concurrent statements of a process. Half of them are reserved for accounts whose statements are usually short. 0: twice the number of processors of ClickHouse.',
+    "Maximum number of concurrent statements of a process. Half of them are reserved for accounts whose statements are usually short. 0: twice the max_threads of the service's ClickHouse user, which is by default the number of processors; at least 4.",
   ),
   accountStatements: constant(
     3,

@@ -66,6 +66,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
 
 /** Half of the permits are reserved for short statements, so long statements have one processor each. */
 const STATEMENTS_PER_PROCESSOR = 2;
+const MIN_STATEMENTS = 4;
 /** Ten times the time of a dashboard's query. */
 const LONG_STATEMENT_MS = 250;
 
@@ -78,7 +79,8 @@ async function admissionLimits(
   warehouse: Warehouse,
 ): Promise<AdmissionLimits> {
   return {
-    process: constants.statements || STATEMENTS_PER_PROCESSOR * (await readProcessors(warehouse)),
+    process:
+      constants.statements || Math.max(MIN_STATEMENTS, STATEMENTS_PER_PROCESSOR * (await readProcessors(warehouse))),
     account: constants.accountStatements,
     caller: constants.callerStatements,
     longMs: LONG_STATEMENT_MS,

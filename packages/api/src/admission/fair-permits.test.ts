@@ -94,6 +94,15 @@ it('half of the permits are reserved for accounts whose work is usually short', 
   expect(served).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1', 'b2', 'b3']);
 });
 
+it('an account without recent work gets the next permit although accounts with short work keep all in use', async () => {
+  const { queue, served, releaseOne, work } = harness({ process: 2, longMs: 10 });
+  work('a', 1);
+  for (let n = 0; n < 6; n += 1) void queue(`a${n}`, A);
+  void queue('new', B);
+  await releaseOne();
+  expect(served).toEqual(['a0', 'a1', 'new']);
+});
+
 it('of accounts that hold equally many permits, the one that has used least comes first', async () => {
   const { queue, served, releaseOne, work } = harness({ process: 1 });
   work('a', 3);

@@ -46,6 +46,8 @@ export class FairPermits {
   readonly #heldByCaller = new Map<string, number>();
   readonly #work = new LRUCache<string, Work>({ max: MAX_ACCOUNTS });
   #inUse = 0;
+  /** Permits that accounts hold whose work is not usually short. */
+  #unreservedInUse = 0;
   /** The clock of the account that was served last. Idle accounts continue from this time, so that they gain no advantage by being idle. */
   #clockMs = 0;
 
@@ -124,12 +126,14 @@ export class FairPermits {
 
   #mayHave(principal: Principal): boolean {
     const { process } = this.#limits;
-    const reserved = this.#isShort(principal.account) ? 0 : Math.floor(process * RESERVED_SHARE);
-    return this.#inUse < process - reserved && !this.hasItsShare(principal);
+    if (this.#inUse >= process || this.hasItsShare(principal)) return false;
+    return this.#isShort(principal.account) || this.#unreservedInUse < Math.ceil(process * (1 - RESERVED_SHARE));
   }
 
   #acquire(principal: Principal): Release {
     this.#count(principal, 1);
+    const isShort = this.#isShort(principal.account);
+    if (!isShort) this.#unreservedInUse += 1;
     this.#clockMs = this.#clockOf(principal.account);
     const startedMs = this.now();
     let isHeld = true;
@@ -137,6 +141,7 @@ export class FairPermits {
       if (!isHeld) return;
       isHeld = false;
       this.#count(principal, -1);
+      if (!isShort) this.#unreservedInUse -= 1;
       this.#addWork(principal.account, this.now() - startedMs);
       this.#serve();
     };

@@ -21,6 +21,14 @@ export function responseBudget(maxBytes: number): ByteBudget {
 }
 
 /**
+ * Rejects a request before its response is computed, if clients of the account leave too many responses unread.
+ * @throws ApiError `too_many_unread_responses`, `server_busy`
+ */
+export function requireRoomForResponse(budget: ByteBudget, account: string): void {
+  budget.open(account, 1).release();
+}
+
+/**
  * Sends JSON, and counts its bytes until the response is sent or its connection is closed. A response larger than the share of the account
  * is sent only if the account has no other unread response.
  * @throws ApiError `too_many_unread_responses`, `server_busy`

@@ -191,6 +191,16 @@ it('an attempt whose lease has expired leaves the lease of another process as it
   expect(await dueAt(delivery.id)).toBe(LEASE + 15_000);
 });
 
+it('a delivered webhook is done although another process has claimed the delivery since', async () => {
+  const { deliveries } = alerts;
+  const delivery = await addTest();
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
+  await deliveries.claim(LEASE, LEASE + 15_000, 10);
+  const attempt = { at: NOW, outcome: '204', state: 'delivered', leaseUntil: LEASE, dueAt: 0 } as const;
+  expect(await deliveries.noteAttempt(delivery, attempt)).toBe('delivered');
+  expect(await dueAt(delivery.id)).toBeUndefined();
+});
+
 it('an attempt that ends after another process has delivered the webhook changes nothing', async () => {
   const { deliveries } = alerts;
   const delivery = await addTest();

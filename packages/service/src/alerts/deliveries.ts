@@ -105,11 +105,15 @@ const CLAIM = `${RUNS_WHEN_FULL}
 local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], ARGV[2], id) end
 return ids`;
+/** KEYS: outbox. ARGV: due time, id. */
+const POSTPONE = `${RUNS_WHEN_FULL}
+redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[2])`;
 /**
  * KEYS: delivery, outbox. ARGV: id, end of the attempt's lease, new state, due time, failures, then other fields and values.
  *
  * Does not restore a deleted delivery, and does not change one that another process has finished. If the delivery was redelivered or claimed
- * again since the attempt began, its due time is no longer this lease. Then it stays pending, and its next attempt decides.
+ * again since the attempt began, its due time is no longer this lease. Then it stays pending, and its next attempt decides. A successful
+ * attempt ends a delivery that was only claimed again: another attempt is needed only for a redelivery, which is due now.
  */
 const NOTE_ATTEMPT = `${RUNS_WHEN_FULL}
 local state = redis.call('HGET', KEYS[1], 'state')
@@ -118,7 +122,8 @@ if state ~= 'pending' then return state end
 local fields = {}
 for at = 6, #ARGV do fields[at - 5] = ARGV[at] end
 redis.call('HSET', KEYS[1], unpack(fields))
-if tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1])) ~= tonumber(ARGV[2]) then return state end
+local due = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]))
+if due ~= tonumber(ARGV[2]) and (ARGV[3] ~= 'delivered' or due == ${DUE_NOW}) then return state end
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'failures', ARGV[5])
 if ARGV[3] == 'pending' then redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1])
 else redis.call('ZREM', KEYS[2], ARGV[1]) end
@@ -180,7 +185,7 @@ export class DeliveryStore {
 
   /** Gives up the lease of a delivery without an attempt. It is due again at `dueAt`. */
   async postpone(id: string, dueAt: EpochMs): Promise<void> {
-    await this.#redis.zadd(this.#outbox(), 'XX', dueAt, id);
+    await this.#redis.eval(POSTPONE, 1, this.#outbox(), dueAt, id);
   }
 
   /** Notes an attempt at the delivery as read before. @returns the new state; undefined if the delivery was deleted */

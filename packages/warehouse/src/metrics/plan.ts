@@ -41,13 +41,15 @@ export interface Segment {
  */
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
   const { dirtyHours } = rollups;
-  if (!('startTime' in dirtyHours)) return withoutDirtyHours(planSealed(window, resolution, rollups), dirtyHours);
-  const [from, to] = [clamp(dirtyHours.startTime, window), clamp(dirtyHours.endTime, window)];
-  const segments: Segment[] = [
-    ...planSealed({ startTime: window.startTime, endTime: from }, resolution, rollups),
-    { source: 'events', from, to },
-    ...planSealed({ startTime: to, endTime: window.endTime }, resolution, rollups),
-  ];
+  if (!('windows' in dirtyHours)) return withoutDirtyHours(planSealed(window, resolution, rollups), dirtyHours);
+  const segments: Segment[] = [];
+  let { startTime } = window;
+  for (const dirty of dirtyHours.windows) {
+    const [from, to] = [clamp(dirty.startTime, window), clamp(dirty.endTime, window)];
+    segments.push(...planSealed({ startTime, endTime: from }, resolution, rollups), { source: 'events', from, to });
+    startTime = to;
+  }
+  segments.push(...planSealed({ startTime, endTime: window.endTime }, resolution, rollups));
   return segments.filter(isNotEmpty);
 }
 

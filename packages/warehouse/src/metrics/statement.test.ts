@@ -6,6 +6,7 @@ import { expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS, type Resolution, type Window } from '@meterline/catalog';
 import fc from 'fast-check';
 import type { Statement } from '../clickhouse/connection.js';
+import { windowsOf } from '../rollups/dirty-hours.js';
 import { GRAIN_MS, type RollupKey } from '../rollups/rollup-rows.js';
 import type { DirtyHours, ReadableRollups } from '../rollups/watermarks.js';
 import { planSegments, type Segment } from './plan.js';
@@ -28,12 +29,9 @@ const hours = (most: number) =>
     .uniqueArray(fc.integer({ min: -30, max: 1_000 }), { maxLength: most, size: 'max' })
     .map((numbers) => numbers.sort((a, b) => a - b).map((hour) => START + hour * MS_PER_HOUR));
 const someHours = fc.oneof(hours(3), hours(60), hours(900));
-/** Dirty hours of two accounts, or a window that holds them. */
+/** Dirty hours of two accounts, or windows that cover them. */
 const someDirtyHours = fc.oneof(
-  fc.tuple(fc.integer({ min: -30, max: 1_000 }), fc.integer({ min: 1, max: 900 })).map(([first, count]) => ({
-    startTime: START + first * MS_PER_HOUR,
-    endTime: START + (first + count) * MS_PER_HOUR,
-  })),
+  someHours.map((hours) => ({ windows: windowsOf([...new Set(hours)].sort((a, b) => a - b)) })),
   fc
     .tuple(someHours, someHours)
     .map(([ofA, ofB]) => [
@@ -117,7 +115,9 @@ it('a plan reads whole, sealed buckets from rollup rows, no dirty hour and no da
 });
 
 function isDirty(dirtyHours: DirtyHours, account: string, hour: number): boolean {
-  if ('startTime' in dirtyHours) return hour >= dirtyHours.startTime && hour < dirtyHours.endTime;
+  if ('windows' in dirtyHours) {
+    return dirtyHours.windows.some(({ startTime, endTime }) => hour >= startTime && hour < endTime);
+  }
   return dirtyHours.some(({ accountId, bucket }) => accountId === account && bucket === hour);
 }
 
@@ -134,23 +134,46 @@ it('a plan reads no events of a whole sealed hour, and no hours of a whole seale
   });
 });
 
-it('a plan reads all from the first dirty hour to the last from the events if they are too many to list', () => {
+it('a plan reads the windows of dirty hours from the events if the hours are too many to list', () => {
   const requested = { startTime: START, endTime: START + 30 * MS_PER_DAY };
   const [dirtyFrom, dirtyTo] = [START + 7 * MS_PER_DAY, START + 10 * MS_PER_DAY + MS_PER_HOUR];
-  const planned = (startTime: number, endTime: number) =>
+  const planned = (...windows: Window[]) =>
     planSegments(requested, 'monthly', {
       hourly: requested.endTime,
       daily: requested.endTime,
-      dirtyHours: { startTime, endTime },
+      dirtyHours: { windows },
     });
-  expect(planned(dirtyFrom, dirtyTo)).toEqual([
+  const later = { startTime: START + 20 * MS_PER_DAY, endTime: START + 21 * MS_PER_DAY };
+  expect(planned({ startTime: dirtyFrom, endTime: dirtyTo }, later)).toEqual([
     { source: 'daily', from: START, to: dirtyFrom },
     { source: 'events', from: dirtyFrom, to: dirtyTo },
     { source: 'hourly', from: dirtyTo, to: START + 11 * MS_PER_DAY },
-    { source: 'daily', from: START + 11 * MS_PER_DAY, to: requested.endTime },
+    { source: 'daily', from: START + 11 * MS_PER_DAY, to: later.startTime },
+    { source: 'events', from: later.startTime, to: later.endTime },
+    { source: 'daily', from: later.endTime, to: requested.endTime },
   ]);
   const all = [{ source: 'events', from: requested.startTime, to: requested.endTime }];
-  expect(planned(START - MS_PER_HOUR, requested.endTime + MS_PER_HOUR)).toEqual(all);
+  const wider = { startTime: START - MS_PER_HOUR, endTime: requested.endTime + MS_PER_HOUR };
+  expect(planned(wider)).toEqual(all);
+});
+
+it('at most ten windows cover dirty hours, and the largest gaps separate them', () => {
+  const windows = (...hours: number[]) =>
+    windowsOf(hours.map((hour) => hour * MS_PER_HOUR)).map(({ startTime, endTime }) => [
+      startTime / MS_PER_HOUR,
+      endTime / MS_PER_HOUR,
+    ]);
+  expect(windows()).toEqual([]);
+  expect(windows(5, 6, 480)).toEqual([
+    [5, 7],
+    [480, 481],
+  ]);
+  const many = Array.from({ length: 12 }, (_, n) => n * n);
+  expect(windows(...many).slice(0, 2)).toEqual([
+    [0, 5],
+    [9, 10],
+  ]);
+  expect(windows(...many)).toHaveLength(10);
 });
 
 const ONE_DAY = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) };

@@ -9,8 +9,8 @@
  *   write (for a day: the first hour), and publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
  * - A query first reads `sealedUntil`, then the marks of all its accounts, then the rows. The dirty hours of each account are part of the
- *   statement's text, so every hour of an account is read from exactly one source. If the list would be too long, the statement reads all
- *   hours from the first to the last dirty hour from the events, for every account. Reading an hour from the events needs no mark.
+ *   statement's text, so every hour of an account is read from exactly one source. If the list would be too long, a few windows cover the
+ *   dirty hours, and the statement reads them from the events for every account. Reading an hour from the events needs no mark.
  * - A maintainer reads marks, writes the hourly rows, then reads the daily `sealingUntil`, then writes the daily rows below it, and then
  *   clears exactly the marks that it read.
  *
@@ -153,8 +153,27 @@ export async function readDirtyHours(warehouse: Warehouse, accounts: Accounts, w
   const bytes = hours.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
   if (bytes <= MAX_LIST_BYTES) return hours;
   const all = await warehouse.read(dirtyHoursStatement(accounts, window, [MARKED_HOUR]), hourRow);
-  const [first, last] = [ascending(all)[0], ascending(all).at(-1)];
-  return first && last ? { startTime: first.bucket, endTime: last.bucket + MS_PER_HOUR } : [];
+  return { windows: windowsOf(ascending(all).map(({ bucket }) => bucket)) };
+}
+
+/** Each window adds two segments to the statement. */
+const MAX_WINDOWS = 10;
+
+/** Covers hours with at most {@link MAX_WINDOWS} windows, which the largest gaps between the hours separate. @param hours ascending, distinct */
+export function windowsOf(hours: readonly EpochMs[]): Window[] {
+  const gapBefore = (index: number) => (hours[index] ?? 0) - (hours[index - 1] ?? 0);
+  const starts = Array.from(hours.keys())
+    .filter((index) => index > 0 && gapBefore(index) > MS_PER_HOUR)
+    .sort((a, b) => gapBefore(b) - gapBefore(a))
+    .slice(0, MAX_WINDOWS - 1)
+    .sort((a, b) => a - b);
+  const ends = [...starts, hours.length];
+  return hours.length === 0
+    ? []
+    : [0, ...starts].map((start, window) => ({
+        startTime: hours[start] ?? 0,
+        endTime: (hours[(ends[window] ?? 0) - 1] ?? 0) + MS_PER_HOUR,
+      }));
 }
 
 /** Reads the marked hours of accounts in a window, ascending. @param limit maximum number; 0 for all */

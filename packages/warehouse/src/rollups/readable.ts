@@ -40,28 +40,33 @@ export function rollupStateReader(own: Warehouse, isOfEventsAlone = false): Read
   };
 }
 
-/** Caches the latest value for `maxAgeMs`. Concurrent callers share a read. */
+/** Returns values that were read at most `maxAgeMs` before the call. Concurrent callers share a read, but never an older one that hangs. */
 function remembered<T>(read: () => Promise<T>, maxAgeMs: number): () => Promise<T> {
-  let last: { readonly value: T; readonly since: number } | undefined;
-  let current: Promise<T> | undefined;
-  const refresh = async () => {
-    const since = performance.now();
-    const value = await read();
-    last = { value, since };
-    return value;
-  };
-  const next = () => {
-    current ??= refresh().finally(() => {
-      current = undefined;
-    });
-    return current;
+  interface Reading {
+    readonly since: number;
+    readonly value: Promise<T>;
+  }
+  let last: (Reading & { readonly result: T }) | undefined;
+  let current: Reading | undefined;
+  const isFresh = (reading: Reading) => performance.now() - reading.since <= maxAgeMs;
+  const start = (): Reading => {
+    const reading = { since: performance.now(), value: read() };
+    const finish = () => {
+      if (current === reading) current = undefined;
+    };
+    reading.value.then((result) => {
+      finish();
+      if (!last || last.since < reading.since) last = { ...reading, result };
+    }, finish);
+    current = reading;
+    return reading;
   };
   return async () => {
-    const ageMs = performance.now() - (last?.since ?? Number.NEGATIVE_INFINITY);
-    if (!last || ageMs > maxAgeMs) return next();
+    const shared = () => (current && isFresh(current) ? current : start());
+    if (!last || !isFresh(last)) return shared().value;
     // If the refresh fails, the next caller that needs a new value reads again and gets the error.
-    if (ageMs > maxAgeMs / 2) next().catch(() => undefined);
-    return last.value;
+    if (performance.now() - last.since > maxAgeMs / 2) shared();
+    return last.result;
   };
 }
 
@@ -79,7 +84,9 @@ export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }
 }
 
 function dirtySince(start: EpochMs, dirtyHours: DirtyHours): DirtyHours {
-  if (!('startTime' in dirtyHours)) return dirtyHours.filter(({ bucket }) => bucket >= start);
-  const { startTime, endTime } = dirtyHours;
-  return endTime > start ? { startTime: Math.max(startTime, start), endTime } : [];
+  if (!('windows' in dirtyHours)) return dirtyHours.filter(({ bucket }) => bucket >= start);
+  const windows = dirtyHours.windows.filter(({ endTime }) => endTime > start);
+  return {
+    windows: windows.map(({ startTime, endTime }) => ({ startTime: Math.max(startTime, start), endTime })),
+  };
 }

@@ -20,10 +20,10 @@ export interface ReadableRollups extends SealedUntil {
 }
 
 /**
- * Hours of accounts that must be read from the events, ascending by hour. If they are too many to be listed in a statement: the window from
- * the first to the last, in which every account is read from the events.
+ * Hours of accounts that must be read from the events, ascending by hour. If they are too many to be listed in a statement: a few ascending
+ * windows that cover them, in which every account is read from the events.
  */
-export type DirtyHours = readonly RollupKey[] | Window;
+export type DirtyHours = readonly RollupKey[] | { readonly windows: readonly Window[] };
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };
 

@@ -2,7 +2,7 @@
  * GET /v0/accounts/{accountId}/events: the events behind a total, with their cost and price. For admins only, because events name workspaces.
  * An extension of the platform's API.
  */
-import { QueryParameters, rawQuery, requireAdmin, sendJson } from '@meterline/api';
+import { QueryParameters, rawQuery, requireAdmin, requireRoomForResponse, sendJson } from '@meterline/api';
 import {
   DEFAULT_EVENTS_PAGE,
   ENTRY_FIELD,
@@ -42,6 +42,7 @@ export function eventsRoute(
       const binding = ['events', ORDER, accountId, selection];
       const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPosition);
 
+      requireRoomForResponse(budget, principal.account);
       const warehouse = await admitted.acquire();
       const { events, next } = await orStorageUnavailable(
         readEventList(warehouse, { ...selection, accountId, after, limit }),

@@ -37,7 +37,7 @@ it.each([
   ],
   [
     'of dirty hours that are too many to list',
-    { ...SEALED, dirtyHours: { startTime: 0, endTime: MAY } },
+    { ...SEALED, dirtyHours: { windows: [{ startTime: 0, endTime: MAY }] } },
     { startTime: 0, endTime: MAY },
     [0, MAY],
   ],

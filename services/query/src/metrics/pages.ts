@@ -157,7 +157,7 @@ export async function whileEventsLast<T>(
   // This month and the previous one are never dropped. Events of earlier months may have been read if the watermarks are old, or if the
   // query reads only events.
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
-  const hasDirtyHours = 'startTime' in state.dirtyHours || state.dirtyHours.length > 0;
+  const hasDirtyHours = 'windows' in state.dirtyHours || state.dirtyHours.length > 0;
   if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;
   const { droppedBefore } = await readBounds(warehouse);
   if (droppedBefore <= state.droppedBefore) return result;

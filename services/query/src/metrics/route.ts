@@ -7,6 +7,7 @@ import {
   requireAdmin,
   requireMembership,
   requireNoParameters,
+  requireRoomForResponse,
   sendJson,
 } from '@meterline/api';
 import { ACCOUNTS_METRICS_PARAMETERS, GROUP_BY_DIMENSIONS, METRICS_PARAMETERS } from '@meterline/catalog';
@@ -44,6 +45,7 @@ export function metricsRoute(
       // A member must not learn which workspaces exist.
       const requested = { ...query, filters, hidesWorkspace: role !== 'admin' };
       const compute = async () => {
+        requireRoomForResponse(budget, account);
         const scope = { accounts, warehouse: await admitted.acquire() };
         const page = position
           ? await nextPage(dependencies, scope, principal, position, requested)
