@@ -24,15 +24,15 @@ export interface ApplicationOptions {
   readonly watchers: readonly Watcher[];
   readonly trustProxy: TrustProxy;
   readonly corsOrigins: readonly string[];
-  /** Returns whether the process is stopping. It still responds then, but is not ready for new requests. */
+  /** Whether the process is stopping. A stopping process still responds, but reports that it is not ready for new requests. */
   readonly isStopping: () => boolean;
-  /** Information for clients without a token. Undefined: only API keys are accepted. */
+  /** Tells clients without a token where to get one. If undefined, the service accepts only API keys. */
   readonly protectedResource: ProtectedResource | undefined;
 }
 
 export const READ = 'GET, HEAD';
 
-/** Adds a path that allows only GET and HEAD. @param elsewhere a sentence that says where other methods are allowed */
+/** Adds a path that allows only GET and HEAD. @param elsewhere a sentence that names the path for other methods */
 export function addReadRoute<Params>(
   app: Express,
   path: string,
@@ -42,7 +42,7 @@ export function addReadRoute<Params>(
   app.route(path).get(handler).all(methodNotAllowed(READ, elsewhere));
 }
 
-/** Adds the middleware in an order that gives every response, including errors, a log line, a request ID, security headers and CORS headers. */
+/** Adds the middleware in an order that gives every response, even errors, a log line, a request ID, and security and CORS headers. */
 export function createApplication(
   options: Pick<ApplicationOptions, 'corsOrigins' | 'log' | 'trustProxy' | 'watchers'>,
 ): Express {
@@ -60,7 +60,7 @@ export function createApplication(
     noteInLog(request, { account });
     next();
   });
-  // TLS ends at the proxy in front of this service. Only that proxy can decide whether to upgrade http to https.
+  // TLS ends at the proxy in front of this service, so only that proxy can decide whether to upgrade http to https.
   app.use(
     helmet({
       strictTransportSecurity: false,
@@ -96,10 +96,10 @@ function crossOrigin(corsOrigins: readonly string[]): RequestHandler {
   });
 }
 
-/** Maximum body of all operations except sending events. */
+/** The largest body of any operation except sending events. */
 const MAX_BODY_BYTES = 16 * 1024;
 
-/** Reads every body to its end, so that the connection can be reused. Operations without a body ignore it. */
+/** Reads every body to its end, even if the operation ignores it, so that the connection can be reused. */
 export function readSmallBodies(): RequestHandler {
   return express.raw({ type: () => true, limit: MAX_BODY_BYTES, inflate: false });
 }
@@ -118,7 +118,7 @@ export function addServiceRoutes(app: Express, routes: ServiceRoutes): void {
   for (const [path, handler] of Object.entries(DOCS_ROUTES)) addReadRoute(app, path, handler);
 }
 
-/** Adds the responses for unknown paths and for errors. Must be called after all routes are added. */
+/** Adds the responses for unknown paths and for errors. Call this after all routes are added. */
 export function addErrorResponses(
   app: Express,
   { protectedResource }: Pick<ApplicationOptions, 'protectedResource'>,

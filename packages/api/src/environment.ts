@@ -1,4 +1,4 @@
-/** Reads the environment variables that only HTTP services have. */
+/** Reads the environment variables that all HTTP services share. */
 import { constant, wholeNumberVariable } from '@meterline/service/environment';
 import { z } from 'zod';
 import type { RateLimit, RateLimits } from './admission/rate-limits.js';
@@ -7,18 +7,18 @@ import type { TokenVerifierOptions } from './auth/tokens.js';
 import { KEEP_ALIVE_MS } from './server.js';
 
 /**
- * Addresses of proxies. Express alone would also accept octal and hexadecimal addresses, and could trust the wrong address. It rejects `/0`.
- * Source: Express documentation, "trust proxy".
+ * Matches addresses of proxies. Express alone would also accept octal and hexadecimal addresses, and could thus trust the wrong address.
+ * Ranges that end in `/0` are excluded because Express rejects them. Source: Express documentation, "trust proxy".
  */
 const proxyRange = z.union([
   z.enum(['loopback', 'linklocal', 'uniquelocal']),
   ...[z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()].map((range) => range.refine((text) => !text.endsWith('/0'))),
 ]);
 
-/** The page shows the address in shell commands, so it must not contain shell metacharacters. */
+/** The page shows the address in shell commands, so the address must not contain shell metacharacters. */
 const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
 
-/** Parses the address of a service and removes a trailing slash. The address may have a path, for a service behind a proxy. */
+/** Parses the address of a service, and removes a trailing slash. The address may have a path if the service is behind a proxy. */
 export function webAddressVariable(example: string) {
   return z
     .string()
@@ -60,7 +60,7 @@ export function burstConstant(seconds: number) {
   return { burstSeconds: constant(seconds, reason) };
 }
 
-/** The share of the account's limit that one caller may use, so that it cannot lock out other callers of the account. */
+/** The share of the account's limit that one caller may use. It keeps one caller from locking out the other callers of the account. */
 const CALLER_SHARE = 1 / 2;
 
 export function rateLimits({
@@ -128,7 +128,6 @@ export const httpVariables = {
 
 export type TrustProxy = false | number | string[];
 
-/** Checking tokens requires all three variables. */
 const REQUIRED_FOR_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const;
 const ABOUT_CLAIMS = [
   'AUTH_ACCOUNTS_CLAIM',
@@ -138,15 +137,13 @@ const ABOUT_CLAIMS = [
 ] as const;
 type TokenVariable = (typeof REQUIRED_FOR_TOKENS | typeof ABOUT_CLAIMS)[number];
 
-/** An environment whose token variables are replaced by one object. */
+/** An environment in which one object replaces the token variables. */
 export type WithTokens<Env> = Omit<Env, TokenVariable> & {
-  /** Undefined: only API keys are accepted. */
   readonly tokens: Omit<TokenVerifierOptions, 'clock' | 'log'> | undefined;
 };
 
 type TokenVariables = Pick<z.output<z.ZodObject<typeof httpVariables>>, TokenVariable>;
 
-/** Checks the token variables together, and replaces them by one object. */
 export function withTokens<Env extends TokenVariables>(env: Env, context: z.RefinementCtx): WithTokens<Env> {
   const {
     AUTH_JWKS_URL: jwksUrl,

@@ -43,27 +43,23 @@ interface HostOptions {
   readonly name: 'query' | 'collector';
   readonly log: Logger;
   readonly tracing: Tracing;
-  /** The effect of a Redis outage, for the log. */
+  /** A description of how an outage of Redis affects the service, for the log. */
   readonly outage: string;
 }
 
 interface Host extends ApplicationOptions, Authorities {
   readonly registry: Registry;
   readonly redis: RedisClient;
-  /** Rejects with the reason if Redis is down or rejects this process. Concurrent callers share one reading. */
+  /** Reads the status of Redis. Rejects with the reason if Redis is down or rejects this process. Concurrent calls share one reading. */
   readonly redisStatus: () => Promise<RedisStatus>;
   readonly accounts: AccountDirectory;
   readonly rates: RateLimiter;
   readonly observeDenial: DenialObserver;
-  /** Registers a function to call when the service has stopped or could not start. */
+  /** Registers a function that is called when the service has stopped or could not start. */
   readonly onClose: (close: () => unknown) => void;
 }
 
-/**
- * Starts a service.
- * @param build builds the application once Redis is connected, and returns facts for the log line of the start
- * @throws StartError
- */
+/** Calls `build` once Redis is connected. The returned facts are added to the log line of the start. @throws StartError */
 export async function hostService(
   env: HostEnv,
   { name, log, tracing, outage }: HostOptions,
@@ -99,7 +95,7 @@ export async function hostService(
     });
     const { PORT: port, LISTEN_HOST: host, KEEP_ALIVE_MS: keepAliveMs } = env;
     const server = await startServer(app, { port, host, keepAliveMs, log });
-    // Opened last: if the admin port responds, this process also has the main port.
+    // The admin port opens last, so its response shows that this process also owns the main port.
     const admin = await openAdminServer(env, { metrics: registry }, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port, ...facts }, 'listening');
     return {
@@ -116,13 +112,12 @@ export async function hostService(
   }
 }
 
-/** Logs outages of Redis. @returns a function that reads the status of Redis */
 function watchRedis(redis: RedisClient, outage: Outage): () => Promise<RedisStatus> {
   redis.on('error', (error) => outage.failed(error));
   redis.on('ready', () => outage.recovered());
   return shared(() =>
     readRedisStatus(redis).catch((error: unknown) => {
-      // Without a connection, the error of a command says less than the error of the last connection attempt.
+      // Without a connection, the error of a command is less informative than the error of the last connection attempt.
       throw moreInformative(error, outage.cause);
     }),
   );

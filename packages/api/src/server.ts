@@ -1,4 +1,4 @@
-/** Runs an application on a port, with the limits of the HTTP layer, and stops it without losing requests. */
+/** Runs an application on a port with the limits of the HTTP layer, and stops it without losing requests. */
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { DrainingServer } from '@meterline/service/draining';
@@ -7,31 +7,28 @@ import { disallowedMethod } from './http/errors.js';
 import { cutSlowReaders } from './http/slow-readers.js';
 import { MAX_HEADER_BYTES, parserError, rejectUnreadable } from './http/unreadable-requests.js';
 
-/** Longer than the usual 60 s of load balancers. Otherwise they would reuse connections that the service is about to close. */
+/** Longer than the usual 60 s of load balancers. Otherwise, a load balancer could reuse a connection that the service is about to close. */
 export const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Enough for the largest response of 2 MB at 35 kB/s. Compressed, it is a tenth of that. */
+/** Enough to send the largest response, 2 MB, at 35 kB/s. When compressed, the response is a tenth of that size. */
 const SEND_TIMEOUT_MS = 60_000;
-/** Maximum delay in detecting a slow request, as a share of the timeout. */
+/** The maximum delay until a slow request is detected, as a share of the timeout. */
 const TIMEOUT_CHECK_SHARE = 0.1;
 
 export interface ServerOptions {
   readonly port: number;
-  /** Address to listen on. Undefined: all addresses of this machine. */
+  /** The address to listen on. If undefined, the server listens on all addresses of this machine. */
   readonly host?: string | undefined;
   readonly log: Logger;
   readonly keepAliveMs?: number;
   readonly requestTimeoutMs?: number;
-  /** Timeout for sending a response, regardless of its size. */
+  /** The timeout for sending a response, regardless of its size. */
   readonly sendTimeoutMs?: number;
 }
 
 export interface RunningServer {
   readonly port: number;
-  /**
-   * Resolves when all responses are sent, or at the deadline, which cuts off the rest.
-   * @param acceptMs how long to keep accepting connections; the deadline starts afterwards
-   */
+  /** Stops accepting connections after `acceptMs`. Resolves when all responses are sent, or cut off `deadlineMs` later. */
   close(deadlineMs: number, acceptMs?: number): Promise<void>;
 }
 
@@ -43,7 +40,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
       keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: requestTimeoutMs * TIMEOUT_CHECK_SHARE,
-      // The application rejects a missing Host itself, with an error body.
+      // The application rejects a missing Host header itself, with an error body.
       requireHostHeader: false,
     },
     app,
@@ -57,9 +54,9 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   });
   const draining = new DrainingServer(server);
   cutSlowReaders(server, sendTimeoutMs);
-  // Node would reject an unknown expectation without a body. The application rejects it with an error body.
+  // Node would reject an unknown expectation without a body. The application sends an error body instead.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  // CONNECT requests a proxy tunnel (RFC 9110, section 9.3.6). It is not passed to the application, and Node would close the connection without a response.
+  // CONNECT requests a proxy tunnel (RFC 9110, section 9.3.6). By default, Node closes the connection without a response.
   const connectError = disallowedMethod('CONNECT', 'GET, HEAD, POST, PATCH, DELETE');
   server.on('connect', (_request, socket) => rejectUnreadable(connectError, socket, log));
   server.on('clientError', (error, socket) => {

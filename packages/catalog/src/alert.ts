@@ -1,4 +1,4 @@
-/** Defines the vocabulary of alerts. An alert fires when an account's cost or usage in a calendar period passes a threshold. */
+/** Defines the terms of alerts. An alert fires when an account's cost or usage in a calendar period passes a threshold. */
 import { formatUsage, formatUsdExact } from './amount-format.js';
 import { BILLING_DIMENSIONS, DIMENSIONS, type Unit } from './dimensions.js';
 
@@ -12,30 +12,28 @@ export type AlertMeasure = (typeof ALERT_MEASURES)[number];
 export const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
 export const MAX_THRESHOLDS = 10;
 export const MAX_THRESHOLD = 1_000;
-/** Per account. */
+/** The maximum number of alerts per account. */
 export const MAX_ALERTS = 100;
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** The member `type` of a webhook. */
 export const WEBHOOK_TYPES = ['usage.threshold_reached', 'alert.test'] as const;
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 
-/** The fields of an alert that determine its unit. */
 interface MeasuredAlert {
   readonly measure: AlertMeasure;
-  /** The filters of the alert. An alert on usage has exactly one billing dimension. */
+  /** An alert on usage has exactly one billing dimension in its filters. */
   readonly filters: { readonly billingDimension?: string | readonly string[] | undefined };
 }
 
-/** Returns the unit that an alert on usage counts in, or undefined for an alert on cost, which counts USD. */
+/** Returns the unit of an alert on usage. Returns undefined for an alert on cost, whose amounts are in USD. */
 export function alertUnit({ measure, filters: { billingDimension } }: MeasuredAlert): Unit | undefined {
   const dimension = BILLING_DIMENSIONS.find((each) => [billingDimension].flat().includes(each));
   return measure === 'usage' && dimension ? DIMENSIONS[dimension].unit : undefined;
 }
 
-/** Formats an amount with every digit, the same way on the command line and on the page: `$100.50`, `50,000 events`. */
+/** Formats an amount with every digit, such as `$100.50` or `50,000 events`. The command line and the page both use this function. */
 export function alertAmountText(amount: string, alert: MeasuredAlert): string {
   const unit = alertUnit(alert);
   return unit === undefined ? formatUsdExact(amount) : formatUsage(amount, unit);

@@ -1,4 +1,4 @@
-/** Formats money, usage, prices, shares and changes for people. Shown amounts may be rounded; the API's amounts are exact. */
+/** Formats money, usage, prices, shares and changes for people. The formatted amounts may be rounded, while the API's amounts are exact. */
 import type Big from 'big.js';
 import { compareDecimals, decimalOf, percentOf, roundDecimal, roundSignificant, subtractDecimals } from './amounts.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
@@ -6,12 +6,12 @@ import type { Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
 const MINUS_CENT = decimalText('-0.01');
-/** Significant digits of an amount below a cent. With two digits after the point such an amount would read as zero. */
+/** The number of significant digits for amounts below a cent. With two digits after the point, such an amount would read as zero. */
 const DIGITS_BELOW_CENT = 2;
 
 export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const satisfies Record<Unit, string>;
 
-/** Formats `$1,234.57`. An amount below a cent keeps two significant digits, `$0.000012`; only zero is `$0.00`. */
+/** Formats USD with two digits after the point: `$1,234.57`. Amounts below a cent keep two significant digits: `$0.000012`. */
 export function formatUsd(usd: Big | string): string {
   const amount = decimalOf(usd);
   const tiny = compareDecimals(amount, CENT) < 0 && compareDecimals(amount, MINUS_CENT) > 0 && amount !== '0';
@@ -19,18 +19,18 @@ export function formatUsd(usd: Big | string): string {
   return withDollar(grouped(padded(rounded, 2)));
 }
 
-/** Formats every digit: `$1,234.567890123456`. @param amount decimal text, not necessarily in its shortest form */
+/** Formats USD with every digit: `$1,234.567890123456`. @param amount decimal text, not necessarily in its shortest form */
 export function formatUsdExact(amount: string): string {
   return withDollar(grouped(padded(amount, 2)));
 }
 
-/** Formats `1,234.5 GB-s`, with at most `digits` digits after the point (default: all of them). */
+/** Formats usage with its unit: `1,234.5 GB-s`. @param digits the maximum number of digits after the point (default: all) */
 export function formatUsage(usage: Big | string, unit: Unit, digits?: number): string {
   const shown = digits === undefined ? decimalOf(usage) : roundDecimal(decimalOf(usage), digits);
   return unit === 'count' && shown === '1' ? '1 event' : `${grouped(shown)} ${UNIT_NAME[unit]}`;
 }
 
-/** Formats `1 event`, `1,234 events`. @param noun a noun whose plural ends in a plain s */
+/** Formats a count with its noun: `1 event` or `1,234 events`. @param noun a noun whose plural only adds an s */
 export function counted(count: number, noun: string): string {
   return `${grouped(String(count))} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -51,7 +51,7 @@ function withDollar(text: string): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
 }
 
-/** Formats `12.3%`. Only zero is written as 0.0%, and only the whole as 100.0%. */
+/** Formats a share such as `12.3%`. Only a zero part becomes `0.0%`, and only the whole becomes `100.0%`, whatever the rounding. */
 export function shareText(of: Big | string, all: Big | string): string {
   const [part, whole] = [decimalOf(of), decimalOf(all)];
   const share = percentOf(part, whole);
@@ -62,9 +62,8 @@ export function shareText(of: Big | string, all: Big | string): string {
 }
 
 export interface Change {
-  /** Negative if the amount fell. */
   readonly difference: DecimalText;
-  /** With one digit after the point. Undefined if the previous amount was zero. */
+  /** Has one digit after the point. Undefined if the previous amount was zero. */
   readonly percent: DecimalText | undefined;
   readonly direction: 'up' | 'down' | 'same';
 }
@@ -79,7 +78,7 @@ export function changeFrom(before: DecimalText, now: DecimalText): Change {
   };
 }
 
-/** Formats `+12.3%`, or `new` if the previous amount was zero. */
+/** Formats a change in percent, such as `+12.3%`. The result is `new` if the previous amount was zero and the amount has changed. */
 export function percentChangeText({ percent, direction }: Change): string {
   if (percent === undefined) return direction === 'same' ? '0%' : 'new';
   const digits = grouped(percent.includes('.') ? percent : `${percent}.0`);
@@ -87,25 +86,25 @@ export function percentChangeText({ percent, direction }: Change): string {
 }
 
 export interface UnitPrice {
-  /** USD, not necessarily in its shortest form. */
+  /** Decimal text in USD, not necessarily in its shortest form. */
   readonly amount: string;
   /** The number of units of the billing dimension that `amount` pays for. */
   readonly per: string;
 }
 
-/** Formats `$0.0000115 per GB-s`, `$0.12 per GB-month`, `$0.20 per 1,000,000 events`, `$20.00 per month (730 h)`. */
+/** Formats a price, such as `$0.0000115 per GB-s`, `$0.12 per GB-month`, `$0.20 per 1,000,000 events` or `$20.00 per month (730 h)`. */
 export function priceText({ amount, per }: UnitPrice, unit: Unit): string {
   return `${formatUsdExact(amount)} per ${KNOWN_QUANTITIES[unit][per] ?? `${grouped(per)} ${UNIT_NAME[unit]}`}`;
 }
 
-/** Names of common quantities. A month has 730 hours: most price books quote storage per GB and month. */
+/** Names of common quantities. A month has 730 hours, because most price books quote storage prices per GB and month. */
 const KNOWN_QUANTITIES: Readonly<Record<Unit, Readonly<Record<string, string>>>> = {
   gbs: { '1': 'GB-s', '3600': 'GB-h', '2628000': 'GB-month' },
   hours: { '1': 'h', '730': 'month (730 h)' },
   count: { '1': 'event' },
 };
 
-/** Describes a payload that a newer one replaced: `was revision 1, price 2, a void`. */
+/** Describes a payload that a newer payload replaced, for example `was revision 1, price 2, a void`. */
 export function replacedText({
   revision,
   priceRevision,

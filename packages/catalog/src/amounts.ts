@@ -1,14 +1,14 @@
-/** Calculates with the decimal text of API responses, exactly. Quotients are rounded half-even. */
+/** Calculates exactly with the decimal text of API responses. Quotients are rounded half-even. */
 import Big from 'big.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
 
-/** A private constructor: the settings of big.js are global to a constructor, and other code may change those of `Big`. */
+/** The settings of big.js belong to its constructor, and other code may change the settings of `Big`. A private constructor avoids this. */
 const Decimal = Big();
 Decimal.RM = Big.roundHalfEven;
 
 const textOf = (value: Big): DecimalText => decimalText(value.toFixed());
 
-/** Returns the decimal in its shortest form. @throws Error if the text is not a decimal */
+/** Returns the decimal in its shortest form. @throws Error if the string is not a decimal */
 export function decimalOf(amount: Big | string): DecimalText {
   return textOf(new Decimal(amount));
 }
@@ -25,12 +25,10 @@ export function subtractDecimals(a: DecimalText, b: DecimalText): DecimalText {
   return textOf(new Decimal(a).minus(b));
 }
 
-/** Exact: the product has as many fraction digits as both factors together. */
 export function multiplyDecimals(a: DecimalText, b: DecimalText): DecimalText {
   return textOf(new Decimal(a).times(b));
 }
 
-/** Compares two amounts, for `sort`: negative, zero or positive. */
 export function compareDecimals(a: DecimalText, b: DecimalText): number {
   return new Decimal(a).cmp(b);
 }
@@ -40,18 +38,18 @@ export function roundDecimal(amount: DecimalText, digits: number): DecimalText {
   return textOf(new Decimal(amount).round(digits));
 }
 
-/** Rounds half-even to `digits` significant digits. All digits before the point stay. */
+/** Rounds half-even to `digits` significant digits. Never rounds digits before the point. */
 export function roundSignificant(amount: DecimalText, digits: number): DecimalText {
   const value = new Decimal(amount);
   return textOf(value.prec(Math.max(digits, value.e + 1)));
 }
 
-/** Returns `part` in percent of `whole`, rounded half-even to `digits`, or undefined if the whole is zero. */
+/** Returns `part` in percent of `whole`, rounded half-even to `digits` digits after the point. Returns undefined if `whole` is zero. */
 export function percentOf(part: DecimalText, whole: DecimalText, digits = 1): DecimalText | undefined {
   return divideDecimals(multiplyDecimals(part, decimalText('100')), whole, digits);
 }
 
-/** Returns a ÷ b, rounded half-even to `digits` after the point, or undefined if b is zero. */
+/** Returns a ÷ b, rounded half-even to `digits` digits after the point. Returns undefined if b is zero. */
 export function divideDecimals(a: DecimalText, b: DecimalText, digits: number): DecimalText | undefined {
   if (b === ZERO) return undefined;
   Decimal.DP = digits;

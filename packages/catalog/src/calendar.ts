@@ -1,7 +1,7 @@
 /**
  * Defines windows, resolutions and buckets, and the calendar axis of a response. Buckets are UTC hours, days, ISO weeks (from Monday) and
- * months. Source: the API specification, section "Billing API", and DESIGN section 6 (the caps on a window are inclusive, the defaults are
- * not).
+ * months. Source: the API specification, section "Billing API", and DESIGN section 6. A window as long as a cap is still allowed, but no
+ * longer gets that resolution by default.
  */
 import { UTCDateMini } from '@date-fns/utc/date/mini';
 import { addDays } from 'date-fns/addDays';
@@ -18,23 +18,23 @@ import { startOfHour } from 'date-fns/startOfHour';
 import { startOfISOWeek } from 'date-fns/startOfISOWeek';
 import { startOfMonth } from 'date-fns/startOfMonth';
 
-/** An instant: milliseconds since 1970-01-01T00:00:00Z. */
+/** An instant in milliseconds since 1970-01-01T00:00:00Z. */
 export type EpochMs = number;
 
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 export const MS_PER_WEEK = 7 * MS_PER_DAY;
-/** Exclusive end of the times that the command line accepts, which begin in 1970. */
+/** The exclusive end of the times that the command line accepts. These times begin in 1970. */
 export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
-/** 0001-01-01, the earliest start of a window. RFC 3339 allows a year 0000, which the calendar does not have. */
+/** 0001-01-01, the earliest start of a window. RFC 3339 allows the year 0000, which the calendar does not have. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 
-/** Source: RFC 3339, section 5.6, with at most nine fraction digits. */
+/** Source: RFC 3339, section 5.6. At most nine fraction digits are accepted. */
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
 
 /**
- * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`. Fraction digits after the millisecond are cut off. Returns undefined for
- * any other text, such as another offset, a day that does not exist, or a leap second.
+ * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`, and truncates it to milliseconds. Returns undefined for any other string,
+ * for example one with another offset, a day that does not exist, or a leap second.
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
   if (!TIMESTAMP.test(text)) return undefined;
@@ -43,11 +43,11 @@ export function parseTimestamp(text: string): EpochMs | undefined {
   return day === undefined ? undefined : day + 1_000 * seconds + (text[19] === '.' ? numberAt(text, 20, 3) : 0);
 }
 
-/** Caches the days of recent timestamps: constructing a Date takes longer than the rest of the parsing. */
+/** Caches the days of recent timestamps, because constructing a Date takes longer than the rest of the parsing. */
 const knownDays = /* @__PURE__ */ new Map<number, EpochMs | undefined>();
 const MOST_KNOWN_DAYS = 1_000;
 
-/** Returns undefined if the day does not exist. @param date 20251001 for 2025-10-01 */
+/** Returns undefined if the day does not exist. @param date the digits of the date as a number, such as 20251001 for 2025-10-01 */
 function startOfDate(date: number): EpochMs | undefined {
   if (knownDays.has(date)) return knownDays.get(date);
   if (knownDays.size === MOST_KNOWN_DAYS) knownDays.clear();
@@ -61,7 +61,7 @@ function startOfDate(date: number): EpochMs | undefined {
   return day;
 }
 
-/** Parses `digits` digits of a text. Other characters count as zeros. */
+/** Parses digits at a position of a string. Characters that are not digits count as zeros. */
 function numberAt(text: string, from: number, digits: number): number {
   let value = 0;
   for (let index = from; index < from + digits; index += 1) {
@@ -73,12 +73,12 @@ function numberAt(text: string, from: number, digits: number): number {
 
 const ZERO = 48;
 
-/** Formats `2025-10-01T00:00:00Z`, with a fraction only if it is not zero, and without trailing zeros. */
+/** Formats `2025-10-01T00:00:00Z`. The fraction is omitted if it is zero, and never has trailing zeros. */
 export function formatTimestamp(instant: EpochMs): string {
   return new Date(instant).toISOString().replace(/\.?0*Z$/, 'Z');
 }
 
-/** Half-open: includes startTime, excludes endTime. */
+/** A half-open window: it includes startTime and excludes endTime. */
 export interface Window {
   readonly startTime: EpochMs;
   readonly endTime: EpochMs;
@@ -87,10 +87,10 @@ export interface Window {
 export const RESOLUTIONS = ['hourly', 'daily', 'weekly', 'monthly'] as const;
 export type Resolution = (typeof RESOLUTIONS)[number];
 
-/** Makes date-fns calculate in UTC. The mini class lacks formatting, which is not needed here and takes 14 ms to load. */
+/** Makes date-fns calculate in UTC. The mini class has no formatting, which is not needed here and would take 14 ms to load. */
 const UTC = { in: (value: Date | EpochMs | string) => new UTCDateMini(+new Date(value)) };
 
-/** Per resolution: the start of a bucket, a later start, and the number of buckets between two starts. */
+/** Defines three functions for each resolution: the start of a bucket, a later start, and the number of buckets between two starts. */
 const BUCKETS = {
   hourly: { start: startOfHour, add: addHours, between: differenceInHours },
   daily: { start: startOfDay, add: addDays, between: differenceInCalendarDays },
@@ -98,7 +98,7 @@ const BUCKETS = {
   monthly: { start: startOfMonth, add: addMonths, between: differenceInCalendarMonths },
 } as const satisfies Record<Resolution, object>;
 
-/** The latest endTime of a window that begins at `startTime`, and the same length as text. Null means no cap. */
+/** The maximum length of a window. `end` returns the latest endTime of a window that begins at `startTime`. */
 interface WindowCap {
   readonly end: (startTime: EpochMs) => EpochMs;
   readonly text: string;
@@ -107,40 +107,40 @@ interface WindowCap {
 const CAPS = {
   hourly: { end: (startTime) => addDays(startTime, 7, UTC).getTime(), text: '7 days' },
   daily: { end: (startTime) => addDays(startTime, 90, UTC).getTime(), text: '90 days' },
-  // A calendar year, which has 366 days from 2024-01-01. From 29 February it ends on 28 February.
+  // A calendar year, which has 366 days if it contains 29 February. From 29 February, it ends on 28 February.
   weekly: { end: (startTime) => addYears(startTime, 1, UTC).getTime(), text: '1 year' },
   monthly: null,
 } as const satisfies Record<Resolution, WindowCap | null>;
 
-/** Returns the finest resolution with a cap longer than the window: exactly 7 days is daily, exactly 1 year is monthly. */
+/** Returns the finest resolution whose cap exceeds the window. Exactly 7 days are thus daily, and exactly 1 year is monthly. */
 export function defaultResolution({ startTime, endTime }: Window): Resolution {
   return RESOLUTIONS.find((resolution) => endTime < (CAPS[resolution]?.end(startTime) ?? Infinity)) ?? 'monthly';
 }
 
-/** Returns the exceeded cap as text ("7 days"), or undefined if the window is short enough for the resolution. */
+/** Returns the exceeded cap as text, such as "7 days". Returns undefined if the window is short enough for the resolution. */
 export function exceededCap(resolution: Resolution, { startTime, endTime }: Window): string | undefined {
   const cap = CAPS[resolution];
   return cap && endTime > cap.end(startTime) ? cap.text : undefined;
 }
 
-/** Returns the start of the bucket that contains the instant. It may lie before a window's startTime. */
+/** Returns the start of the bucket that contains the instant. This start may lie before the window's startTime. */
 export function bucketStart(instant: EpochMs, resolution: Resolution): EpochMs {
   return BUCKETS[resolution].start(instant, UTC).getTime();
 }
 
-/** Adds months, keeping day and time; the last day of a month that is too short. Negative numbers subtract. */
+/** Adds months and keeps the day and time. If the resulting month is too short, uses its last day. Negative numbers subtract months. */
 export function plusMonths(instant: EpochMs, months: number): EpochMs {
   return addMonths(instant, months, UTC).getTime();
 }
 
-/** Returns the starts of all buckets that overlap the window, ascending, past and future alike. */
+/** Returns the starts of all buckets that overlap the window, in ascending order. The window may lie in the past and in the future. */
 export function bucketAxis(window: Window, resolution: Resolution): EpochMs[] {
   const first = bucketStart(window.startTime, resolution);
   const { add } = BUCKETS[resolution];
   return Array.from({ length: bucketCount(window, resolution) }, (_, index) => add(first, index, UTC).getTime());
 }
 
-/** Counts the buckets that overlap the window, without listing them: the whole calendar has 120,000 months. */
+/** Counts the buckets that overlap the window. Does not list them, because the whole calendar has 120,000 months. */
 export function bucketCount({ startTime, endTime }: Window, resolution: Resolution): number {
   const [first, last] = [bucketStart(startTime, resolution), bucketStart(endTime - 1, resolution)];
   return BUCKETS[resolution].between(last, first, UTC) + 1;
@@ -152,13 +152,13 @@ export function timesOf({ startTime, endTime }: Window) {
 
 const UNIT_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
-/** Returns a window of whole hours or days that ends with the current one, so its end lies in the future. */
+/** Returns a window of whole hours or days that ends with the current hour or day, so its end lies in the future. */
 export function lastUnits(count: number, unit: keyof typeof UNIT_MS, now: EpochMs): Window {
   const endTime = bucketStart(now, unit) + UNIT_MS[unit];
   return { startTime: endTime - count * UNIT_MS[unit], endTime };
 }
 
-/** Returns how many whole calendar months the window consists of, or undefined if it starts or ends within a month. */
+/** Returns the number of calendar months in the window. Returns undefined if the window starts or ends within a month. */
 export function wholeMonths(window: Window): number | undefined {
   return beginsMonth(window.startTime) && beginsMonth(window.endTime) ? bucketCount(window, 'monthly') : undefined;
 }
@@ -169,7 +169,7 @@ export function beginsMonth(instant: EpochMs): boolean {
 
 /**
  * Cuts a window off at `asOf`. All queries of a screen use the same `asOf`, so their responses describe the same time even if they arrive
- * one after another. A window in the future is returned unchanged: it is empty.
+ * one after another. A window in the future is returned unchanged, because it contains no usage.
  */
 export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };

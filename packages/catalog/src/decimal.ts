@@ -1,22 +1,22 @@
 /**
- * Calculates with exact decimals, never through a double. There are two forms. Events are stored and added as scaled bigints (1.5 at scale
- * 9 is 1_500_000_000n), which price an event in 0.18 µs where big.js takes 0.69 (docs/decisions/0002). API responses hold decimal text, and
- * their readers calculate in amounts.ts with big.js.
+ * Calculates with exact decimals, never with doubles. Events are stored and added as scaled bigints: 1.5 at scale 9 is 1_500_000_000n.
+ * Pricing an event with bigints takes 0.18 µs, while big.js takes 0.69 µs (docs/decisions/0002). API responses contain decimal text, which
+ * amounts.ts calculates with in big.js.
  */
 
 export const USAGE_SCALE = 9;
 export const COST_SCALE = 12;
 
-/** Digits, optionally with a point and a fraction. No sign, no exponent. */
+/** Matches digits, optionally with a point and a fraction. There must be no sign and no exponent. */
 const DECIMAL_TEXT = /^(\d+)(?:\.(\d+))?$/;
 
-/** The digits of a non-negative decimal. `integer` has no leading zeros, `fraction` no trailing zeros. */
+/** The digits of a non-negative decimal. `integer` has no leading zeros, and `fraction` no trailing zeros. */
 export interface DecimalDigits {
   readonly integer: string;
   readonly fraction: string;
 }
 
-/** Splits plain decimal text into its digits. Returns undefined for other text, such as "-1", "1e3", ".5" and "". */
+/** Splits decimal text into its digits. Returns undefined for other strings, such as "-1", "1e3", ".5" and "". */
 export function parseDecimalText(text: string): DecimalDigits | undefined {
   const match = DECIMAL_TEXT.exec(text);
   if (!match) return undefined;
@@ -24,12 +24,12 @@ export function parseDecimalText(text: string): DecimalDigits | undefined {
   return { integer: stripLeadingZeros(integer), fraction: stripTrailingZeros(fraction) };
 }
 
-/** Returns the digits that JavaScript prints for a finite number ≥ 0, without an exponent: 1e-7 is 0.0000001. */
+/** Returns the digits that JavaScript prints for a finite number ≥ 0, but without an exponent: 1e-7 becomes 0.0000001. */
 export function decimalOfNumber(value: number): DecimalDigits {
   return decimalOfNumberText(String(value));
 }
 
-/** Returns the digits of a JSON number ≥ 0. @param text its exponent must fit a double, because all digits are written out */
+/** Returns the digits of a JSON number ≥ 0. @param text the number. Its exponent must fit a double, because all digits are written out. */
 export function decimalOfNumberText(text: string): DecimalDigits {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');
@@ -40,19 +40,19 @@ export function decimalOfNumberText(text: string): DecimalDigits {
   return { integer: stripLeadingZeros(whole), fraction: stripTrailingZeros(rest) };
 }
 
-/** Scales the digits to a bigint, rounding half-even if the fraction is longer than the scale. */
+/** Scales the digits to a bigint. Rounds half-even if the fraction is longer than the scale. */
 export function toScaled({ integer, fraction }: DecimalDigits, scale: number): bigint {
   const digits = integer + fraction.slice(0, scale).padEnd(scale, '0');
-  // Converting a number to a bigint takes a third of the time of converting text, and is exact for up to 15 digits.
+  // Converting a number to a bigint takes a third of the time of converting a string, and is exact for up to 15 digits.
   const kept = BigInt(digits.length <= 15 ? Number(digits) : digits);
   const rest = fraction.slice(scale);
   if (rest === '') return kept;
-  // Trailing zeros are gone, so exactly half is "5", and a longer remainder that starts with 5 is above half.
+  // The fraction has no trailing zeros, so exactly half is "5". A longer remainder that starts with 5 is thus more than half.
   const up = rest === '5' ? kept % 2n === 1n : rest >= '5';
   return up ? kept + 1n : kept;
 }
 
-/** Divides, rounding half-even. Requires numerator ≥ 0 and denominator > 0. */
+/** Divides and rounds half-even. Requires numerator ≥ 0 and denominator > 0. */
 export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   const quotient = numerator / denominator;
   const twice = (numerator - quotient * denominator) * 2n;
@@ -61,7 +61,7 @@ export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   return quotient % 2n === 0n ? quotient : quotient + 1n;
 }
 
-/** Formats the shortest exact text: no exponent, no trailing zeros, no point without a fraction. */
+/** Formats the value exactly and in its shortest form: without an exponent, trailing zeros, or a point that no fraction follows. */
 export function formatScaled(value: bigint, scale: number): string {
   const sign = value < 0n ? '-' : '';
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
@@ -70,19 +70,18 @@ export function formatScaled(value: bigint, scale: number): string {
   return fraction === '' ? sign + integer : `${sign}${integer}.${fraction}`;
 }
 
-/** An exact decimal as text, valid in JSON as a number. */
+/** An exact decimal as a string. It is also a valid JSON number. */
 export type DecimalText = string & { readonly __brand: 'DecimalText' };
 
 const CANONICAL_DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/;
 
-/** Accepts the shortest form only. */
 export function isDecimalText(text: string): text is DecimalText {
   return CANONICAL_DECIMAL.test(text);
 }
 
 export const ZERO: DecimalText = /* @__PURE__ */ decimalText('0');
 
-/** @throws TypeError if the text is not a decimal in its shortest form */
+/** @throws TypeError if the string is not a decimal in its shortest form */
 export function decimalText(text: string): DecimalText {
   if (!isDecimalText(text)) throw new TypeError(`${text} is not a decimal`);
   return text;
@@ -94,7 +93,7 @@ function stripLeadingZeros(digits: string): string {
   return digits.slice(start) || '0';
 }
 
-/** Uses a loop because /0+$/ takes quadratic time on a long run of zeros inside the text, and producers choose the text. */
+/** Producers choose the string. On a long run of zeros inside it, the expression /0+$/ takes quadratic time, but this loop does not. */
 function stripTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;

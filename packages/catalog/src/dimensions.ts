@@ -1,5 +1,5 @@
 /**
- * Defines resource types, billing dimensions and their units, and the groupBy dimensions with their fields in a response. Source: the API
+ * Defines resource types, billing dimensions with their units, and the groupBy dimensions with their fields in a response. Source: the API
  * specification, section "Billing API": the table of billing dimensions (whose order is kept), the parameter `groupBy`, and the table
  * AccountMetricsDataEntry.
  */
@@ -7,7 +7,7 @@
 export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];
 
-/** `gbs` = GB-seconds, `count` = discrete events (whole numbers), `hours` = active hours. */
+/** The unit `gbs` means GB-seconds, `count` means discrete events (whole numbers), and `hours` means active hours. */
 export const UNITS = ['gbs', 'count', 'hours'] as const;
 export type Unit = (typeof UNITS)[number];
 
@@ -48,13 +48,13 @@ export const GROUP_BY_DIMENSIONS = [
 ] as const;
 export type GroupByDimension = (typeof GROUP_BY_DIMENSIONS)[number];
 
-/** The dimensions of queries about several accounts, which are an extension. In canonical order. */
+/** The dimensions of queries about several accounts, in canonical order. Such queries are an extension of the platform's API. */
 export const METRICS_DIMENSIONS = ['account', ...GROUP_BY_DIMENSIONS] as const;
 export type MetricsDimension = (typeof METRICS_DIMENSIONS)[number];
 
 export const MAX_GROUP_BY_DIMENSIONS = 3;
 
-/** The field of a response entry that holds a dimension's value. */
+/** Maps a dimension to the field of a response entry that contains its value. */
 export const ENTRY_FIELD = {
   account: 'account',
   workspace: 'workspace',
@@ -66,7 +66,7 @@ export const ENTRY_FIELD = {
 export type MetricsField = (typeof ENTRY_FIELD)[MetricsDimension];
 export type EntryField = (typeof ENTRY_FIELD)[GroupByDimension];
 
-/** Text to show if an entry leaves a field out because its usage has several values. */
+/** Shown in place of a field that an entry omits because its usage has several values. */
 export const SEVERAL_VALUES = {
   account: 'several accounts',
   workspace: 'several workspaces',
@@ -76,7 +76,7 @@ export const SEVERAL_VALUES = {
   billingDimension: 'several dimensions',
 } as const satisfies Record<MetricsField, string>;
 
-/** Per groupBy dimension, the other dimensions that an entry shows if all its usage has the same value. */
+/** Maps a groupBy dimension to the other dimensions that an entry shows if all its usage has the same value in them. */
 export const ENRICHED_BY = {
   account: [],
   workspace: [],
@@ -104,7 +104,7 @@ export function groupKey(
   return JSON.stringify(groupBy.map((dimension) => group[ENTRY_FIELD[dimension]] ?? null));
 }
 
-/** Whether responses show usage: only grouped by billing dimension does every group have a single unit. */
+/** Returns whether responses show usage. Only if grouped by billing dimension does every group have a single unit. */
 export function showsUsage(groupBy: readonly MetricsDimension[]): boolean {
   return groupBy.includes('billing_dimension');
 }

@@ -1,17 +1,14 @@
-/** Parses the JSON of usage events without rounding: a double holds about 15 digits, and usage may have 24. */
+/** Parses the JSON of usage events without rounding. A double has about 15 digits, while usage may have 24. */
 import { decimalOfNumber, decimalOfNumberText } from './decimal.js';
 
 /**
- * Matches a number of at least 16 characters that is the value of a member "usage"; a double holds every decimal of 15 digits. Inside a
- * string the quotes around "usage" would be escaped, so strings do not match.
+ * Matches a number of at least 16 characters that is the value of a member "usage". Shorter numbers need no match, because a double
+ * represents every decimal of 15 digits. Strings do not match, because inside a string the quotes around "usage" would be escaped.
  */
 const LONG_USAGE =
   /(?<!\\)("usage"[ \t\r\n]*:[ \t\r\n]*)(?=[\d.eE+-]{16})((?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=[ \t\r\n]*[,}])/g;
 
-/**
- * Parses JSON like JSON.parse, except that usage that a double would round becomes decimal text with all its digits.
- * @throws SyntaxError if the text is not JSON
- */
+/** Parses JSON, except that usage that a double would round becomes decimal text with all its digits. @throws SyntaxError */
 export function readEventJson(text: string): unknown {
   return JSON.parse(
     text.replace(LONG_USAGE, (member: string, name: string, number: string) => {
@@ -32,7 +29,7 @@ export function parseEventJson(text: string): unknown {
 
 /**
  * Returns the decimal text of a JSON number that a double would round. Returns undefined for the shortest form of a double, such as
- * 0.30000000000000004, because it loses nothing, and for numbers that as doubles are infinite or not above 0.
+ * 0.30000000000000004, which loses nothing, and for numbers whose double is infinite or not above 0.
  */
 export function exactDecimal(number: string): string | undefined {
   const value = Number(number);

@@ -1,6 +1,6 @@
 /**
- * Defines and validates usage events. Source: DESIGN section 3. The rules do not use zod, because producers and browsers load them: they
- * add 2 kB to a bundle instead of 94, and take a third of the time (decision 0025).
+ * Defines and validates usage events. Source: DESIGN section 3. The rules do not use zod, because producers and browsers load them. They
+ * add 2 kB to a bundle instead of 94 kB, and take a third of the time (decision 0025).
  */
 
 import { type EpochMs, parseTimestamp } from './calendar.js';
@@ -33,7 +33,7 @@ export interface UsageEventInput {
   workspace: string;
   resourceType: ResourceType;
   resourceName: string;
-  /** Null and empty text also mean absent: many serializers write absent values that way. */
+  /** Null and the empty string mean that the event has no resource UUID. Many serializers write absent values that way. */
   resourceUuid?: string | null | undefined;
   billingDimension: BillingDimension;
   usage: number | string;
@@ -45,27 +45,26 @@ export interface UsageEventInput {
 export type UsageEventField = keyof UsageEventInput;
 
 export interface UsageEvent {
-  /** Lowercase UUID. Together with accountId and the UTC hour of timestamp it identifies the event. */
+  /** A UUID in lowercase. Together with accountId and the UTC hour of the timestamp, it identifies the event. */
   readonly eventId: string;
   readonly accountId: string;
   readonly workspace: string;
   readonly resourceType: ResourceType;
   readonly resourceName: string;
-  /** Empty if the event has none. */
   readonly resourceUuid: string;
   readonly billingDimension: BillingDimension;
-  /** In the dimension's unit, scaled by 10^9. */
+  /** In the unit of the billing dimension, scaled by 10^9. */
   readonly usage: bigint;
   readonly timestamp: EpochMs;
   readonly revision: number;
   readonly voided: boolean;
 }
 
-/** Caches valid names: most names repeat, and the regular expression is slow. */
+/** Caches valid names, because most names repeat and the regular expression is slow. */
 const knownNames = /* @__PURE__ */ new Set<string>();
 const MOST_KNOWN_NAMES = 10_000;
 
-/** Whether a text is a valid name of an account, workspace or resource, or a valid resource UUID. */
+/** Returns whether the string is a valid name of an account, workspace or resource, or a valid resource UUID. */
 export function isName(text: string): boolean {
   if (knownNames.has(text)) return true;
   if (!NAME.test(text)) return false;
@@ -79,21 +78,20 @@ export function isUuid(text: string): boolean {
   return lastUuid !== undefined;
 }
 
-/** The UUID in `scratch`. An event becomes a row right after its validation, so its UUID is parsed only once. */
+/** The UUID in `scratch`. An event becomes a row right after its validation, so this cache avoids parsing its UUID twice. */
 let lastUuid: string | undefined;
 const scratch = /* @__PURE__ */ new Uint32Array(4);
 const DASH = 45;
 const NO_DIGIT = 255;
-/** Values of hexadecimal digits, indexed by character code. */
 const HEX_DIGITS = /* @__PURE__ */ Uint8Array.from({ length: 128 }, (_, code) => {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase());
   return digit === -1 ? NO_DIGIT : digit;
 });
 
 /**
- * Parses a UUID of any case into ClickHouse's form: two little-endian 64-bit numbers, the upper one first.
+ * Parses a UUID of any case into the form that ClickHouse stores: two little-endian 64-bit numbers, with the upper one first.
  * @param into receives four words, starting at `at`
- * @returns whether the text is a UUID
+ * @returns whether the string is a UUID
  */
 export function readUuid(text: string, into: Uint32Array, at: number): boolean {
   if (text === lastUuid && into !== scratch) {
@@ -110,7 +108,7 @@ export function readUuid(text: string, into: Uint32Array, at: number): boolean {
   return first >= 0 && second >= 0 && third >= 0 && fourth >= 0;
 }
 
-/** Parses eight hexadecimal digits. Returns -1 if there are other characters. @param dash index of a dash among the digits */
+/** Parses eight hexadecimal digits. Returns -1 if there are other characters. @param dash the index of a dash among the digits */
 function hexNumber(text: string, from: number, dash = -1): number {
   if (dash !== -1 && text.charCodeAt(dash) !== DASH) return -1;
   const to = dash === -1 ? from + 8 : from + 9;
@@ -125,17 +123,12 @@ function hexNumber(text: string, from: number, dash = -1): number {
   return all === (all & 15) ? value >>> 0 : -1;
 }
 
-/** Formats a UUID that {@link readUuid} parsed, in lowercase. */
 export function uuidText(words: Uint32Array, at: number): string {
   const hex = (word: number) => (words[at + word] ?? 0).toString(16).padStart(8, '0');
   return `${hex(1)}${hex(0)}${hex(3)}${hex(2)}`.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/**
- * Validates one event and converts it into its stored form. A fast pass accepts valid events; only for invalid ones does a second pass find
- * out which rule is broken.
- * @param now for the rule "not more than 10 minutes in the future"
- */
+/** A fast pass accepts valid events. Only if it rejects an event, a second pass finds out which rule the event breaks. */
 export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
   const event = acceptedEvent(input, now);
   if (event) return { ok: true, value: event };
@@ -174,7 +167,7 @@ function acceptedEvent(input: unknown, now: EpochMs): UsageEvent | undefined {
   };
 }
 
-/** Returns the first rule of {@link acceptedEvent} that the event breaks, as a rejection. */
+/** Returns a rejection with the first rule of {@link acceptedEvent} that the event breaks. */
 export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
   const broken = brokenRules(input);
@@ -197,7 +190,7 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
   return undefined;
 }
 
-/** Parses the usage of a dimension into a bigint scaled by 10^9, rounded half-even. A dimension that counts events needs a whole number. */
+/** Parses usage into a bigint scaled by 10^9, rounded half-even. A dimension that counts events requires a whole number. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
   const usage = usageOf(input, DIMENSIONS[dimension].unit);
   return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: usage };
@@ -207,7 +200,6 @@ const WHOLE = /^\d+(?:\.0+)?$/;
 const WHOLE_USAGE = 10n ** BigInt(USAGE_SCALE);
 const MOST_WHOLE_USAGE = 10 ** MAX_USAGE_DIGITS - 1;
 
-/** Returns the usage scaled by 10^9, or undefined if it is invalid. */
 function usageOf(value: unknown, unit: Unit): bigint | undefined {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_WHOLE_USAGE) {
     return BigInt(value) * WHOLE_USAGE;
@@ -242,9 +234,8 @@ function isRevision(value: unknown): value is number {
 
 interface FieldRule {
   readonly holds: (value: unknown) => boolean;
-  /** A message that follows the field's name. */
+  /** The part of the message that follows the name of the field. */
   readonly rule: string;
-  /** The reason for rejecting a value that breaks the rule. */
   readonly reason: RejectionReason;
 }
 
@@ -259,7 +250,7 @@ const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: string)
 });
 const name = (reason: RejectionReason) => field(reason, isNameValue, NAME_RULE);
 
-/** The rules of single fields, in the order in which a rejection lists them. */
+/** The rules that concern a single field, in the order in which a rejection lists them. */
 const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   eventId: field('invalid_event_id', isEventId, 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab'),
   accountId: name('invalid_account_id'),
@@ -281,7 +272,7 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   ),
   void: field('invalid_void', (value) => value === undefined || isBoolean(value), 'must be true or false'),
 };
-/** Maximum number of unknown fields in a message: an event may have thousands. */
+/** The maximum number of unknown fields that a message names. An event may have thousands. */
 const MAX_NAMED_FIELDS = 10;
 const FIELD_RULES = Object.entries(EVENT_FIELDS);
 
@@ -289,9 +280,7 @@ function isEventField(name: string): name is UsageEventField {
   return Object.hasOwn(EVENT_FIELDS, name);
 }
 
-/**
- * Returns one rejection: the reason is that of the first broken rule, and the message lists all, so that the producer can fix them at once.
- */
+/** The reason is that of the first broken rule. The message lists all broken rules, so that the producer can fix them at once. */
 function brokenRules(input: Readonly<Record<string, unknown>>): Rejected | undefined {
   const broken: Rejected[] = [];
   for (const [field, { holds, rule, reason }] of FIELD_RULES) {

@@ -1,4 +1,4 @@
-/** Exports the whole catalog, for services. `@meterline/catalog/plain` has the parts that need no zod. */
+/** Exports the whole catalog, for services. `@meterline/catalog/plain` exports the parts that need no zod. */
 export * from './api/alert-responses.js';
 export * from './api/alerts.js';
 export * from './api/parameters.js';

@@ -1,4 +1,4 @@
-/** Formats metrics as CSV, the same way for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
+/** Formats metrics as CSV, in the same way for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
 import { percentOf, subtractDecimals } from './amounts.js';
 import type { MetricsEntry, MetricsResponse } from './api/responses.js';
 import { type DecimalText, ZERO } from './decimal.js';
@@ -11,10 +11,10 @@ import {
   showsUsage,
 } from './dimensions.js';
 
-/** `spreadsheet` has a byte order mark and disarms text that looks like a formula; `plain` writes the data unchanged. */
+/** `spreadsheet` adds a byte order mark and disarms text that looks like a formula. `plain` leaves the data unchanged. */
 export type CsvForm = 'spreadsheet' | 'plain';
 
-/** Text, which may come from untrusted people, or a number of ours, which must stay a number. */
+/** A string is text that may come from untrusted people. A `number` was written by Meterline and must stay a number. */
 type CsvCell = string | { readonly number: string };
 
 interface CsvColumn<Row> {
@@ -22,20 +22,17 @@ interface CsvColumn<Row> {
   readonly cell: (row: Row) => CsvCell;
 }
 
-/** A group and its amounts, in the window or in one bucket. */
+/** A group and its amounts, either in the whole window or in one bucket. */
 interface AmountsRow {
   readonly entry: MetricsEntry;
   readonly amounts: Pick<MetricsEntry['summary'], 'cost' | 'usage'>;
 }
 
-/** One line per group, with its amounts in the whole window. */
 interface GroupRow extends AmountsRow {
   readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
-  /** The group's cost in the previous period. Ignored without a comparison. */
   readonly before: DecimalText;
 }
 
-/** One line per bucket of a group. */
 interface BucketRow extends AmountsRow {
   readonly timestamp: string;
   readonly resolution: MetricsResponse['resolution'];
@@ -53,15 +50,11 @@ function differenceOf({ amounts, before }: GroupRow): DecimalText {
 
 const SHARE_DIGITS = 6;
 
-/** Empty if the whole is zero. */
 function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
   return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
 }
 
-/**
- * Returns a column for each dimension, including the enriched ones. The columns depend on groupBy alone, so an empty response has the same
- * columns.
- */
+/** The columns include enriched dimensions. They depend only on groupBy, so an empty response has the same columns. */
 function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
@@ -69,7 +62,7 @@ function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow
   });
 }
 
-/** Returns the cost in USD with every digit, and, if every group has a single unit, usage and its unit. */
+/** Returns a column for the cost in USD with every digit. If every group has a single unit, adds columns for usage and its unit. */
 function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   const cost: CsvColumn<AmountsRow> = { name: 'costUsd', cell: ({ amounts }) => ({ number: amounts.cost }) };
   if (!showsUsage(groupBy)) return [cost];
@@ -83,8 +76,8 @@ function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsR
 
 /**
  * Returns the heading and a line for each group.
- * @param response provides the window and the total cost that shares refer to
- * @param costBefore returns a group's cost in the previous period; undefined: no comparison
+ * @param response provides the window, and the total cost for the shares
+ * @param costBefore returns a group's cost in the previous period. If undefined, there is no comparison.
  */
 export function groupsCsvLines(
   response: GroupRow['response'],
@@ -99,10 +92,7 @@ export function groupsCsvLines(
   return csvLines(columns, rows, form);
 }
 
-/**
- * Returns a group of the previous period that has no usage in the current one, with zero amounts. Without its line the previous costs would
- * not add up.
- */
+/** Returns a group of the previous period with zero amounts. Without its line, the previous costs would not add up. */
 export function groupWithoutUsage(before: MetricsEntry): MetricsEntry {
   const { usage } = before.summary;
   return { ...before, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) }, timeseries: [] };
@@ -141,7 +131,7 @@ export function seriesCsvLines(
   return csvLines(columns, rows, form);
 }
 
-/** Without a byte order mark Excel decodes UTF-8 as the system's own encoding. */
+/** Without a byte order mark, Excel does not decode the file as UTF-8 but in the system's own encoding. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
 function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[], form: CsvForm): string[] {
@@ -151,14 +141,14 @@ function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[],
 }
 
 /**
- * Matches the beginning of a formula, also after blanks and invisible characters, which some spreadsheets remove, and with full-width
- * signs, which some treat like the plain ones.
+ * Matches the beginning of a formula. Blanks and invisible characters may come first, because some spreadsheets remove them. Full-width
+ * signs also match, because some spreadsheets treat them like ASCII signs.
  */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\uFF05])/u;
 /** Some spreadsheets also split at semicolons and tabs, and some treat an apostrophe as a text marker. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^['\s]|\s$/;
 
-/** Returns one line including its line break. */
+/** Returns one line, including its line break. */
 export function csvLine(cells: readonly CsvCell[], form: CsvForm = 'spreadsheet'): string {
   // Spreadsheets treat a cell with a leading apostrophe as text.
   const guarded = (text: string) => (form === 'spreadsheet' && FORMULA.test(text) ? `'${text}` : text);

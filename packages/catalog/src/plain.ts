@@ -1,4 +1,4 @@
-/** Exports the catalog for browsers and producers, without zod: everything but prices and the API's schemas. */
+/** Exports the parts of the catalog that need no zod, for browsers and producers. Prices and the schemas of the API are not included. */
 export * from './alert.js';
 export * from './amount-format.js';
 export * from './amounts.js';

@@ -1,4 +1,4 @@
-/** Parses price books: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing". */
+/** Parses price books, which contain dated unit prices and overrides for single accounts. Source: DESIGN section 3, "Pricing". */
 import * as z from 'zod';
 import { instantText, nameText } from './api/parameters.js';
 import type { BillingDimensionResponse } from './api/responses.js';
@@ -13,7 +13,7 @@ const CURRENCY = 'USD';
 
 /** `amount` and `per` have at most 12 integer and 18 fraction digits. */
 const PRICE_SCALE = 18;
-/** USD. The largest usage then costs 10^21, and the sum of 100,000 such events still fits Decimal(38,12). */
+/** In USD. With this limit, the largest usage costs 10^21 USD, and the sum of 100,000 such events still fits Decimal(38,12). */
 const MAX_UNIT_PRICE = 1_000_000n;
 
 const decimal = z
@@ -30,7 +30,7 @@ const decimal = z
 const priceSchema = z.strictObject({
   billingDimension: z.enum(BILLING_DIMENSIONS, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
   effectiveFrom: z.string('must be an RFC 3339 timestamp in UTC').pipe(instantText),
-  /** USD for `per` units of usage. */
+  /** The price in USD for `per` units of usage. */
   amount: decimal,
   per: decimal.prefault('1'),
 });
@@ -38,7 +38,7 @@ const priceSchema = z.strictObject({
 const overrideSchema = priceSchema.extend({ accountId: z.string('must be an account').pipe(nameText) });
 
 const priceBookSchema = z.strictObject({
-  /** Must be raised with every change. If an event was priced with two books, the price of the older version counts. */
+  /** Must be increased with every change. If an event was priced with two books, the price from the older version applies. */
   version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
   currency: z.literal(CURRENCY, 'must be "USD"'),
   prices: z.array(priceSchema),
@@ -48,27 +48,27 @@ export type PriceBookFile = z.input<typeof priceBookSchema>;
 
 export interface Price {
   readonly effectiveFrom: EpochMs;
-  /** USD for `per` units. */
+  /** The price in USD for `per` units of usage. */
   readonly amount: DecimalText;
   readonly per: DecimalText;
-  /** cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator, in lowest terms. */
+  /** The exact fraction, in lowest terms, with which cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator. */
   readonly numerator: bigint;
   readonly denominator: bigint;
 }
 
-/** Thrown for an unusable price book. The message lists every error with its position. */
+/** Thrown if a price book is unusable. The message lists every error with its position. */
 export class PriceBookError extends Error {
   override readonly name = 'PriceBookError';
 }
 
 export class PriceBook {
   readonly version: number;
-  /** The same text for the same prices, whatever their order or layout in the file. */
+  /** Equal for all books with the same prices, whatever their order or layout in the file. */
   readonly canonicalText: string;
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;
 
-  /** @param isComplete whether every dimension must have a price. @throws PriceBookError if the input is not a price book */
+  /** @param isComplete whether every dimension must have a price @throws PriceBookError if the input is not a price book */
   constructor(input: unknown, isComplete = true) {
     const book = priceBookSchema.safeParse(input);
     if (!book.success) throw new PriceBookError(book.error.issues.map(describeIssue).join('; '));
@@ -90,7 +90,6 @@ export class PriceBook {
     ]);
   }
 
-  /** Parses the book from its canonical text. @throws PriceBookError */
   static fromCanonicalText(version: number, text: string): PriceBook {
     const [currency, prices, overrides] = canonicalBook.parse(JSON.parse(text));
     const book = {
@@ -103,10 +102,7 @@ export class PriceBook {
     return new PriceBook(book, false);
   }
 
-  /**
-   * Creates a book from the current prices that {@link billingDimensions} returned for an account. It lacks earlier prices.
-   * @throws PriceBookError
-   */
+  /** Creates a book from the current prices of an account. The book has no earlier prices. @throws PriceBookError */
   static ofBillingDimensions(dimensions: readonly BillingDimensionResponse[]): PriceBook {
     const prices = dimensions.flatMap(({ billingDimension, price }) => {
       if (!price) return [];
@@ -123,7 +119,7 @@ export class PriceBook {
     });
   }
 
-  /** Returns the price at the instant: the account's own price, or else the general one. Undefined before the first price. */
+  /** Returns the account's own price at the instant, or else the general price. Returns undefined before the first price. */
   priceAt(accountId: string, dimension: BillingDimension, instant: EpochMs): Price | undefined {
     const override = inForce(this.#overrides.get(accountId)?.get(dimension), instant);
     return override ?? inForce(this.#prices.get(dimension), instant);
@@ -144,11 +140,7 @@ export function parsePricedEvent(
   return rejected('no_price', `the price book has no price for ${billingDimension} at the event's timestamp`);
 }
 
-/**
- * Returns the cost of a usage: usage × amount ÷ per in USD, rounded half-even, once, to 12 decimals.
- * @param usage scaled by 10^9
- * @returns USD scaled by 10^12
- */
+/** Returns the cost in USD, scaled by 10^12 and rounded half-even once: usage (scaled by 10^9) × amount ÷ per. */
 export function costOf(usage: bigint, { numerator, denominator }: Price): bigint {
   return divideHalfEven(usage * numerator, denominator);
 }
@@ -226,10 +218,10 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 }
 
 const EFFECTIVE_FROM = '1970-01-01T00:00:00Z';
-/** A GB over a month of 730 hours, in GB-seconds. `per` keeps such prices exact. */
+/** The GB-seconds of one GB in a month of 730 hours. With this value in `per`, prices per GB-month stay exact. */
 const GB_MONTH = '2628000';
 
-/** The built-in example price book, used if PRICE_BOOK is not set. Source: DESIGN section 3. */
+/** The built-in example price book. It is used if PRICE_BOOK is not set. Source: DESIGN section 3. */
 export const DEFAULT_PRICE_BOOK_FILE = {
   version: 0,
   currency: 'USD',

@@ -1,14 +1,14 @@
-/** Defines the reasons for rejecting an event or a job. The codes are stable: operators filter by them, and alerts name them. */
+/** Defines the reasons for rejecting an event or a job. The codes are stable, because operators filter by them and alerts name them. */
 
 export const REJECTION_REASONS = [
-  // A whole job. Exactly these reasons begin with `job_`.
+  // These reasons reject a whole job. They are the only reasons that begin with `job_`.
   'job_not_an_object',
   'job_invalid',
   'job_empty',
   'job_too_large',
   'job_oversized',
   'job_lost',
-  // A single event.
+  // These reasons reject a single event.
   'event_not_an_object',
   'unknown_field',
   'missing_field',
@@ -31,7 +31,6 @@ export const REJECTION_REASONS = [
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
-/** Whether the reason rejects a whole job, rather than one of its events. */
 export function isJobRejection(reason: RejectionReason): boolean {
   return reason.startsWith('job_');
 }
@@ -42,7 +41,6 @@ export interface Rejection {
   readonly message: string;
 }
 
-/** The result of validating a producer's input: the value, or the reason for rejecting it. */
 export type Checked<T> = { readonly ok: true; readonly value: T } | Rejected;
 export type Rejected = { readonly ok: false } & Rejection;
 
@@ -50,10 +48,7 @@ export function rejected(reason: RejectionReason, message: string): Rejected {
   return { ok: false, reason, message };
 }
 
-/**
- * Returns the event as JSON text, or undefined if it is nested too deeply: JSON.parse accepts any depth, but JSON.stringify overflows the
- * stack.
- */
+/** Returns undefined if the event is nested too deeply: JSON.parse accepts any depth, but JSON.stringify overflows the stack. */
 export function payloadOf(input: unknown): string | undefined {
   try {
     return JSON.stringify(input, nonFiniteAsText);
@@ -63,7 +58,7 @@ export function payloadOf(input: unknown): string | undefined {
   }
 }
 
-/** JSON.parse reads 1e999 as Infinity, which JSON cannot represent. JSON.stringify would write null and hide the sent value. */
+/** JSON.parse reads 1e999 as Infinity. JSON.stringify would replace it with null, and hide the value that was sent. */
 function nonFiniteAsText(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }

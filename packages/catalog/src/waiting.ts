@@ -1,8 +1,8 @@
 /**
- * Waits for the work until the signal is aborted. The work continues, but its result is then ignored.
+ * Waits for the work until the signal is aborted. The work then continues, but its result is ignored.
  *
- * Reading a response body needs this too. In Node 20 the text of a compressed response stays pending forever if its signal is aborted while
- * the last bytes are being decompressed. That happens to a process that is suspended longer than its timeout and then resumes.
+ * Reading a response body also requires this function. In Node 20, the text of a compressed response stays pending forever if its signal is
+ * aborted while the last bytes are being decompressed. This happens if a process is suspended for longer than its timeout and then resumes.
  * @throws the work's error, or the signal's reason
  */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -15,10 +15,10 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /**
- * Returns the back-off after a failure in milliseconds. It doubles with each failure up to `longestMs`. Jitter picks a value between half
- * of the back-off and all of it, so that clients that failed together do not retry together.
- * @param failures number of earlier failures
- * @param random 0 to 1; 1 for no jitter
+ * Returns the back-off after a failure in milliseconds. The back-off doubles with each failure up to `longestMs`. Jitter then picks a value
+ * between half of the back-off and all of it, so that clients that failed together do not retry together.
+ * @param failures the number of earlier failures
+ * @param random a number from 0 to 1; 1 means no jitter
  */
 export function backOffMs(
   failures: number,

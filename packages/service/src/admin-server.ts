@@ -32,7 +32,6 @@ interface AdminAddress {
 
 const alwaysHealthy = async (): Promise<Health> => ({ healthy: true, facts: { status: 'ok' } });
 
-/** @throws StartError when the port is in use */
 export async function openAdminServer(
   { ADMIN_PORT: port, LISTEN_HOST: host }: AdminAddress,
   { health = alwaysHealthy, metrics }: AdminPages,
@@ -40,7 +39,7 @@ export async function openAdminServer(
 ): Promise<AdminServer | undefined> {
   if (port === undefined) return undefined;
   const server = createServer((request, response) => {
-    // The query string is removed because it must not be logged.
+    // The query string is removed, because it must not be logged.
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     respond(path, { health, metrics }, response).catch((err: unknown) => {
       log.error({ event: 'admin_request_failed', path, err }, 'a page of the admin port failed');

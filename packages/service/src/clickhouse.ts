@@ -1,4 +1,4 @@
-/** Connects to ClickHouse when a service starts. Not part of the package's main entry, so that the collector does not load ClickHouse libraries. */
+/** Connects to ClickHouse at start. The main entry does not export this file, so that the collector loads no ClickHouse libraries. */
 import {
   ClusterError,
   checkCluster,
@@ -21,11 +21,7 @@ const CLICKHOUSE_FAILURES = {
   defect: 'could not be used because of a bug',
 } as const satisfies Record<ReturnType<typeof clickHouseFailureKind>, string>;
 
-/**
- * Checks that ClickHouse responds, and migrates its schema. In a cluster, only the hosts that respond are migrated: a host that is down
- * affects only its own accounts.
- * @throws StartError
- */
+/** Migrates the schema of ClickHouse. Skips hosts that are down in a cluster, because each affects only its own accounts. */
 export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<void> {
   try {
     await checkServers(options);
@@ -71,7 +67,7 @@ async function respondsToPing(options: WarehouseOptions): Promise<boolean> {
   }
 }
 
-/** Returns the hosts without the credentials that a URL may contain. @param urls one URL, or several separated by commas */
+/** Returns the hosts without the credentials that a URL may contain. @param urls one URL, or several URLs separated by commas */
 function hostOf(urls: string): string {
   return hostsOf(urls)
     .map((url) => new URL(url).host)

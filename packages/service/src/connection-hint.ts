@@ -1,6 +1,6 @@
-/** Explains failed connections whose cause is a wrong name or certificate, and not a server that is down. */
+/** Explains connections that fail because of a wrong name or certificate, and not because the server is down. */
 
-/** Keyed by error codes of getaddrinfo and OpenSSL. Source: Node.js documentation, "TLS", X509 certificate error codes. */
+/** Maps error codes of getaddrinfo and OpenSSL to hints. Source: Node.js documentation, "TLS", X509 certificate error codes. */
 const HINTS = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'its name does not resolve: check the name and DNS'],
   [
@@ -11,12 +11,12 @@ const HINTS = [
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'its certificate is for another name: use that name in the address'],
 ] as const;
 
-/** Returns how to fix the connection, as text to append to an error message, or undefined if the server may be down. */
+/** Returns how to fix the connection, or undefined if the server may be down. The caller appends the result to an error message. */
 export function connectionHint(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const code = 'code' in error ? String(error.code) : '';
   const [, hint] = HINTS.find(([codes]) => codes.test(code)) ?? [];
-  // A name with several addresses fails with an AggregateError, and fetch wraps the error in a cause.
+  // A connection to a name with several addresses fails with an AggregateError, and `fetch` wraps the error in a cause.
   const reasons: unknown[] = 'errors' in error && Array.isArray(error.errors) ? [...error.errors] : [];
   if ('cause' in error) reasons.push(error.cause);
   return hint ?? reasons.map(connectionHint).find((found) => found !== undefined);

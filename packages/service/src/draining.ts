@@ -1,21 +1,21 @@
 /**
- * Closes an HTTP server without truncating responses or losing requests. Node's own `close` does both. It considers a connection
- * idle as soon as the response has been written, although most of the response may not be sent yet, and resets the connection. It
- * also resets connections on which the next request is already in transit.
+ * Closes an HTTP server without truncating responses or losing requests. Node's own `close` does both. It considers a connection idle once
+ * the response has been written, and resets the connection although most of the response may not be sent yet. It also resets connections on
+ * which the next request is already in transit.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { startError } from './start-error.js';
 
-/** How long an idle connection stays open for a request that may be in transit. Longer than a round trip. */
+/** How long an idle connection stays open for a request that may be in transit. This is longer than a round trip. */
 const IDLE_MS = 250;
 
 interface Connection {
   readonly socket: Socket;
   /** Responses that are not complete, in the order of their requests. */
   readonly openResponses: Set<ServerResponse>;
-  /** Bytes received when the last response was complete. Any later byte belongs to a new request. */
+  /** The number of bytes received when the last response was complete. Any later byte belongs to a new request. */
   received: number;
 }
 
@@ -28,16 +28,11 @@ export class DrainingServer {
   constructor(server: Server) {
     this.#server = server;
     server.on('connection', (socket: Socket) => this.#opened(socket));
-    // Prepended, because the application may respond synchronously.
+    // The listener must come first, because the application may respond synchronously.
     server.prependListener('request', (request, response) => this.#requested(request, response));
   }
 
-  /**
-   * @param variable name of the variable with the port, for error messages
-   * @param host undefined: all addresses of this machine
-   * @returns the actual port, even if port 0 was requested
-   * @throws StartError if the port is in use
-   */
+  /** Returns the actual port, even if port 0 was requested. Without a host, listens on all addresses. @throws StartError */
   async listen(port: number, variable: string, host: string | undefined): Promise<number> {
     this.#server.listen({ port, host });
     try {
@@ -53,9 +48,9 @@ export class DrainingServer {
   }
 
   /**
-   * Closes the server. Requests that still arrive get a response, and every response closes its connection. Resolves when all
-   * connections are closed.
-   * @param deadlineMs after this time, remaining connections are cut off
+   * Closes the server. Requests that still arrive get a response, and every response closes its connection. Resolves when all connections
+   * are closed.
+   * @param deadlineMs after this time, the remaining connections are destroyed
    * @param acceptMs how long to keep accepting connections, so that load balancers can react; the deadline starts afterwards
    */
   async drain(deadlineMs: number, acceptMs = 0): Promise<void> {
@@ -65,10 +60,10 @@ export class DrainingServer {
       if (last) closeAfter(last);
       else this.#endWhenIdle(connection);
     }
-    // Even if the delay is 0, wait one tick: connections that the system has already accepted would be reset.
+    // Even for a delay of 0, wait one tick. Otherwise, connections that the system has already accepted would be reset.
     await new Promise((resolve) => setTimeout(resolve, acceptMs));
     const closed = new Promise<void>((resolve) => {
-      // The `close` of the TCP server class, because the HTTP server's own `close` resets connections.
+      // This is the `close` of the TCP server class, because the HTTP server's own `close` resets connections.
       NetServer.prototype.close.call(this.#server, () => resolve());
     });
     const deadline = setTimeout(() => {
@@ -90,7 +85,7 @@ export class DrainingServer {
     if (!connection) return;
     connection.openResponses.add(response);
     if (this.#isDraining) closeAfter(response);
-    // On `close`, the whole response has been handed to the operating system.
+    // When `close` is emitted, the whole response has been handed to the operating system.
     response.once('close', () => {
       connection.openResponses.delete(response);
       connection.received = socket.bytesRead;

@@ -1,4 +1,4 @@
-/** Reads the environment variables of a service, with one error line for each invalid variable. */
+/** Reads the environment variables of a service, and reports one error line for each invalid variable. */
 import { QUEUE_PREFIX } from '@meterline/catalog/plain';
 import type { WarehouseOptions } from '@meterline/warehouse';
 import { clickHouseUrlProblem, hostsOf } from '@meterline/warehouse/addresses';
@@ -7,7 +7,7 @@ import { redisUrlProblem } from './redis-address.js';
 
 export const redisUrlVariable = z.string().superRefine(checkedBy(redisUrlProblem));
 
-/** One or more addresses, separated by commas. They contain no user, password or database, which have their own variables. */
+/** One or more addresses, separated by commas. They contain no user, password or database, because those have their own variables. */
 export const clickHouseUrlVariable = z.string().superRefine(checkedBy(clickHouseUrlProblem));
 
 function checkedBy(problemOf: (text: string) => string | undefined) {
@@ -17,7 +17,7 @@ function checkedBy(problemOf: (text: string) => string | undefined) {
   };
 }
 
-/** Accepts decimal digits only. `Number()` alone would also accept "", " 7", "1e3" and "0x10". */
+/** Accepts only decimal digits. `Number()` alone would also accept "", " 7", "1e3" and "0x10". */
 export function wholeNumberVariable(min: number, max: number) {
   const rule = `must be a whole number from ${min} to ${max}`;
   return z
@@ -75,7 +75,7 @@ export const serverVariables = {
     .describe('ClickHouse user. Each program may have its own user, with few rights.'),
   CLICKHOUSE_PASSWORD: z.string().default('').describe('Password of the ClickHouse user.'),
   CLICKHOUSE_DATABASE: z.string().default('meterline').describe('Database of all tables.'),
-  // The next two variables choose between one server, shards, and shards with replicas.
+  // The next two variables select a single server, shards, or shards with replicas.
   CLICKHOUSE_CLUSTER: z
     .string()
     .regex(/^\w+$/, 'must be the name of a cluster in remote_servers, of letters, digits and _')
@@ -90,7 +90,7 @@ export const serverVariables = {
 
 type ServerVariables = z.output<z.ZodObject<typeof serverVariables>>;
 
-/** @throws EnvError for an insert quorum or several servers without the name of a cluster */
+/** @throws EnvError if an insert quorum or several servers are set without the name of a cluster */
 export function warehouseOptions(
   env: Omit<ServerVariables, keyof typeof processVariables>,
   application: string,
@@ -115,18 +115,18 @@ export function warehouseOptions(
 }
 
 /**
- * Returns the schema of a constant: a value that operators have no reason to change. Tests and experiments can override constants, all in
- * one variable ({@link constantsVariable}).
+ * Returns the schema of a constant, which is a value that operators have no reason to change. Tests and experiments can override all
+ * constants in a single variable ({@link constantsVariable}).
  * @param reason why the constant has this value, for docs/configuration.md
  */
 export function constant(value: number, reason: string) {
   return z.int().min(0).default(value).describe(reason);
 }
 
-/** Maximum time for stopping a service. Container runtimes kill the process 10 s after SIGTERM. */
+/** The maximum time for stopping a service. Container runtimes kill the process 10 s after SIGTERM. */
 export const STOP_DEADLINE_MS = 8_000;
 
-/** While a job is active, its lock is renewed. If the process dies, another process takes over the job within 4/3 of this time. */
+/** Active jobs renew their locks. If a process dies, another process takes over its jobs within 4/3 of this time. */
 export const lockConstant = {
   lockMs: z
     .int()

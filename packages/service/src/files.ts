@@ -6,11 +6,7 @@ import { StartError } from './start-error.js';
 
 const OWNER_ONLY = 0o600;
 
-/**
- * Loads a price book from a JSON file, or returns the example book if there is no path.
- * @param label name of the file in error messages
- * @throws PriceBookError if the file cannot be read or is not a valid price book
- */
+/** Loads a price book, or the example book if there is no path. Errors name the file by its label. @throws PriceBookError */
 export async function loadPriceBook(path: string | undefined, label = `PRICE_BOOK ${path}`): Promise<PriceBook> {
   if (path === undefined) return DEFAULT_PRICE_BOOK;
   try {
@@ -32,12 +28,7 @@ export async function openPriceBook(path: string | undefined): Promise<PriceBook
   }
 }
 
-/**
- * Replaces a file atomically and durably: a reader sees either the old or the new content. If the disk is full, the old file
- * stays and the temp file is removed.
- *
- * @throws the system error
- */
+/** Replaces a file atomically and durably. If the disk is full, the old file stays and the temp file is removed. */
 export async function writePrivateText(path: string, text: string): Promise<void> {
   const tempFile = `${path}.${randomUUID()}.tmp`;
   try {

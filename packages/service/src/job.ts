@@ -8,10 +8,7 @@ import {
   rejected,
 } from '@meterline/catalog/plain';
 
-/**
- * Returns the events of a job, which are not checked yet. A job holds one event, or `{ "events": [ … ] }` with 1 to 5,000 events. Any other
- * job is rejected as a whole.
- */
+/** Returns the unvalidated events of a job: one event, or `{ "events": [ … ] }` with 1 to 5,000. Other jobs are rejected as a whole. */
 export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
     return rejected('job_not_an_object', 'the data of a job must be one event or { "events": [ … ] }');
@@ -41,7 +38,7 @@ export function tooManyBytes(bytes: number): Rejection | undefined {
   );
 }
 
-/** Returns the rejection of a job with too many JSON values, or undefined. Counting takes a fraction of the time of parsing. */
+/** Returns a rejection if a job has too many JSON values. Counting them takes a fraction of the time of parsing. */
 export function tooManyValues(text: string): Rejection | undefined {
   if (text.length <= MAX_JOB_VALUES || countValues(text, MAX_JOB_VALUES) <= MAX_JOB_VALUES) return undefined;
   return rejected(
@@ -56,10 +53,7 @@ const BRACKET = '['.charCodeAt(0);
 const BRACE = '{'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
-/**
- * Counts JSON values by counting commas and opening brackets outside of strings. Stops above the limit.
- * @returns the count, at most `limit + 1`
- */
+/** Counts JSON values as commas and opening brackets outside of strings. @returns the count, at most `limit + 1` */
 export function countValues(text: string, limit: number): number {
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {

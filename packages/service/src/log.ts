@@ -1,30 +1,26 @@
 /**
  * Writes the log of a service, and limits repeated lines during outages. Lines are written to a file descriptor in the background. If the
- * reader stalls, the disk is full or the descriptor is closed, a limited number of lines is buffered, later lines are dropped and counted,
- * and the service keeps running.
+ * reader stalls, the disk is full or the descriptor is closed, the service keeps running. A limited number of lines is then buffered, and
+ * later lines are dropped and counted.
  *
- * `pino.destination` is not used for two reasons: its unhandled errors end the process, and at exit it retries its remaining lines, forever
- * if the disk is full.
+ * `pino.destination` is not used for two reasons. Its unhandled errors end the process. At exit, it retries its remaining lines, and does
+ * so forever if the disk is full.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import sonicBoom from 'sonic-boom';
 import { connectionHint } from './connection-hint.js';
 import { inTime } from './waiting.js';
 
-/** Timeout for writing the last lines before the process exits. */
+/** The timeout for writing the last lines before the process exits. */
 const LAST_LINES_MS = 1_000;
 const MINUTE_MS = 60_000;
 
-/**
- * Creates a log of JSON lines on standard output. Close it with {@link endLog}.
- * @param name the name of the service
- * @param stream used instead of standard output
- */
+/** Creates a log of JSON lines on standard output, or on `stream` if given. Close the log with {@link endLog}. */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
   const options = { name, level, serializers: { err: errorFields } };
   if (stream) return pino(options, stream);
-  // Reading `process.stdout.fd` makes Node open standard output, which sets a pipe to non-blocking mode. In blocking mode, a
-  // thread that waits for a stalled reader would keep the process from exiting.
+  // Reading `process.stdout.fd` makes Node open standard output, which sets a pipe to non-blocking mode. In blocking mode, a thread that
+  // waits for a stalled reader would keep the process from exiting.
   const destination = new LogDestination(process.stdout.fd, (lines) => {
     log.warn({ event: 'log_lost', lines }, 'log lines were dropped because the log could not be written for a while');
   });
@@ -35,12 +31,11 @@ export function createLog(name: string, level: string, stream?: DestinationStrea
 
 const destinations = new WeakMap<Logger, LogDestination>();
 
-/** Writes the buffered lines before the process exits, with a timeout of one second. */
 export async function endLog(log: Logger): Promise<void> {
   await destinations.get(log)?.end(LAST_LINES_MS);
 }
 
-/** Returns a function that calls `write` at most once a minute, for errors that may repeat many times a second. */
+/** Returns a function that calls `write` at most once a minute. It is meant for errors that may repeat many times a second. */
 export function onceAMinute<Args extends readonly unknown[]>(
   write: (...args: Args) => void,
   clock: () => number = Date.now,
@@ -102,8 +97,8 @@ export class Outage {
 }
 
 /**
- * Returns the fields of an error that are safe to log. `message` and `stack` include the causes. Other fields are omitted
- * because they may hold secrets: ioredis attaches the failed command with its arguments, such as a password or a job's data.
+ * Returns the fields of an error that are safe to log. `message` and `stack` include the causes. Other fields are omitted, because they may
+ * contain secrets. For example, ioredis attaches the failed command with its arguments, such as a password or a job's data.
  */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -118,13 +113,9 @@ function errorFields(error: unknown): unknown {
   };
 }
 
-/** Maximum size of the buffer of lines that are not written yet. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 const RETRY_MS = 1_000;
-/**
- * Lines are written in batches, after this delay or at this size. A write per line would take a thread and a system call, which costs a
- * tenth of a short request.
- */
+/** Lines are written in batches, because a thread and a system call for each line would cost a tenth of a short request. */
 const BATCH_MS = 10;
 const BATCH_BYTES = 8 * 1024;
 
@@ -134,11 +125,11 @@ export class LogDestination {
   #batching: NodeJS.Timeout | undefined;
   #ended = false;
 
-  /** @param onRecovery called with the number of dropped lines when the descriptor is writable again; it may call `write` */
+  /** @param onRecovery called with the number of dropped lines when the descriptor is writable again. It may call `write`. */
   constructor(fd: number, onRecovery: (lostLines: number) => void) {
     // With `minLength` set, `flush` also restarts a failed write.
     this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: BATCH_BYTES, maxLength: MAX_WAITING_BYTES });
-    // Ignored: the lines stay in the buffer, and the next line or the timer retries the write.
+    // The error is ignored, because the lines stay in the buffer, and the next line or the timer retries the write.
     this.#output.on('error', () => undefined);
     let lostLines = 0;
     this.#output.on('drop', (lines: string) => {
@@ -162,7 +153,7 @@ export class LogDestination {
     }, BATCH_MS).unref();
   }
 
-  /** Writes the buffered lines and closes the output, within the deadline. Lines written later are dropped. */
+  /** Writes the buffered lines and closes the output within the deadline. Lines written later are dropped. */
   async end(deadlineMs: number): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
@@ -174,22 +165,22 @@ export class LogDestination {
   }
 }
 
-/** Includes the newline. Docker splits longer lines into chunks of this size. */
+/** The size includes the newline. Docker splits longer lines into chunks of this size. */
 export const MAX_LINE_BYTES = 16 * 1024;
 
-/** Maximum characters per string, and maximum items per array or object. Tried in order until the line is short enough. */
+/** Maximum characters per string and items per array or object, tried in order until the line is short enough. */
 const LIMITS = [
   [4_096, 100],
   [1_024, 50],
   [256, 30],
   [60, 15],
 ] as const;
-/** Characters kept of a line that stays too long with every limit, because of deep nesting or very long names. */
+/** The characters to keep if a line is too long even with the smallest limits, because of deep nesting or very long names. */
 const FALLBACK_CHARACTERS = 1_000;
 
 /**
  * Returns the line, shortened if it is too long. A shortened line has `truncated: true`. Its long strings are cut and end in "…", and its
- * long arrays and objects lack their last items. If the line is still too long, only its first characters are kept, as `text`.
+ * long arrays and objects lack their last items. If the line is still too long, only its first characters are kept, in the field `text`.
  * @param line one JSON object and a newline, as pino writes it
  */
 export function limitLine(line: string): string {
@@ -210,7 +201,7 @@ function shorten(value: unknown, [characters, items]: (typeof LIMITS)[number]): 
   return Object.fromEntries(Object.entries(value).slice(0, items));
 }
 
-/** Cuts a text without splitting a surrogate pair, which would be invalid text. */
+/** Shortens a string without splitting a surrogate pair, because half a pair would be an invalid character. */
 function cut(text: string, characters: number): string {
   if (text.length <= characters) return text;
   return `${text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, '')}…`;

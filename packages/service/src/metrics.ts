@@ -1,10 +1,10 @@
-/** Registers the metrics of every service: the process, ClickHouse statements, and outages of its servers. */
+/** Registers the metrics of every service: the process, ClickHouse statements, and outages of the servers that the service uses. */
 import type { StatementObserver } from '@meterline/warehouse';
 import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { inTime } from './waiting.js';
 
-/** In seconds, from a point lookup to the request timeout of an insert. */
+/** In seconds, from the duration of a point lookup to the request timeout of an insert. */
 const STATEMENT_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Well below the timeout of a scrape, which is usually ten seconds. */
 const RESPONSE_TIMEOUT_MS = 1_500;
@@ -29,7 +29,7 @@ export function instruments(registry: Registry) {
       new Gauge({ name, help, labelNames, registers }),
     histogram: <Label extends string = never>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
       new Histogram({ name, help, buckets, labelNames, registers }),
-    /** A gauge that is read at each scrape. Absent while `read` returns undefined. */
+    /** Creates a gauge whose value is read at each scrape. The gauge is absent while `read` returns undefined. */
     readAtScrape: (name: string, help: string, read: () => Measured) =>
       new Gauge({
         name,
@@ -44,10 +44,7 @@ export function instruments(registry: Registry) {
   };
 }
 
-/**
- * Measures the duration of each ClickHouse statement, and records a span for it. The `statement` label has few values, because statement
- * names are constants of the warehouse package.
- */
+/** Measures and traces each ClickHouse statement. Statement names are constants of the warehouse package, so the label has few values. */
 export function observeStatements(registry: Registry, tracer: Tracer): StatementObserver {
   const durations = instruments(registry).histogram(
     'meterline_clickhouse_statement_duration_seconds',
@@ -71,10 +68,7 @@ export function observeStatements(registry: Registry, tracer: Tracer): Statement
   };
 }
 
-/**
- * Registers a gauge that checks each server at every scrape, because a server may fail or recover while the service sends it no requests.
- * @param servers the check of each server. A check that rejects or times out counts as an outage
- */
+/** Checks each server at every scrape, because it may fail while it gets no requests. A check that rejects or times out is an outage. */
 export function outageGauge(registry: Registry, servers: Readonly<Record<string, () => Promise<boolean>>>): void {
   const gauge = new Gauge({
     name: 'meterline_outage',

@@ -2,13 +2,12 @@ import { startError } from './start-error.js';
 
 /** The variables that set a proxy, in the order in which undici reads them. */
 const PROXY_VARIABLES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-/** Never proxied: a proxy on another machine cannot reach the local stack. */
+/** Requests to these addresses never use the proxy, because a proxy on another machine cannot reach the local stack. */
 const LOOPBACK = 'localhost,127.0.0.1,[::1]';
 
 /**
- * Sends requests of `fetch` through the proxy in `HTTP_PROXY` or `HTTPS_PROXY`, if set, except requests to `NO_PROXY` and loopback
- * addresses. Needed because Node's fetch ignores these variables before version 24.
- * @throws StartError
+ * Sends requests of `fetch` through the proxy in `HTTP_PROXY` or `HTTPS_PROXY`, if one is set. Requests to loopback addresses and to
+ * `NO_PROXY` do not use the proxy. This is needed because Node's fetch ignores these variables before version 24.
  */
 export async function useOutboundProxy(variables: NodeJS.ProcessEnv): Promise<void> {
   if (!PROXY_VARIABLES.some((name) => variables[name])) return;

@@ -7,8 +7,8 @@ import { createRedisClient, REDIS_POLICIES, type RedisClient } from './access/in
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom\n';
 
 /**
- * Opens a connection for BullMQ workers. BullMQ defines its scripts with `defineCommand`. They are changed so that they also run while Redis
- * is full, because taking and acknowledging jobs is what frees its memory.
+ * Opens a connection for BullMQ workers. BullMQ defines its scripts with `defineCommand`. The override lets these scripts run even while
+ * Redis is full, because taking and acknowledging jobs is what frees memory in Redis.
  */
 export function openQueueConnection(url: string): RedisClient {
   const redis = createRedisClient(url, REDIS_POLICIES.worker);
@@ -17,25 +17,25 @@ export function openQueueConnection(url: string): RedisClient {
   return redis;
 }
 
-/** Options shared by all workers. If a process dies, another worker takes over its jobs, however often that happens. */
+/** Options that all workers share. If a process dies, another worker takes over its jobs, however often that happens. */
 export function workerOptions(lockMs: number) {
   return {
     autorun: false,
     lockDuration: lockMs,
     stalledInterval: Math.ceil(lockMs / 3),
-    // BullMQ would otherwise fail a job that was active in several crashed processes. The job is not the cause.
+    // By default, BullMQ fails a job that was active in several crashed processes, although the job did not cause the crashes.
     maxStalledCount: Number.MAX_SAFE_INTEGER,
   };
 }
 
-/** Returns whether the connection failed, rather than a command. System errors such as ECONNRESET have a `syscall`. */
+/** Returns whether the connection failed, rather than a single command. System errors such as ECONNRESET have a `syscall`. */
 export function isConnectionError(error: Error): boolean {
   return !isNotConnectionError(error) || 'syscall' in error;
 }
 
-/** Interval for writing the schedule to Redis again. If Redis lost the schedule, no process would ever run the work again. */
+/** The interval for writing the schedule to Redis again. If Redis lost the schedule, no process would ever run the work again. */
 const RESCHEDULE_MS = 30_000;
-/** Tolerance for the next scheduled run, in addition to the interval. Clocks of processes differ, and the interval may have been changed. */
+/** The next run may be this much later than the interval, because clocks of processes differ and the interval may have been changed. */
 const FURTHEST_NEXT_MS = 3_600_000;
 
 export interface SchedulerOptions {
@@ -47,7 +47,7 @@ export interface SchedulerOptions {
   readonly everyMs: number;
   readonly rescheduleMs?: number | undefined;
   readonly lockMs: number;
-  /** The work. It handles its own failures: the scheduler only runs it again after the interval. */
+  /** The work, which handles its own failures. The scheduler only runs the work again after the interval. */
   readonly run: () => Promise<void>;
   /** Called if Redis rejects a command. Not called for outages, which the connections report. */
   readonly onError: (error: Error) => void;
@@ -82,14 +82,14 @@ export class Scheduler {
     const onError = (error: Error) => this.#onError(error);
     this.#queue.on('error', onError);
     this.#worker.on('error', onError);
-    // Reached only if the work throws, which is a bug, or if Redis rejects the result.
+    // Emitted only if the work throws, which is a bug, or if Redis rejects the result.
     this.#worker.on('failed', (_job, error) => this.#onError(error));
     this.#worker.on('lockRenewalFailed', () => {
       this.#hasLostJob = true;
     });
   }
 
-  /** Whether this process lost its lock, for example while it was frozen. Another process may have the job by now. */
+  /** Whether this process lost its lock, for example while the process was frozen. Another process may have taken over the job. */
   get hasLostJob(): boolean {
     return this.#hasLostJob;
   }
@@ -107,10 +107,7 @@ export class Scheduler {
     this.#options.connection.disconnect();
   }
 
-  /**
-   * Writes the schedule to Redis. An existing schedule keeps its next run, unless the run is too far in the future: a process
-   * whose clock was days ahead may have set it, and no work would run until then.
-   */
+  /** Keeps the next run of an existing schedule, unless it is too far away: a process whose clock was ahead may have set it. */
   async #schedule(): Promise<void> {
     const { everyMs, name } = this.#options;
     try {
@@ -120,7 +117,7 @@ export class Scheduler {
       if (isFarAway) await this.#queue.removeJobScheduler(name);
       await this.#queue.upsertJobScheduler(name, { every: everyMs });
       if (this.#isRunning || this.#isClosing) return;
-      // Start the worker only after Redis has accepted the schedule. BullMQ polls a Redis that rejects its commands without a pause.
+      // The worker starts only after Redis has accepted the schedule. If Redis rejects commands, BullMQ polls it without a pause.
       this.#isRunning = true;
       this.#worker.run().catch((error: Error) => this.#onError(error));
     } catch (error) {
@@ -129,13 +126,13 @@ export class Scheduler {
   }
 
   #onError(error: Error & { readonly code?: unknown }): void {
-    // A numeric code comes from a BullMQ script, for example for a lost lock. OOM ends when workers empty the queue.
+    // Do not report numeric codes of BullMQ scripts, such as a lost lock, or OOM, which ends once the workers empty the queue.
     const isExpected = isConnectionError(error) || typeof error.code === 'number' || error.message.startsWith('OOM');
     if (!isExpected && !this.#isClosing) this.#options.onError(error);
   }
 }
 
-/** States of waiting jobs, whether or not the queue is paused. Jobs with a priority have their own state. */
+/** The states of waiting jobs, whether or not the queue is paused. Jobs with a priority have their own state. */
 const WAITING_STATES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {
@@ -143,18 +140,15 @@ export interface QueueDepth {
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
-  /** Parents of BullMQ flows that wait for their child jobs, perhaps in other queues. */
+  /** The number of parent jobs in BullMQ flows that wait for their child jobs, which may be in other queues. */
   readonly waitingChildren: number;
-  /** When the next waiting job was added, by the producer's clock. Undefined if no job waits. */
+  /** When the next waiting job was added, by the producer's clock. Undefined if no job is waiting. */
   readonly oldestWaitingSince: EpochMs | undefined;
   /** When the longest-running job was taken, by the worker's clock. Undefined if no job is active. */
   readonly oldestActiveSince: EpochMs | undefined;
 }
 
-/**
- * Reads the depth of a queue. The counts come from separate commands, so they may be slightly inconsistent.
- * @param redis the connection of the queue
- */
+/** Reads the depth of a queue. The counts come from separate commands, so they may be slightly inconsistent. */
 export async function readQueueDepth(queue: Queue, redis: RedisClient): Promise<QueueDepth> {
   const [counts, oldestActiveSince, ...heads] = await Promise.all([
     queue.getJobCounts(...WAITING_STATES, 'active', 'delayed', 'failed', 'waiting-children'),
@@ -181,7 +175,7 @@ export async function readQueueDepth(queue: Queue, redis: RedisClient): Promise<
   };
 }
 
-/** Reads only a time field of the first job. The job's data may be megabytes, or invalid JSON. */
+/** Reads only one time field of the first job, because the job's data may have megabytes or be invalid JSON. */
 async function firstJobSince(
   queue: Queue,
   redis: RedisClient,
@@ -190,11 +184,11 @@ async function firstJobSince(
 ): Promise<EpochMs | undefined> {
   const [id] = await queue.getRanges([state], 0, 0, true);
   const timestamp = id === undefined ? null : await redis.hget(queue.toKey(id), field);
-  // Producers may write any text to this field.
+  // The field may contain any string, because producers write it.
   return timestamp !== null && /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : undefined;
 }
 
-/** Returns the age in seconds, or 0 for `undefined` and for a time in the future (a clock that is ahead). */
+/** Returns the age in seconds. Returns 0 for `undefined`, and for a time in the future, because a clock may be ahead. */
 export function secondsSince(since: EpochMs | undefined, now: EpochMs): number {
   return since === undefined ? 0 : Math.max(0, now - since) / 1000;
 }

@@ -1,5 +1,5 @@
 /**
- * Parses the address of Redis. It names one server, or the Sentinels that monitor the server:
+ * Parses the address of Redis. The address names one server, or the Sentinels that monitor the server:
  *
  * redis://user:password@host:6379/0?option=value
  * redis+sentinel://user:password@sentinel-1:26379,sentinel-2:26379/name-of-the-master/0
@@ -13,28 +13,28 @@ const FORM = /^redis(s?)(\+sentinel)?:\/\/(?:([^/?#]*)@)?([^/?#@]+)([^?#]*)(\?[^
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** The options of an address. `form` and `rule` describe the allowed values; an option without them takes any text. */
+/** The options of an address. `form` and `rule` define the allowed values. An option without them accepts any string. */
 const OPTIONS = {
   family: { form: /^[046]$/, rule: '0, 4 or 6' },
   servername: undefined,
-  /** Number of replicas that must have an event before it is accepted. 0: the master is enough. */
+  /** The number of replicas that must have an event before it is accepted. If it is 0, the master is enough. */
   replicas: { form: /^\d$/, rule: 'a whole number from 0 to 9' },
-  /** Skips the durability check, for a Redis that the operator knows to sync each command to disk before it replies. */
+  /** Skips the durability check. Meant for a Redis that the operator knows to sync each command to disk before it replies. */
   durability: { form: /^assumed$/, rule: 'the word assumed; without it, durability is checked' },
   sentinelUsername: undefined,
   sentinelPassword: undefined,
 } as const;
 type Options = { readonly [name in keyof typeof OPTIONS]?: string };
 
-/** An invalid address. The message does not repeat the address, because it may contain a password. */
+/** Thrown for an invalid address. The message does not repeat the address, because the address may contain a password. */
 class RedisUrlError extends Error {
-  /** @param problem what is wrong, as text to append to the name of a setting */
+  /** @param problem what is wrong. It continues a message that starts with the name of a setting. */
   constructor(readonly problem: string) {
     super(`the address of Redis ${problem}`);
   }
 }
 
-/** Returns the error, as text to append to the name of the setting, or undefined if the address is valid. */
+/** Returns what is wrong with the address, or undefined if it is valid. Messages show the result after the name of the setting. */
 export function redisUrlProblem(text: string): string | undefined {
   try {
     parseRedisUrl(text);
@@ -45,7 +45,7 @@ export function redisUrlProblem(text: string): string | undefined {
   }
 }
 
-/** Returns the servers of an address without user and password, for messages. */
+/** Returns the servers of an address without user and password, so that messages can name them. */
 export function redisTarget(text: string): string {
   const { nodes, masterName } = parseRedisUrl(text);
   const hosts = nodes.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)).join(',');
@@ -54,7 +54,6 @@ export function redisTarget(text: string): string {
 
 export type RedisAddress = ReturnType<typeof parseRedisUrl>;
 
-/** @throws RedisUrlError */
 export function parseRedisUrl(text: string) {
   const [, s = '', sentinel, credentials = '', hosts = '', path = '', query = '', hash] = FORM.exec(text) ?? [];
   if (hosts === '') throw new RedisUrlError(`must be a URL such as ${EXAMPLE}`);
@@ -86,7 +85,7 @@ export function parseRedisUrl(text: string) {
 }
 
 function parseNode(text: string, defaultPort: number) {
-  // With `http:`, URL checks and normalizes the host. With an unknown scheme it would leave the host unchanged.
+  // With `http:`, the URL class checks and normalizes the host. With an unknown scheme, it would leave the host unchanged.
   if (!URL.canParse(`http://${text}`)) {
     throw new RedisUrlError(`must be a URL such as ${EXAMPLE}; a host or port is not valid`);
   }
@@ -98,7 +97,7 @@ function parseNode(text: string, defaultPort: number) {
 
 function parsePath(hasSentinels: boolean, path: string) {
   const segments = path.replace(/^\//, '').split('/');
-  /** The Sentinels' name of the master. Undefined without Sentinels. */
+  /** The name by which the Sentinels know the master. Undefined if there are no Sentinels. */
   const masterName = hasSentinels ? decoded(segments.shift() ?? '') : undefined;
   if (hasSentinels && masterName === undefined) {
     throw new RedisUrlError(
@@ -145,15 +144,15 @@ function decoded(text: string): string | undefined {
 export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * Timeout of a silent socket. If a server or its network hangs, its connections stay open, and pending commands would wait forever, even
- * after a failover. The timeout is longer than a worker's blocking read for the next job, which takes at most 10 s.
+ * The timeout of a silent socket. If a server or its network hangs, its connections stay open, and pending commands would wait forever,
+ * even after a failover. The timeout is longer than a worker's blocking read for the next job, which takes at most 10 s.
  */
 const SILENCE_MS = 15_000;
 
 export function redisClientOptions(address: RedisAddress, behaviour: ConnectionOptions): ConnectionOptions {
   const { nodes, masterName, username, password, db, family, servername } = address;
   const tls = address.tls ? { ...(servername !== undefined && { servername }) } : undefined;
-  // READONLY means that the master has become a replica. Reconnecting finds the new master, at the same address or through the Sentinels.
+  // READONLY means that the master became a replica. Reconnecting finds the new master, at the same address or through Sentinels.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
   const common = { socketTimeout: SILENCE_MS, reconnectOnError, ...behaviour, username, password, db, family, tls };
   if (masterName === undefined) return { ...common, ...nodes[0] };

@@ -12,8 +12,8 @@ export interface Service {
 }
 
 /**
- * Runs a service as a process, until SIGTERM or SIGINT. If the service cannot start, it prints the reasons to stderr and exits with
- * code 1. Any other error is a bug: the process exits with code 1, and the stack trace is in the log and on stderr.
+ * Runs a service as a process, until SIGTERM or SIGINT. If the service cannot start, the process prints the reasons to stderr and exits
+ * with code 1. Any other error is a bug: the process exits with code 1, and the stack trace is in the log and on stderr.
  * @param readEnv throws EnvError
  * @param start throws StartError
  */
@@ -31,7 +31,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     await useOutboundProxy(process.env);
     const tracing = await openTracing(name, log);
     let service: Service | undefined;
-    // Registered before the start, because the signal may arrive while the service starts.
+    // The handler is registered before the start, because the signal may arrive while the service starts.
     stopOnRequest(log, async () => {
       await service?.stop();
       await tracing.close();
@@ -47,7 +47,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
   }
 }
 
-/** Starts tracing. If the trace collector is down, sending fails every few seconds, which is logged at most once a minute. */
+/** Starts tracing. If the trace collector is down, sending fails every few seconds, so failures are logged at most once a minute. */
 function openTracing(name: string, log: Logger): Promise<Tracing> {
   const onFailure = onceAMinute((reason: string) => {
     log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and were dropped');
@@ -59,7 +59,7 @@ function openTracing(name: string, log: Logger): Promise<Tracing> {
 function endOnDefect(log: Logger): void {
   process.once('uncaughtException', (err) => {
     log.fatal({ event: 'crashed', err }, 'the process exits because of a bug');
-    // Without a listener, a closed stderr would throw again instead of letting the process exit.
+    // Without a listener, a closed stderr would throw again and keep the process from exiting.
     process.stderr.once('error', () => undefined);
     const exit = () => process.exit(1);
     endLog(log)
@@ -90,9 +90,9 @@ function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
 }
 
 /**
- * Makes full garbage collections rarer, for services that handle much memory outside the heap, such as request bodies and jobs. V8 counts
- * external memory as heap growth, and would run a full collection of a 25 MB heap for each 20 MB of jobs, several times a second. With this
- * setting the heap may double, up to `--max-old-space-size`, before a full collection.
+ * Makes full garbage collections rarer. This helps services that use much memory outside the heap, such as for request bodies and jobs. V8
+ * counts external memory as heap growth. For a heap of 25 MB, it would run a full collection for each 20 MB of jobs, several times a
+ * second. With this setting, the heap may double, up to `--max-old-space-size`, before a full collection.
  */
 export function collectGarbageLate(): void {
   setFlagsFromString('--heap-growing-percent=100');

@@ -11,10 +11,7 @@ import {
 import { parseRedisUrl, redisTarget } from './redis-address.js';
 import { StartError, startError } from './start-error.js';
 
-/**
- * Connects a lazy connection and checks the server.
- * @throws StartError with the reason from the `error` event, because `connect` rejects only with "Connection is closed."
- */
+/** @throws StartError with the reason from the `error` event, because `connect` rejects only with "Connection is closed." */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
   let reason: unknown;
   const remember = (error: unknown) => {
@@ -36,8 +33,8 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
 }
 
 /**
- * Checks Redis on a temporary connection, and runs `use` on the connection, if given. Workers cannot use their own connections for the
- * check, because those wait for Redis without a timeout.
+ * Checks Redis on a temporary connection, and then calls `use` with this connection. Workers cannot check Redis on their own connections,
+ * because those wait for Redis without a timeout.
  * @throws StartError, also if Redis rejects a command of `use`
  */
 export async function checkRedis(url: string): Promise<void>;
@@ -54,10 +51,7 @@ export async function checkRedis<T>(url: string, use?: (redis: RedisClient) => P
   }
 }
 
-/**
- * Logs a warning if Redis has replicas and the address has no `?replicas=` option. After a failover, the new master may lack the last
- * acknowledged events, unless producers wait for replicas. @throws if Redis does not respond
- */
+/** If the address has no `?replicas=`, producers do not wait for replicas, and a failover may lose the last acknowledged events. */
 export async function warnOfReplicas(
   redis: { info(section: string): Promise<string> },
   url: string,

@@ -1,6 +1,6 @@
 import { connectionHint } from './connection-hint.js';
 
-/** Thrown if a service cannot start. The message is one line that says what to fix. */
+/** Thrown if a service cannot start. The message is one line that explains what to fix. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
@@ -8,13 +8,13 @@ export class StartError extends Error {
 /** In characters. A server that is not Redis or ClickHouse may respond with a whole page. */
 const MAX_REASON_LENGTH = 300;
 
-/** Creates an error whose message contains the reason in parentheses, with a hint if there is one. @param message what failed */
+/** Creates an error whose message adds the reason in parentheses, and a hint if there is one. @param message what failed */
 export function startError(message: string, cause: unknown): StartError {
   const reason = [reasonOf(cause), connectionHint(cause) ?? ''].filter(Boolean).join('; ');
   return new StartError(reason === '' ? message : `${message} (${reason})`, { cause });
 }
 
-/** Returns the error message. For an AggregateError, which has no message, returns the messages of its errors. */
+/** Returns the error message. An AggregateError has no message of its own, so the messages of its errors are returned. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
   const text = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').trim();

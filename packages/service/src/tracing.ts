@@ -27,7 +27,7 @@ export interface Tracing {
   readonly isOn: boolean;
   /** Always present. While tracing is off, its spans are discarded at almost no cost. */
   readonly tracer: Tracer;
-  /** Option of BullMQ's queues and workers. Undefined while tracing is off, so that jobs are not changed. */
+  /** An option of BullMQ's queues and workers. Undefined while tracing is off, so that jobs are not changed. */
   readonly queueTelemetry: Telemetry | undefined;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export interface Tracing {
 /**
  * Loads the SDK if tracing is on, and registers it for the whole process. Code finds the current span through the async context, so spans
  * are not passed as parameters.
- * @param serviceName the service name of the spans; undefined: tracing is off
+ * @param serviceName the service name of the spans. If undefined, tracing is off.
  * @param onFailure called with the reason each time spans could not be sent
  * @throws EnvError if the SDK is not installed
  */
@@ -50,7 +50,7 @@ export async function startTracing(
   return { isOn: true, tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
 }
 
-/** The SDK is a development dependency, and `npm start` does not install those. */
+/** The SDK is a development dependency, and `npm start` does not install development dependencies. */
 function explainMissingSdk(error: unknown): never {
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
   throw new EnvError([
@@ -65,11 +65,11 @@ export function noTracing(): Tracing {
 
 /**
  * Reads the variables that turn tracing on. Tracing is on if an exporter or an endpoint is set, and OTEL_SDK_DISABLED is not true. The SDK
- * reads all other variables itself: endpoint, headers, sampling, resource attributes. Source: OpenTelemetry specification, "Environment
+ * reads all other variables itself, such as headers, sampling and resource attributes. Source: OpenTelemetry specification, "Environment
  * Variable Specification" and "OTLP Exporter Configuration".
  * @param defaultName the service name if OTEL_SERVICE_NAME is not set
  * @returns the service name of the spans, or undefined if tracing is off
- * @throws EnvError for an exporter or a protocol that Meterline does not support
+ * @throws EnvError if Meterline does not support the exporter or the protocol
  */
 export function readTracedService(variables: NodeJS.ProcessEnv, defaultName: string): string | undefined {
   const read = (name: string) => variables[name]?.trim() || undefined;
@@ -93,7 +93,7 @@ const carrier = z.record(z.string(), z.string());
 /**
  * Implements BullMQ's telemetry interface with OpenTelemetry. The producer's span is stored in the job, and the worker's span becomes its
  * child. The format is the same as that of the package bullmq-otel, so producers may use that package. Meterline does not use it for two
- * reasons: it throws for a job whose trace context is invalid JSON, which would stop the worker, and it creates a span each time a worker
+ * reasons. It throws if the trace context of a job is invalid JSON, which would stop the worker. It also creates a span each time a worker
  * polls an empty queue.
  */
 function queueTelemetry(tracer: Tracer): Telemetry<Context> {
@@ -101,7 +101,7 @@ function queueTelemetry(tracer: Tracer): Telemetry<Context> {
     tracer: {
       startSpan: (name, options, parent) => {
         const kind = options?.kind;
-        // All other spans are internal to BullMQ, such as polling and extending locks.
+        // All other spans are internal to BullMQ, for example spans for polling and for extending locks.
         if (kind !== SpanKind.PRODUCER && kind !== SpanKind.CONSUMER) return NO_SPAN;
         return queueSpan(tracer.startSpan(name, { kind }, parent));
       },
@@ -116,7 +116,7 @@ function queueTelemetry(tracer: Tracer): Telemetry<Context> {
   };
 }
 
-/** Returns an empty text if there is no span. BullMQ treats an empty text as no metadata. */
+/** Returns the empty string if there is no span, because BullMQ treats it as no metadata. */
 function toMetadata(at: Context): string {
   const span = trace.getSpanContext(at);
   if (!span || !isSpanContextValid(span)) return '';

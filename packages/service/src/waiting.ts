@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, backOffMs } from '@meterline/catalog/plain';
 
-/** Waits for a response. @throws the error of the response, or an error that names the server after the timeout */
+/** Waits for a response. @throws the error of the response, or after the timeout an error that names the server */
 export async function inTime<T>(server: string, response: Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = new AbortController();
   const late = () => deadline.abort(new Error(`${server} did not respond within ${timeoutMs} ms`));
@@ -14,7 +14,7 @@ export async function inTime<T>(server: string, response: Promise<T>, timeoutMs:
   }
 }
 
-/** Returns a function that runs `work`. Calls made while it runs share its result. */
+/** Returns a function that runs `work`. Calls made while `work` is running share its result. */
 export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | undefined;
   return () => {
@@ -25,7 +25,7 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Caches the result of `work` for `maxAgeMs`, or until `forget` is called. A failure is not cached: the next call retries. */
+/** Caches the result of `work` for `maxAgeMs`, or until `forget` is called. A failure is not cached, so the next call tries again. */
 export function remembered<T>(clock: () => Date, maxAgeMs: number, work: () => Promise<T>) {
   let current: { readonly result: Promise<T>; readonly startedAt: number } | undefined;
   const forget = (one = current) => {
@@ -44,19 +44,14 @@ export function remembered<T>(clock: () => Date, maxAgeMs: number, work: () => P
 
 export interface RetryOptions {
   readonly backOff: Parameters<typeof backOffMs>[1];
-  /** Returns whether a retry can help. If not, the error is thrown. */
   readonly isWorthwhile: (error: unknown) => boolean;
   readonly onFailure: (error: unknown) => void;
   readonly signal: AbortSignal;
-  /** Waits between two attempts. Rejects when the signal is aborted. Injected by tests. */
+  /** Waits between two attempts. Rejects if the signal is aborted. Tests inject this function. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/**
- * Retries without a limit until an attempt succeeds.
- * @throws the error of the attempt if a retry is not worthwhile; the reason of the signal when it is aborted, even while
- * an attempt still waits for an unresponsive server
- */
+/** Retries without a limit. @throws the attempt's error if a retry is not worthwhile, or the signal's reason once it is aborted */
 export async function retryUntilDone<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { backOff, isWorthwhile, onFailure, signal, pause = sleep } = options;
   for (let failures = 0; ; failures += 1) {

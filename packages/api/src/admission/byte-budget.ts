@@ -1,14 +1,14 @@
 /**
- * Limits the bytes that requests and responses hold in memory, in the whole process and per account. Bytes are counted as they arrive, so a
- * client that announces a large body but sends little holds little. When the process has no room left, the budget cancels requests of the
- * account with the most bytes, but only requests that wait for their client or for a permit. Bodies that arrive slowly, or never, thus cannot
- * lock out other accounts.
+ * Limits the bytes that requests and responses hold in memory, both for the process and for each account. Bytes are counted as they arrive:
+ * a client that announces a large body but sends little also holds little. When the process has no room left, the budget cancels requests
+ * of the account that holds the most bytes. Only requests that wait for their client or for a permit are canceled. Bodies that arrive
+ * slowly, or never, therefore cannot lock out other accounts.
  */
 import { type ApiError, tooMany, unavailable } from '../http/errors.js';
 
 interface Account {
   bytes: number;
-  /** Oldest first. */
+  /** Ordered from oldest to newest. */
   readonly reservations: Set<Reservation>;
 }
 
@@ -34,11 +34,7 @@ export class ByteBudget {
     return this.#total;
   }
 
-  /**
-   * Opens an empty reservation for one request.
-   * @param announced the size that the client has announced
-   * @throws ApiError if the announced size exceeds the share of the account, or the process has no room
-   */
+  /** Opens an empty reservation. @throws ApiError if the account has no room for the announced size, or the process has no room at all */
   open(id: string, announced = 0): Reservation {
     const account = this.#accounts.get(id) ?? { bytes: 0, reservations: new Set() };
     if (account.bytes + announced > this.accountBytes) throw this.#errors.accountFull(account.bytes);
@@ -63,8 +59,8 @@ export class ByteBudget {
   }
 
   /**
-   * Requires room in the share of the account. If a request that is being processed needs room, waiting requests of the account are canceled,
-   * newest first. Otherwise requests of one account could block each other, and none would ever complete.
+   * Throws if the bytes exceed the account's share. If the requesting request is already being processed, first cancels waiting requests of
+   * the same account, newest first. Otherwise, requests of one account could block each other, and none would ever complete.
    */
   #requireShare(account: Account, bytes: number, requesting: Reservation): void {
     while (account.bytes + bytes > this.accountBytes) {
@@ -84,7 +80,7 @@ export class ByteBudget {
     }
   }
 
-  /** @returns the oldest request that may be canceled, of the account with the most bytes; only of accounts with more than `bytes` */
+  /** Returns the oldest cancelable request of the account that holds the most bytes, if that account holds more than `bytes`. */
   #findVictim(bytes: number): Reservation | undefined {
     let most = bytes;
     let victim: Reservation | undefined;
@@ -106,9 +102,9 @@ interface Bookkeeping {
   readonly release: () => void;
 }
 
-/** The bytes of one request. After its release it ignores changes, because nothing would ever subtract them again. */
+/** Counts the bytes of one request. Ignores changes after its release, because nothing would ever subtract them again. */
 export class Reservation {
-  /** The budget may cancel a request that waits for its client or a permit, and a request whose client does not read the response. */
+  /** The budget may cancel a request while it waits for its client or a permit, or while its client does not read the response. */
   state: 'waiting' | 'in progress' | 'responding' = 'waiting';
   readonly #budget: Bookkeeping;
   readonly #ended = new AbortController();
@@ -123,7 +119,7 @@ export class Reservation {
     return this.#bytes;
   }
 
-  /** Aborted when the request is canceled or fails while it waits. The reason is the error for the client. */
+  /** Aborted when the request is canceled or fails while it waits. The abort reason is the error to send to the client. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
@@ -139,7 +135,7 @@ export class Reservation {
     this.become(bytes);
   }
 
-  /** Changes the size without checking the limits, for bytes that can no longer be rejected. */
+  /** Changes the size without checking the limits. Used for bytes that can no longer be rejected. */
   become(bytes: number): void {
     if (this.#isReleased) return;
     this.#budget.add(bytes - this.#bytes);

@@ -1,12 +1,14 @@
 /**
- * Limits how many requests of a process do expensive work at the same time, and shares the permits fairly. The query service uses permits for
- * its statements, the collector for checking bodies.
+ * Limits how many requests of a process do expensive work at the same time, and shares the permits fairly between accounts. The query
+ * service uses permits for its statements, and the collector for checking bodies.
  *
  * A free permit goes to the waiting account that holds the fewest permits. If several accounts hold equally many, start-time fair queueing
- * decides: each account has a clock that advances while it holds permits, and the account whose clock is furthest behind comes first. Within an
- * account, the caller that was served longest ago comes first. A long queue of one account thus delays another account by at most one permit.
+ * decides: each account has a clock that advances while it holds permits, and the account whose clock is furthest behind comes first.
+ * Within an account, the caller that was served longest ago comes first. A long queue of one account thus delays other accounts by at most
+ * one permit.
  *
- * Half of the permits are reserved for accounts whose work is usually short. Otherwise long work of several accounts could hold every permit.
+ * Half of the permits are reserved for accounts whose work is usually short. Otherwise, long work of a few accounts could hold every
+ * permit.
  */
 import { LRUCache } from 'lru-cache';
 import { callerKey, type Principal } from './principal.js';
@@ -15,11 +17,11 @@ export interface PermitLimits {
   readonly process: number;
   readonly account: number;
   readonly caller: number;
-  /** The work of an account counts as long if its average time is above this limit. */
+  /** The work of an account counts as long if its average time exceeds this limit. */
   readonly longMs?: number;
 }
 
-/** Releases the permit. May be called twice. */
+/** Releases the permit. It is safe to call this twice. */
 export type Release = () => void;
 
 interface Waiter {
@@ -27,9 +29,8 @@ interface Waiter {
   readonly grant: (release: Release) => void;
 }
 
-/** The share of the process's permits that is reserved for accounts whose work is usually short. */
 const RESERVED_SHARE = 1 / 2;
-/** Weight of the latest work in the moving average of an account. */
+/** The weight of the latest work in an account's moving average. */
 const LATEST_WEIGHT = 1 / 8;
 const MAX_ACCOUNTS = 10_000;
 
@@ -40,7 +41,7 @@ interface Work {
 
 export class FairPermits {
   readonly #limits: PermitLimits;
-  /** Waiters by account and caller. Both maps are ordered by when their account or caller was served last or arrived. */
+  /** Waiters by account, then by caller. Each map is ordered by when its keys were last served, or by arrival if they never were. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
@@ -51,7 +52,6 @@ export class FairPermits {
   /** The clock of the account that was served last. Idle accounts continue from this time, so that they gain no advantage by being idle. */
   #clockMs = 0;
 
-  /** @param now returns a monotonic time in milliseconds */
   constructor(
     limits: PermitLimits,
     readonly now = () => performance.now(),
@@ -82,13 +82,13 @@ export class FairPermits {
     );
   }
 
-  /** Returns a permit if one is available now, and no other request of the account waits. */
+  /** Returns a permit if one is free and no other request of the account is waiting. */
   tryAcquire(principal: Principal): Release | undefined {
     if (this.waitingOf(principal.account) > 0 || !this.#mayHave(principal)) return undefined;
     return this.#acquire(principal);
   }
 
-  /** Waits for a permit. @throws the reason of the signal if it is aborted first */
+  /** Waits for a permit. @throws the signal's abort reason if the signal is aborted first */
   async acquire(principal: Principal, signal: AbortSignal): Promise<Release> {
     signal.throwIfAborted();
     const available = this.tryAcquire(principal);
@@ -115,7 +115,7 @@ export class FairPermits {
     return (this.#work.get(account)?.averageMs ?? 0) > (this.#limits.longMs ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Returns false for an account without recent work, because its first work may be long. */
+  /** An account without recent work does not count as short, because its first work may be long. */
   #isShort(account: string): boolean {
     return this.#limits.longMs === undefined || (this.#work.has(account) && !this.isLong(account));
   }
@@ -201,7 +201,7 @@ export class FairPermits {
     return best;
   }
 
-  /** Moves a principal behind all others, because it was served. A Map keeps insertion order, so its keys are deleted and set again. */
+  /** Moves a served principal behind all others. A Map keeps insertion order, so deleting and setting a key moves it to the end. */
   #moveToEnd({ account, caller }: Principal): void {
     const callers = this.#accounts.get(account);
     if (!callers) return;

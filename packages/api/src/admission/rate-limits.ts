@@ -1,6 +1,6 @@
 /**
- * Limits the rate of requests per account and per caller, in this process. A time window starts with its first request. Counters in Redis
- * would be writes, which a durable Redis syncs to disk before each response: docs/decisions/0014.
+ * Limits the rate of requests per account and per caller, within this process. A time window starts with its first request. The counters
+ * are not in Redis, because each count would be a write that a durable Redis syncs to disk before the response (docs/decisions/0014).
  */
 import type { ServerResponse } from 'node:http';
 import { instruments } from '@meterline/service/metrics';
@@ -14,7 +14,7 @@ export interface RateLimit {
   readonly seconds: number;
 }
 
-/** Without `accountRate`, only the rates of callers are limited. */
+/** If `accountRate` is undefined, only the rate of each caller is limited. */
 export interface RateLimits {
   readonly callerRate: RateLimit;
   readonly accountRate?: RateLimit;
@@ -58,7 +58,7 @@ export class RateLimiter {
       const rule = `${subject} may send ${requests} requests in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`;
       return { name, limiter, rule, policy: `"${name}";q=${requests};w=${seconds}` };
     };
-    // The caller's window comes first, so that its denied requests do not count for the account.
+    // The caller's window comes first, so that its denied requests do not count toward the account's limit.
     const { accountRate, callerRate } = limits;
     const ofCaller = { ...window('caller', callerRate, 'You'), keyOf: callerKey };
     const ofAccount = accountRate && {
@@ -71,10 +71,7 @@ export class RateLimiter {
     this.#observeDenial = observeDenial;
   }
 
-  /**
-   * Counts a request, and sets the headers with the limits. Source: draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4.
-   * @throws ApiError `too_many_requests`
-   */
+  /** Counts a request, and sets its headers (draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4). @throws `too_many_requests` */
   async count(principal: Principal, response: ServerResponse): Promise<void> {
     const items: string[] = [];
     for (const { name, limiter, keyOf, rule } of this.#windows) {

@@ -1,4 +1,4 @@
-/** Limits the bytes of responses that are computed and not sent yet, so that clients that do not read their responses cannot fill the memory. */
+/** Limits the bytes of computed but unsent responses. Otherwise, clients that do not read their responses could fill the memory. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tooMany, unavailable } from '../http/errors.js';
 import { onResponseEnd } from '../http/response-end.js';
@@ -15,7 +15,7 @@ const RESPONSE_ERRORS: BudgetErrors = {
   processFull: () => unavailable('server_busy', 'The service is sending too many responses; try again shortly.'),
 };
 
-/** @param maxBytes bytes of JSON before compression */
+/** @param maxBytes the limit for uncompressed JSON */
 export function responseBudget(maxBytes: number): ByteBudget {
   return new ByteBudget(maxBytes, ACCOUNT_SHARE, RESPONSE_ERRORS);
 }

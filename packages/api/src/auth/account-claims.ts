@@ -1,4 +1,4 @@
-/** Reads the claims of a token: the accounts of its subject with roles and names, and the roles for all accounts. */
+/** Reads the claims of a token: the subject's role in each account, the names of the accounts, and the roles that apply to all accounts. */
 import { isName, PLATFORM_ROLES, type PlatformRole, ROLES, type Role } from '@meterline/catalog/plain';
 import { z } from 'zod';
 
@@ -6,11 +6,10 @@ export type ClaimPath = readonly string[];
 
 export interface AccountClaims {
   readonly accounts: ClaimPath;
-  /** Claim with the names of accounts. Undefined: tokens have no such claim. */
+  /** Path of the claim that contains the names of accounts. If undefined, tokens have no such claim. */
   readonly names: ClaimPath | undefined;
-  /** Roles that make an admin; all other roles make a member. Undefined: the roles are Meterline's, and other roles give no access. */
+  /** Roles that make an admin, while other roles make a member. If undefined, Meterline's roles apply, and others give no access. */
   readonly adminRoles: readonly string[] | undefined;
-  /** Claim with the roles for all accounts. Undefined: tokens have no such claim. */
   readonly platformRoles: ClaimPath | undefined;
 }
 
@@ -25,17 +24,12 @@ export class MalformedClaim extends Error {
   override readonly name = 'MalformedClaim';
 }
 
-/**
- * Parses a path such as `app_metadata.accounts`. A name with a colon, such as `https://example.com/accounts`, is a single claim, and its dots
- * do not separate parts.
- * @returns undefined if a part is empty
- */
+/** Parses a path such as `app_metadata.accounts`. With a colon, as in `https://example.com/accounts`, the string names a single claim. */
 export function claimPath(text: string): ClaimPath | undefined {
   const path = text.includes(':') ? [text] : text.split('.');
   return path.includes('') ? undefined : path;
 }
 
-/** @throws MalformedClaim */
 export function readMemberships(claims: unknown, { accounts, names, adminRoles, platformRoles }: AccountClaims) {
   const roles = new Map<string, Role>();
   for (const [account, name] of entriesOf(claims, accounts, accountsClaim, ACCOUNT_FORMS)) {
@@ -51,7 +45,7 @@ export function readMemberships(claims: unknown, { accounts, names, adminRoles, 
 
 const platformRolesClaim = z.union([z.string().transform((role) => [role]), z.array(z.string())]).default([]);
 
-/** Unknown roles are ignored, because the claim may contain roles of other services. @throws MalformedClaim */
+/** Ignores unknown roles, because the claim may contain roles of other services. @throws MalformedClaim */
 function platformRolesIn(claims: unknown, path: ClaimPath | undefined): ReadonlySet<PlatformRole> {
   const named = platformRolesClaim.safeParse(path && claimAt(claims, path));
   if (!named.success)
@@ -84,7 +78,6 @@ const namesClaim = z.union([
 ]);
 const NAME_FORMS = 'an object of account ids and names, or a list of objects with id and name';
 
-/** Returns no entries if the claim is missing. @throws MalformedClaim */
 function entriesOf(claims: unknown, path: ClaimPath, schema: z.ZodType<Entry[]>, forms: string): Entry[] {
   const claim = claimAt(claims, path);
   if (claim === undefined) return [];
@@ -105,7 +98,6 @@ function entriesOf(claims: unknown, path: ClaimPath, schema: z.ZodType<Entry[]>,
 
 const object = z.record(z.string(), z.unknown());
 
-/** Returns undefined if the claim is missing. @throws MalformedClaim if a part of the path is not an object */
 function claimAt(claims: unknown, path: ClaimPath): unknown {
   return path.reduce((value, part, depth) => {
     if (value === undefined) return undefined;

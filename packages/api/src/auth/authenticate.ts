@@ -1,4 +1,4 @@
-/** Identifies the caller by an API key of Meterline or a JWT of the platform. Source: the API specification, section "Authentication". */
+/** Identifies the caller by a Meterline API key or by a JWT of the platform. Source: the API specification, section "Authentication". */
 import type { IncomingMessage } from 'node:http';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { onceAMinute } from '@meterline/service';
@@ -19,12 +19,11 @@ import { noteInLog } from '../http/request-record.js';
 import type { Caller } from './permissions.js';
 import type { TokenVerifier } from './tokens.js';
 
-/** @throws ApiError `unauthorized`, `conflicting_credentials`, `auth_unavailable` */
 export type Authenticate = (request: IncomingMessage) => Promise<Caller>;
 
 export interface Authorities {
   readonly keys: ApiKeyStore;
-  /** Undefined: only API keys are accepted. */
+  /** If undefined, the service accepts only API keys. */
   readonly tokens: TokenVerifier | undefined;
   readonly clock: () => Date;
   readonly log: Logger;
@@ -78,15 +77,15 @@ function rejectExpired(error: unknown): never {
   throw unauthorized(message, { presented: true });
 }
 
-/** The scheme is case-insensitive (RFC 9110, section 11.1). */
+/** The name of the scheme is case-insensitive (RFC 9110, section 11.1). */
 const BEARER_SCHEME = /^Bearer(?: |$)/i;
-/** RFC 6750, section 2.1. */
+/** The credentials as defined in RFC 6750, section 2.1. */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Returns the bearer token from `Authorization` or `X-Svc-Authorization` (rule 1 of the section). A request may have both headers if they
- * contain the same token, or if one of them has another scheme, for example for a proxy.
- * @throws ApiError `unauthorized`, `conflicting_credentials`
+ * Returns the bearer token from `Authorization` or `X-Svc-Authorization`. Both headers are allowed if they contain the same token, or if
+ * one has another scheme, for example for a proxy. Source: the API specification, section "Authentication", rule 1.
+ * @throws ApiError `unauthorized` or `conflicting_credentials`
  */
 function readBearerToken({ headersDistinct }: IncomingMessage): string {
   const sent = ['Authorization', 'X-Svc-Authorization'].flatMap((name) => {
@@ -112,7 +111,7 @@ function tokenOf(value: string): string | undefined {
   return BEARER.exec(value)?.[1];
 }
 
-/** A header that is not a list must not be repeated (RFC 9110, section 5.3). Repetitions with the same value are harmless, and accepted. */
+/** Rejects different values, because the header must not be repeated (RFC 9110, section 5.3). Equal repetitions are harmless. */
 function onlyValue(name: string, values: readonly string[] = []): string | undefined {
   const [value, ...others] = new Set(values);
   if (others.length > 0) {
@@ -131,11 +130,11 @@ function conflictingCredentials(message: string): ApiError {
 const MAX_REMEMBERED_KEYS = 100_000;
 const RETRY_MS = 60_000;
 
-/** Records the last use of API keys: at most one write per key and hour, in the background. */
+/** Records in the background when API keys were last used, with at most one write per key and hour. */
 export class LastUses {
   readonly #keys: Pick<ApiKeyStore, 'noteUse'>;
   readonly #onFailure: (error: unknown) => void;
-  /** By key, the time of the next write, in epoch milliseconds. */
+  /** Maps a key ID to the time of the next write, in epoch milliseconds. */
   readonly #nextWriteAt = new LRUCache<string, number>({ max: MAX_REMEMBERED_KEYS });
 
   constructor(keys: Pick<ApiKeyStore, 'noteUse'>, onFailure: (error: unknown) => void) {
@@ -148,7 +147,7 @@ export class LastUses {
     if (at < (this.#nextWriteAt.get(keyId) ?? 0)) return;
     const hour = Math.floor(at / MS_PER_HOUR) * MS_PER_HOUR;
     this.#nextWriteAt.set(keyId, hour + MS_PER_HOUR);
-    // Fails while Redis is full or down. No response depends on the write, and a later request retries it.
+    // The write fails while Redis is full or down. No response depends on it, and a later request tries again.
     this.#keys.noteUse(keyId, new Date(hour)).catch((error: unknown) => {
       this.#nextWriteAt.set(keyId, at + RETRY_MS);
       this.#onFailure(error);

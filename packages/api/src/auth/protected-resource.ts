@@ -1,6 +1,6 @@
 /**
- * Serves a document that tells clients where to get a token, if they only know the address of the API. Every 401 links to the document.
- * Source: RFC 9728, "OAuth 2.0 Protected Resource Metadata", sections 2, 3 and 5.1.
+ * Serves a document that tells clients where to get a token if they know only the address of the API. Every 401 response links to the
+ * document. Source: RFC 9728, "OAuth 2.0 Protected Resource Metadata", sections 2, 3 and 5.1.
  */
 import type { Request, RequestHandler } from 'express';
 import { ApiError, notFound } from '../http/errors.js';
@@ -10,7 +10,7 @@ export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 export interface ProtectedResource {
   readonly issuer: string;
-  /** Public address of the API. Undefined: the origin of each request. */
+  /** The public address of the API. If undefined, the service uses the origin of each request. */
   readonly publicUrl: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export function resourceMetadataRoute(resource: ProtectedResource | undefined): 
     }
     response.json({
       resource: origin,
-      // Clients can find metadata only for an issuer that is a URL.
+      // Clients look up the issuer's metadata by URL, so an issuer that is not a URL is omitted.
       ...(isWebAddress(resource.issuer) && { authorization_servers: [resource.issuer] }),
       scopes_supported: SCOPES,
       bearer_methods_supported: ['header'],
@@ -37,18 +37,17 @@ export function noTokens(): ApiError {
   return notFound('This service does not accept OAuth2 tokens; ask an admin of the account for an API key.');
 }
 
-/** Returns the URL of the document, or undefined if there is none. */
 export function metadataUrl(resource: ProtectedResource | undefined, request: Request): string | undefined {
   const origin = resource && originOf(resource, request);
   return origin && origin + METADATA_PATH;
 }
 
-/** A host with an optional port. Anything else is rejected, because the value becomes part of a response header. */
+/** Matches a host with an optional port. All other values are rejected, because the host becomes part of a response header. */
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function originOf({ publicUrl }: ProtectedResource, request: Request): string | undefined {
   if (publicUrl !== undefined) return publicUrl;
-  // Express takes these from proxy headers if TRUST_PROXY allows it.
+  // If TRUST_PROXY allows it, Express takes the host and the protocol from proxy headers.
   const { host, protocol } = request;
   return host !== undefined && HOST.test(host) ? `${protocol}://${host}` : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Verifies OAuth2 access tokens: JWTs signed by the platform's authorization server. A token with a malformed claim is rejected, even if
- * the claim is optional. Source: DESIGN section 7.
+ * Verifies OAuth2 access tokens, which are JWTs that the platform's authorization server has signed. A token with a malformed claim is
+ * rejected, even if the claim is optional. Source: DESIGN section 7.
  */
 import { abortable, MS_PER_DAY } from '@meterline/catalog/plain';
 import { Outage } from '@meterline/service/log';
@@ -11,19 +11,19 @@ import { authUnavailable, unauthorized } from '../http/errors.js';
 import { type AccountClaims, DEFAULT_ACCOUNT_CLAIMS, MalformedClaim, readMemberships } from './account-claims.js';
 import type { Caller } from './permissions.js';
 
-/** Applies to the start of a token, because the issuer's clock may be ahead. The expiration is exact. Source: RFC 7519, section 4.1.5. */
+/** Applies to the start of a token's validity, because the issuer's clock may be ahead. Expiration is exact. RFC 7519, section 4.1.5. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 const FETCH_TIMEOUT_MS = 3_000;
-/** Minimum interval between fetches for unknown keys. It is also the maximum delay until a new key is accepted. */
+/** Minimum interval between fetches that a token with an unknown key triggers. A new key is accepted after this time at the latest. */
 const FETCH_INTERVAL_MS = 10_000;
-/** Keys are fetched again after this time, because a key may have been withdrawn. */
+/** Keys are fetched again after this time, because the platform may have withdrawn one of them. */
 const FRESH_MS = 600_000;
-/** How long keys are used if they cannot be fetched again. */
+/** If keys cannot be fetched again, the last ones are used for this long. */
 const KEPT_MS = MS_PER_DAY;
 
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
-/** Asymmetric algorithms only. With a shared secret, every service that verifies tokens could also sign them. */
+/** Only asymmetric algorithms are allowed. With a shared secret, every service that verifies tokens could also sign them. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -38,7 +38,7 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-/** Errors of the key set. All other errors of jose concern the token itself. Source: jose, errors. */
+/** Codes of errors in the key set. All other errors of the npm package jose concern the token itself. Source: jose, errors. */
 const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKInvalid.code,
@@ -46,7 +46,7 @@ const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
 ]);
 
-/** Platforms use one of three claims for scopes: a string with spaces (RFC 8693, section 4.2) or a list. */
+/** Platforms use one of three claims for scopes. The value is a string with spaces (RFC 8693, section 4.2) or a list. */
 const scopeClaim = z
   .union(
     [z.string().transform((text) => text.split(' ')), z.array(z.string())],
@@ -61,10 +61,7 @@ const claims = z.object({
 });
 
 export interface TokenVerifier {
-  /**
-   * @returns undefined if the token is invalid
-   * @throws ApiError `unauthorized` if a claim is malformed, `auth_unavailable` if the keys cannot be fetched
-   */
+  /** Returns undefined for an invalid token. @throws ApiError `unauthorized` for a malformed claim, or `auth_unavailable` */
   verify(token: string): Promise<Caller | undefined>;
 }
 
@@ -106,7 +103,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   };
 }
 
-/** Fetches the keys. If that fails, returns the last fetched keys for up to a day, so that an outage of the platform does not affect this API. */
+/** Fetches the keys. If that fails, returns the last keys for up to a day, so that an outage of the platform does not affect this API. */
 function fetchOrLast(outage: Outage): FetchImplementation {
   let last: { readonly published: unknown; readonly at: number } | undefined;
   return async (url, options) => {
@@ -124,7 +121,6 @@ function fetchOrLast(outage: Outage): FetchImplementation {
   };
 }
 
-/** @throws MalformedClaim */
 function callerOf(payload: unknown, accountClaims: AccountClaims): Caller {
   const known = claims.safeParse(payload);
   if (!known.success) {

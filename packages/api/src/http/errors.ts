@@ -1,6 +1,6 @@
 /**
- * Defines the errors of the API and sends them as responses. An error has an HTTP status, a stable code to branch on, and a message that says
- * how to fix the request. Source: the API specification, section "Errors", and DESIGN section 6.
+ * Defines the errors of the API and sends them as responses. An error has an HTTP status, a stable code for programs, and a message that
+ * explains how to fix the request. Source: the API specification, section "Errors", and DESIGN section 6.
  */
 import type { ServerResponse } from 'node:http';
 import { property } from '@meterline/catalog/plain';
@@ -83,7 +83,7 @@ export class ApiError extends Error {
 const CHALLENGE = 'Bearer realm="meterline"';
 const RETRY_AFTER_SECONDS = 5;
 
-/** Missing or invalid credentials. The challenge follows RFC 6750, section 3. */
+/** The challenge follows RFC 6750, section 3. */
 export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
   const challenge = presented ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
   return new ApiError(401, 'unauthorized', message, { headers: { 'WWW-Authenticate': challenge } });
@@ -99,12 +99,12 @@ export function insufficientScope(scope: string): ApiError {
   });
 }
 
-/** The message is fixed by the API specification. @param reason possible causes, and how to fix them */
+/** The API specification fixes the message, so the reason is sent as a detail. @param reason the possible causes, and how to fix them */
 function accessDenied(reason: string): ApiError {
   return new ApiError(403, 'forbidden', 'Access denied', { details: [{ message: reason }] });
 }
 
-/** The same error for an account that does not exist, so that callers cannot find out which accounts exist. */
+/** The error is the same if the account does not exist, so that callers cannot find out which accounts exist. */
 export function notAMember(): ApiError {
   return accessDenied(
     'The account does not exist, or your key or token has no access to it. GET /v0/accounts lists the accounts that you may read.',
@@ -117,7 +117,7 @@ export function adminsOnly(): ApiError {
   );
 }
 
-/** Limits the size of the response: three bytes of a query string can be an error. */
+/** Limits the size of a response, because every three bytes of a query string such as `aa&ab&ac` add a sentence to the message. */
 const MAX_PROBLEMS = 10;
 
 export const invalidParameters = (problems: readonly ParameterProblem[]) =>
@@ -135,7 +135,7 @@ function invalidRequest(code: ErrorCode, problems: readonly ParameterProblem[]):
   });
 }
 
-/** @param limit a description of the limit, without a period */
+/** @param limit a description of the limit, without a final period */
 export function tooManyRequests(limit: string, seconds: number): ApiError {
   return tooMany('too_many_requests', `${limit}; retry after the seconds in Retry-After.`, seconds);
 }
@@ -175,9 +175,9 @@ export function orAuthUnavailable<T>(result: Promise<T>): Promise<T> {
 }
 
 /**
- * Turns an outage of a server behind the API into a 503, which callers can retry. Bugs are thrown unchanged and become a 500.
+ * Turns an outage of a server behind the API into a 503, which callers can retry. Bugs are rethrown unchanged and become a 500.
  * @param errorOf returns the error for an outage
- * @param isDefect returns whether an error of the server means that our request was wrong
+ * @param isDefect returns true if the server's error means that the request from Meterline was wrong
  */
 export async function orUnavailable<T>(
   result: Promise<T>,
@@ -188,7 +188,7 @@ export async function orUnavailable<T>(
     return await result;
   } catch (error) {
     if (error instanceof ApiError || error instanceof ClientGone) throw error;
-    // A ZodError means that the server responded, but with data that Meterline never writes.
+    // The server responded, but with data that Meterline never writes. That is a defect, because a retry would not help.
     if (error instanceof ZodError || isDefect(error)) throw error;
     throw errorOf(error);
   }
@@ -217,7 +217,7 @@ export function internalError(cause?: unknown): ApiError {
   return new ApiError(500, 'internal_error', message, { cause });
 }
 
-/** The public part of an error. It never contains the cause. */
+/** Returns the public part of an error. It never contains the cause. */
 export function errorBody({ status, code, message, details }: ApiError, requestId: string) {
   return { code: status, error: code, message, ...(details && { details }), requestId };
 }
@@ -226,7 +226,6 @@ export const routeNotFound: RequestHandler = (request) => {
   throw unknownPath(request.path);
 };
 
-/** @param elsewhere a sentence that says where the method is allowed */
 export function methodNotAllowed(allowed: string, elsewhere?: string): RequestHandler {
   return ({ method }) => {
     throw disallowedMethod(method, allowed, elsewhere);
@@ -238,12 +237,12 @@ export function disallowedMethod(method: string, allowed: string, elsewhere = ''
   return new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
 }
 
-/** Headers of a file or response that an error replaces. */
+/** Headers that describe the content of a file or response. An error response removes them. */
 const CONTENT_HEADERS = ['Content-Type', 'ETag', 'Last-Modified'];
 
-/** @param metadataUrl returns the URL of the metadata document for a challenge (RFC 9728, section 5.1), or undefined if there is none */
+/** @param metadataUrl returns the URL of the metadata document for a challenge (RFC 9728, section 5.1), or undefined without one */
 export function respondWithError(metadataUrl: (request: Request) => string | undefined): ErrorRequestHandler {
-  // Express identifies an error handler by its four parameters.
+  // Express recognizes an error handler by its four parameters.
   return (thrown: unknown, request, response, _next) => {
     if (thrown instanceof ClientGone) return;
     const error = toApiError(thrown, request.path);
@@ -278,10 +277,10 @@ function toApiError(thrown: unknown, path: string): ApiError {
   return new ApiError(status, 'invalid_body', `The body cannot be read (${thrown.message}); ${advice}.`);
 }
 
-/** Translates an error of the npm package send, which reports a missing file and a name that no file can have with several statuses. */
+/** Translates an error of the npm package `send`. Whatever its status, a missing file or an impossible file name becomes a 404. */
 function fileError(status: number, path: string): ApiError {
   if (status !== 412) return unknownPath(path);
-  // RFC 9110, section 13.1.
+  // RFC 9110, section 13.1, defines the headers that cause a 412.
   const message = 'The file has changed since If-Match or If-Unmodified-Since; send the request without the header.';
   return new ApiError(412, 'precondition_failed', message);
 }

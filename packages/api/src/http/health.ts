@@ -1,6 +1,6 @@
 /**
- * GET /healthz: the process runs. GET /readyz: the process is not stopping, and its servers respond. The response of /readyz also lists what
- * works only partly.
+ * Serves the health checks. GET /healthz shows that the process runs. GET /readyz shows that the process is not stopping and that its
+ * servers respond. The response of /readyz also lists servers that work only in part.
  */
 import { redisFailureKind } from '@meterline/service/access';
 import { inTime } from '@meterline/service/waiting';
@@ -14,20 +14,20 @@ export const healthRoute: RequestHandler = (_request, response) => {
 export interface ReadinessCheck {
   readonly server: string;
   /**
-   * Resolves with a text if the server works only partly. Rejects if the server does not respond or returns an error, or with
-   * {@link UnfitServer}.
+   * Checks the server. The promise resolves with a description of the problem if the server works only in part. It rejects if the server
+   * does not respond or returns an error. It rejects with {@link UnfitServer} if the server responds but cannot be used.
    */
   readonly check: () => Promise<unknown>;
-  /** What fails while the server is down, if the service is still ready then. Undefined: the service is not ready without the server. */
+  /** What fails while the server is down, if the service is still ready then. If undefined, the service is not ready without the server. */
   readonly whileDown?: string | undefined;
 }
 
-/** The server responds but cannot be used. The message follows the name of the server, and says how to fix the problem. */
+/** Thrown if a server responds but cannot be used. The message follows the server's name and explains how to fix the problem. */
 class UnfitServer extends Error {
   override readonly name: string = 'UnfitServer';
 }
 
-/** @param problem what is wrong with the server, or undefined @param cause for the log @throws UnfitServer if there is a problem */
+/** Throws UnfitServer if there is a problem. The cause is only logged. */
 export function requireFit(problem: string | undefined, cause?: unknown): void {
   if (problem !== undefined) throw new UnfitServer(problem, { cause });
 }
@@ -67,7 +67,7 @@ async function readinessOf({ server, check, whileDown }: ReadinessCheck): Promis
 
 const DOWN = 'does not respond';
 
-/** Returns why a responding server cannot be used, as text to follow its name. Undefined if the server does not respond. */
+/** Returns what is wrong with a server that responded, to be shown after its name. Returns undefined if it did not respond. */
 function responseProblem(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const text = cause.message.replace(/[\s.]+$/, '');

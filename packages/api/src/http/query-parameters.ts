@@ -1,6 +1,6 @@
 /**
  * Parses a query string strictly. Unknown, empty and repeated parameters are errors, because a mistyped filter must not select everything.
- * All errors are collected, so that the caller can fix them at once. Source: DESIGN section 6.
+ * The parser collects all errors, so that the caller can fix them at once. Source: DESIGN section 6.
  */
 import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
@@ -10,7 +10,7 @@ export interface ParameterRules {
   readonly mayBeEmpty?: readonly string[];
   readonly mayRepeat?: readonly string[];
   readonly ignored?: readonly string[];
-  /** Parameters of related APIs that callers may send by mistake, each with the alternative. */
+  /** Maps parameters of related APIs, which callers may send by mistake, to advice on what to use instead. */
   readonly unsupported?: Readonly<Record<string, string>>;
 }
 
@@ -22,13 +22,13 @@ export class QueryParameters {
   readonly #problems: ParameterProblem[] = [];
   readonly #mayBeEmpty: readonly string[];
 
-  /** @param rawQuery without the question mark; percent-encoded UTF-8, which `checkRequestTarget` has checked */
+  /** @param rawQuery percent-encoded UTF-8 without the question mark, already validated by `checkRequestTarget` */
   constructor(rawQuery: string, rules: ParameterRules) {
     this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
-    // Only the first error lists the valid parameters. Otherwise a short request could cause a long response.
+    // Only the first error lists the valid parameters. Otherwise, a short request could cause a long response.
     const firstUnknown = [...sent.keys()].find((name) => isUnknown(name, rules));
-    // In one pass, because `getAll` would scan thousands of parameters for each name.
+    // Collects the values in one pass, because `getAll` would scan thousands of parameters for each name.
     const byName = new Map<string, string[]>();
     for (const [name, value] of sent) {
       const values = byName.get(name);
@@ -48,12 +48,11 @@ export class QueryParameters {
     return this.#read(name, schema, OPTIONAL)?.[0];
   }
 
-  /** Returns all values of a repeatable parameter, or undefined if the parameter is missing or a value is invalid. */
   list<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema>[] | undefined {
     return this.#read(name, schema, OPTIONAL);
   }
 
-  /** Returns a list that may be sent with commas, as repeated parameters, or both. */
+  /** Returns a list whose values may be separated by commas, sent as repeated parameters, or both. */
   joined<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     const texts = this.#values.get(name);
     if (texts !== undefined && !texts.includes('')) this.#values.set(name, [texts.join(',')]);
@@ -83,7 +82,7 @@ export class QueryParameters {
     return values.length === texts.length ? values : undefined;
   }
 
-  /** Adds an error. @param message a sentence that names the parameter, the problem and the allowed values */
+  /** @param message a sentence that names the parameter, the problem and the allowed values */
   problem(parameter: string, message: string): void {
     this.#problems.push({ parameter, message });
   }
@@ -98,12 +97,11 @@ export class QueryParameters {
 }
 
 /**
- * Operations of the management API accept a workspace, and the header X-Svc-Workspace, but ignore both: accounts and keys do not belong to
- * workspaces. Source: the API specification, section "Management API".
+ * Parameters that the management API accepts but ignores. It also ignores the header X-Svc-Workspace, because accounts and keys do not
+ * belong to workspaces. Source: the API specification, section "Management API".
  */
 export const WORKSPACE_IGNORED = ['workspace'] as const;
 
-/** For operations without parameters. @throws ApiError `invalid_parameter` */
 export function requireNoParameters(rawQuery: string, rules: Omit<ParameterRules, 'names'> = {}): void {
   const parameters = new QueryParameters(rawQuery, { ...rules, names: [] });
   if (!parameters.areValid) throw parameters.error();

@@ -5,8 +5,8 @@ import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
 /**
- * In bytes, because a URL is ASCII. A name of 256 code points takes up to 3,072 bytes. The longest URL with one value per filter has four
- * such names (the account and three filters) and a cursor, about 16 KiB.
+ * The limit is in bytes, because a URL is ASCII. The longest URL with one value per filter takes about 16 KiB: a cursor and four names (the
+ * account and three filters), each with 256 code points, which take up to 3,072 bytes when percent-encoded.
  */
 const MAX_URL_LENGTH = 24 * 1024;
 
@@ -17,11 +17,11 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
   if (originalUrl.length > MAX_URL_LENGTH) {
     throw new ApiError(414, 'url_too_long', `The URL is longer than ${MAX_URL_LENGTH} bytes; shorten its parameters.`);
   }
-  // RFC 9112, section 3.2. Node alone would reject a missing Host without a body, and use the first of several.
+  // RFC 9112, section 3.2. Node itself would reject a missing Host without a body, and would use the first of several Host headers.
   if (request.httpVersion === '1.1' && request.headersDistinct['host']?.length !== 1) {
     throw new ApiError(400, 'malformed_request', 'An HTTP/1.1 request must have one Host header.');
   }
-  // RFC 9110, section 10.1.1.
+  // RFC 9110, section 10.1.1, defines the header and the status 417.
   const { expect } = request.headers;
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
     throw new ApiError(417, 'expectation_failed', 'The only supported expectation is Expect: 100-continue.');
@@ -43,10 +43,7 @@ export function rawQuery({ url = '' }: IncomingMessage): string {
 
 export const VERSION_HEADER = 'Svc-Version';
 
-/**
- * Returns the requested API version, and sets the response header. Source: the API specification, section "Versioning".
- * @throws ApiError `invalid_api_version`
- */
+/** Also sets the response header. Source: the API specification, section "Versioning". @throws ApiError `invalid_api_version` */
 export function applyVersion({ headers }: IncomingMessage, response: ServerResponse): ApiVersion {
   const version = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
   if (!isApiVersion(version)) {
@@ -62,10 +59,9 @@ export function applyVersion({ headers }: IncomingMessage, response: ServerRespo
 
 function isPercentEncodedUtf8(text: string): boolean {
   try {
-    // Always true. The result must be used: rolldown removes calls with unused results, although this call may throw.
+    // Always true. The comparison only makes use of the result: rolldown removes calls with unused results, even if they may throw.
     return decodeURIComponent(text).length <= text.length;
   } catch {
-    // decodeURIComponent throws nothing but URIError.
     return false;
   }
 }

@@ -8,10 +8,10 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { recordOf, requestIdOf, shortened } from './request-record.js';
 
-/** A handler that observes requests. It calls `next` and never responds itself. */
+/** A handler that observes requests. It calls `next`, and never responds itself. */
 export type Watcher = RequestHandler;
 
-/** Clients may send any word as a method. Methods that no route has share one label value. */
+/** Clients may send any word as a method. All methods without a route share one label value, so that clients cannot create label values. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -40,8 +40,8 @@ export function requestMetrics(registry: Registry): Watcher {
 }
 
 /**
- * Creates a span for every request, as a child of the caller's span if the request has one. Spans of statements become its children. The
- * query string is omitted because it may contain a cursor. Source: OpenTelemetry semantic conventions, "HTTP server span".
+ * Creates a span for every request, as a child of the caller's span if there is one. Spans of statements become its children. The query
+ * string is omitted, because it may contain a cursor. Source: OpenTelemetry semantic conventions, "HTTP server span".
  */
 export function requestSpans(tracer: Tracer): Watcher {
   return (request, response, next) => {
@@ -64,10 +64,7 @@ export function requestSpans(tracer: Tracer): Watcher {
   };
 }
 
-/**
- * Returns the pattern of the matched route, such as `/v0/accounts/:accountId/metrics`, or undefined if no route matched. Express sets
- * `route` on its requests, but `IncomingMessage` has no type for it.
- */
+/** Returns the pattern of the matched route, such as `/v0/accounts`. Express sets `route`, but `IncomingMessage` has no type for it. */
 function routeOf(request: IncomingMessage): string | undefined {
   const path = property(property(request, 'route'), 'path');
   return typeof path === 'string' ? path : undefined;
@@ -75,14 +72,14 @@ function routeOf(request: IncomingMessage): string | undefined {
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
-/** Writes one log line per request: caller, path, client address and outcome. The line never contains a token, a header or the query string. */
+/** Writes one log line per request. It contains the caller, path, client address and outcome, but no token, header or query string. */
 export function requestLog(log: Logger): Watcher {
   return (request, response, next) => {
     const started = Date.now();
-    // The query string is removed because it may contain a cursor.
+    // The query string is removed, because it may contain a cursor.
     const [target = ''] = request.originalUrl.split('?', 1);
     const path = shortened(target);
-    // Read now, because the address is no longer available after the connection is closed.
+    // The address must be read now. It is no longer available after the connection is closed.
     const remoteAddress = request.ip && shortened(request.ip);
     response.once('close', () => {
       const { id: requestId, facts, failure } = recordOf(request);

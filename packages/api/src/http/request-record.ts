@@ -35,7 +35,7 @@ export function noteFailure(request: IncomingMessage, failure: Error): void {
   recordOf(request).failure = failure;
 }
 
-/** 1 to 128 visible ASCII characters. Other characters could be used to forge log lines or headers. */
+/** Allows 1 to 128 visible ASCII characters. Other characters could be used to forge log lines or headers. */
 const SANE = /^[\x21-\x7e]{1,128}$/;
 
 function chooseRequestId(request: IncomingMessage): string {
@@ -47,7 +47,7 @@ export function requestIdOf(request: IncomingMessage): string {
   return recordOf(request).id;
 }
 
-/** Maximum length of a client's text in the log. Enough for a name, which has at most 256 code points. */
+/** The maximum length of a string from a client in the log. It leaves room for a name, which has at most 256 code points. */
 const MAX_TEXT_LENGTH = 512;
 
 export function shortened(text: string): string {

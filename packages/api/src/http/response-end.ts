@@ -1,13 +1,12 @@
-/** Detects the end of a response, including pipelined responses of a connection that is lost. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Callbacks per connection. Each connection has only one `close` listener, because there may be many pipelined requests. */
+/** Callbacks by connection. A connection has only one `close` listener, because it may have many pipelined requests. */
 const pending = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when the response is sent or its connection is closed. The `close` event of the response is not enough: a response that
- * waits behind another response of its connection (pipelining) does not emit it when the connection is lost.
+ * Calls back once, when the response is sent or its connection is closed. The response's own `close` event is not enough: if the connection
+ * is lost, a pipelined response that waits behind another response never emits this event.
  */
 export function onResponseEnd(socket: Socket, response: ServerResponse, callback: () => void): void {
   const waiting = pending.get(socket) ?? listenTo(socket);

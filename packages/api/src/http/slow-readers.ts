@@ -1,17 +1,17 @@
-/** Cuts off clients that do not read their responses in time. */
+/** Closes connections of clients that do not read their responses in time. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { onResponseEnd } from './response-end.js';
 
-/** Interval of the check, as a share of the limit. */
+/** The interval between checks, as a share of the limit. */
 const CHECK_SHARE = 0.1;
 
 /**
- * Closes connections whose response has started but is not sent within the limit. Progress in between does not extend the limit: a client
- * that reads a byte now and then could otherwise hold the response forever.
+ * Closes a connection if its response has started but is not sent within the limit. Progress does not extend the limit. Otherwise, a client
+ * that reads one byte now and then could hold the response forever.
  * @param limitMs exceeded by at most a tenth
  */
 export function cutSlowReaders(server: Server, limitMs: number): void {
-  /** Responses that are not sent yet, and when a check first saw that their headers were sent. */
+  /** Maps each unsent response to the time when a check first saw that its headers were sent, or to undefined. */
   const unsent = new Map<ServerResponse, number | undefined>();
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     unsent.set(response, undefined);

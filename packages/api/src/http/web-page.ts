@@ -1,11 +1,11 @@
-/** Serves the web page: static files, built by packages/dashboard. */
+/** Serves the static files of the web page, which packages/dashboard builds. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { unknownPath } from './errors.js';
 
-/** Nothing from other origins, nothing inline, no eval. */
+/** Allows no content from other origins, no inline scripts or styles, and no eval. */
 const STRICT = [
   "default-src 'none'",
   "script-src 'self'",
@@ -17,7 +17,6 @@ const STRICT = [
   "form-action 'none'",
 ];
 
-/** @param frameAncestors origins whose pages may embed this page */
 function contentSecurityPolicy(frameAncestors: readonly string[]): string {
   const ancestors = frameAncestors.length > 0 ? frameAncestors.join(' ') : "'none'";
   return [...STRICT, `frame-ancestors ${ancestors}`].join('; ');
@@ -25,41 +24,37 @@ function contentSecurityPolicy(frameAncestors: readonly string[]): string {
 
 export const CONTENT_SECURITY_POLICY = contentSecurityPolicy([]);
 
-/** For files whose name contains a hash of their content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Cached, but revalidated at each use, because the page names the files of the deployed version. */
+/** Browsers cache the page but revalidate it at each use, because the page names the files of the deployed version. */
 export const REVALIDATE = 'no-cache';
 
-/** The files are small, so the service ignores Range, as RFC 9110, section 14.2, allows. Each file sets Cache-Control itself. */
+/** The files are small, so the service ignores Range, as RFC 9110, section 14.2, allows. Each route sets Cache-Control itself. */
 const FILE_OPTIONS = { index: false, cacheControl: false, acceptRanges: false } as const;
 
-/**
- * Finds the page's build. Without it, the service runs without a page.
- * @returns the folder, or undefined if the page is not built
- */
+/** Returns the folder with the built page, or undefined if the page is not built. The service then runs without a page. */
 export function builtPage(folder: string, log: Logger): string | undefined {
   if (existsSync(join(folder, 'index.html'))) return folder;
   log.warn({ event: 'page_missing', folder }, 'the web page is not built; the service runs without it');
   return undefined;
 }
 
-/** GET /, and GET /embed for other pages to embed. @param frameAncestors origins that may embed the page */
+/** Serves GET /, and GET /embed, which other pages may embed. @param frameAncestors origins that may embed the page */
 export function pageRoute(folder: string, frameAncestors: readonly string[] = []): RequestHandler {
   const serve = fileRoute(folder, 'index.html', contentSecurityPolicy(frameAncestors));
   return (request, response, next) => {
-    // This older header cannot list origins, so only the policy is sent.
+    // X-Frame-Options is an older header that cannot list origins, so only the policy is sent.
     if (frameAncestors.length > 0) response.removeHeader('X-Frame-Options');
     return serve(request, response, next);
   };
 }
 
 export interface PageSettings {
-  /** Address of the collector for producers. Undefined: unknown to the page. */
+  /** The address to which producers send events. If undefined, the page does not know the address. */
   readonly collectorUrl: string | undefined;
   readonly frameAncestors: readonly string[];
 }
 
-/** GET /page-settings.json: settings that the page cannot derive from its own address. Public, like the page. */
+/** Serves GET /page-settings.json: settings that the page cannot derive from its own address. They are public, like the page. */
 export function pageSettingsRoute({ collectorUrl, frameAncestors }: PageSettings): RequestHandler {
   return (_request, response) => {
     response.set('Cache-Control', REVALIDATE).json({ collectorUrl, frameAncestors });
@@ -69,7 +64,6 @@ export function pageSettingsRoute({ collectorUrl, frameAncestors }: PageSettings
 /** Excludes directories, hidden files, and names that lead out of the folder. */
 const ASSET_NAME = /^\w[\w.-]*$/;
 
-/** GET /assets/{file} @param folder the page's build */
 export function assetRoute(folder: string): RequestHandler<{ file: string }> {
   const headers = { 'Cache-Control': IMMUTABLE, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
   return ({ params: { file }, path }, response) => {

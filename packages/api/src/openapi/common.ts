@@ -1,11 +1,11 @@
-/** Types for the parts of OpenAPI 3.1 that the documents use, and the parts that all documents share. */
+/** Types for the parts of OpenAPI 3.1 that the documents use, and definitions that all documents share. */
 import { API_VERSIONS } from '@meterline/catalog';
 import { z } from 'zod';
 import { METADATA_PATH } from '../auth/protected-resource.js';
 import { type ApiError, internalError, unknownCredential } from '../http/errors.js';
 import { notReady } from '../http/health.js';
 
-/** JSON Schema 2020-12. */
+/** A schema in JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 export type Named<Value> = Readonly<Record<string, Value>>;
 
@@ -28,7 +28,7 @@ export interface Parameter {
   readonly allowEmptyValue?: boolean;
   readonly schema: JsonSchema;
   readonly examples?: Named<Example>;
-  /** An extension that the platform's API does not have. */
+  /** Marks an extension that the platform's API does not have. */
   readonly 'x-extension'?: true;
 }
 
@@ -59,7 +59,7 @@ export interface OperationExample {
   readonly response?: unknown;
 }
 
-/** The specific parts of an operation. The document adds the shared parts. Schemas have their names in the components. */
+/** The parts that are specific to one operation. The document adds the shared parts. Schemas are given as their names in the components. */
 export interface OperationSketch {
   readonly method: Method;
   readonly path: string;
@@ -69,15 +69,15 @@ export interface OperationSketch {
   readonly description: string;
   readonly isExtension?: true;
   readonly query?: Named<z.ZodType>;
-  /** Parameters that are neither in the path nor in `query`, except the version. */
+  /** Parameters that are neither in the path nor in `query`, without the version. */
   readonly otherParameters?: readonly Parameter[];
-  /** The body has one of these schemas. Undefined: there is no body. */
+  /** The body has one of these schemas. If undefined, the operation has no body. */
   readonly body?: readonly string[];
   readonly otherFormats?: Named<JsonSchema>;
   readonly success: {
     readonly status?: '201' | '202' | '204';
     readonly description: string;
-    /** The body has one of these schemas. Empty: there is no body. */
+    /** The body has one of these schemas. If the list is empty, the response has no body. */
     readonly schemas: readonly string[];
     readonly headers?: Response['headers'];
   };
@@ -86,7 +86,6 @@ export interface OperationSketch {
   readonly errors: readonly string[];
 }
 
-/** An error response. The example error also defines the headers. */
 export interface ErrorSketch {
   readonly description: string;
   readonly error: ApiError;
@@ -173,7 +172,7 @@ export const COMMON_SCHEMAS = {
   }),
 };
 
-/** Returns the operations of every service. @param readiness the specific parts of `/readyz` */
+/** Returns the operations that every service has. @param readiness the parts of `/readyz` that differ between services */
 export function commonOperations(
   readiness: Pick<OperationSketch, 'summary' | 'description' | 'examples'>,
 ): OperationSketch[] {

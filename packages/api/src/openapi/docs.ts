@@ -5,7 +5,7 @@ import type { RequestHandler } from 'express';
 import { CONTENT_SECURITY_POLICY, fileRoute, REVALIDATE } from '../http/web-page.js';
 import type { OpenApiDocument } from './document.js';
 
-/** For content that is the same for every caller and changes only with a release. */
+/** Used for content that is the same for every caller and changes only with a release. */
 const CACHING = 'public, max-age=300';
 
 export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
@@ -16,7 +16,7 @@ export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
   };
 }
 
-/** Has no inline scripts or styles, because the policy of all pages forbids them. Links are relative, because a proxy may add a path prefix. */
+/** The page has no inline scripts or styles, because the policy forbids them. Links are relative, because a proxy may add a prefix. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -37,8 +37,8 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * Uses the theme that was chosen in the cost explorer. Sending requests from the page is disabled, because Swagger UI reads numbers as doubles
- * and would show rounded amounts. The inputs for server and credentials are therefore hidden.
+ * Starts Swagger UI with the theme that the user chose in the cost explorer. The page cannot send requests, because Swagger UI reads
+ * numbers as doubles and would show rounded amounts. The inputs for the server and the credentials are therefore hidden.
  */
 const START = `const looks = new CSSStyleSheet();
 looks.replaceSync(
@@ -72,7 +72,7 @@ const ICON =
 
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** Handlers by path. Every service has them, with or without the web page. */
+/** Maps paths to handlers. Every service has these routes, with or without the web page. */
 export const DOCS_ROUTES: Readonly<Record<string, RequestHandler>> = {
   '/docs': textRoute('html', PAGE),
   '/docs/start.js': textRoute('js', START),

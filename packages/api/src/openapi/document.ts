@@ -34,7 +34,7 @@ import {
   type Response,
 } from './common.js';
 
-/** Describes values as they are transferred, before a schema transforms them. */
+/** Makes zod describe values as they are sent over HTTP, before a schema transforms them. */
 const ON_THE_WIRE = { io: 'input', unrepresentable: 'any' } as const;
 const REQUEST_ID = '7f0c1a52-3a8e-4c1d-9a2b-5d0f6e7a8b9c';
 const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
@@ -177,7 +177,7 @@ const VERSION: Parameter = {
   schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION },
 };
 
-/** Adds the schema's `meta`, because zod omits parts of it (`default`) for a schema that transforms its input. */
+/** Adds the schema's `meta`, because zod omits parts of it, such as `default`, if a schema transforms its input. */
 function queryParameter(name: string, parameter: z.ZodType): Parameter {
   const { description = '', ...all } = { ...z.toJSONSchema(parameter, ON_THE_WIRE), ...parameter.meta() };
   return {
@@ -191,7 +191,7 @@ function queryParameter(name: string, parameter: z.ZodType): Parameter {
   };
 }
 
-/** A parameter whose schema is a list takes values separated by commas. Other parameters may be repeated, if they are repeatable. */
+/** A list takes values separated by commas. Any other repeatable parameter takes several values by being repeated. */
 function serialization(name: string, schema: JsonSchema): Pick<Parameter, 'style' | 'explode' | 'schema'> {
   if (schema['type'] === 'array') return { style: 'form', explode: false, schema };
   if (!REPEATABLE_PARAMETERS.includes(name)) return { schema };
@@ -206,5 +206,5 @@ function schemasOf(components: DocumentSketch['schemas']): Record<string, JsonSc
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutId(schema)]));
 }
 
-/** Removes the identifiers of a schema, because its position in the document identifies it. */
+/** Removes the identifiers of a schema, because the position of the schema in the document already identifies it. */
 const withoutId = ({ $schema, $id, ...schema }: JsonSchema): JsonSchema => schema;

@@ -1,4 +1,4 @@
-/** Defines the API's responses about alerts and deliveries, and the body of a webhook. See responses.ts for the conventions. */
+/** Defines the API's responses about alerts and deliveries, and the body of a webhook. The conventions are those of responses.ts. */
 import * as z from 'zod/mini';
 import { ALERT_MEASURES, ALERT_PERIODS, DELIVERY_STATES, WEBHOOK_TYPES } from '../alert.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
@@ -33,7 +33,7 @@ export const alertSchema = z.object({
 });
 export type AlertResponse = z.output<typeof alertSchema>;
 
-/** The list of alerts before version 2026-04-28, when lists were not paginated. */
+/** The response for versions before 2026-04-28, in which lists were not paginated. */
 export const alertArraySchema = z.array(alertSchema);
 export const alertPageSchema = listPage(alertSchema);
 
@@ -43,7 +43,7 @@ export const alertWithSecretSchema = z.extend(alertSchema, {
     'Signs webhooks (Standard Webhooks). Returned only once, when it is created.',
   ),
 });
-/** A new or changed alert. It includes the secret if the secret is new. */
+/** A new or changed alert. It includes the secret only if the secret is new. */
 export type AlertWithSecretResponse = z.output<typeof alertWithSecretSchema>;
 
 export const webhookSchema = z.object({
@@ -60,7 +60,6 @@ export const webhookSchema = z.object({
     value: z.optional(value()),
   }),
 });
-/** The body of a webhook. A test webhook has neither threshold nor value. */
 export type WebhookBody = z.output<typeof webhookSchema>;
 
 export const deliverySchema = z.object({
@@ -77,6 +76,5 @@ export const deliverySchema = z.object({
 });
 export type DeliveryResponse = z.output<typeof deliverySchema>;
 
-/** The list of deliveries before version 2026-04-28, when lists were not paginated. */
 export const deliveryArraySchema = z.array(deliverySchema);
 export const deliveryPageSchema = listPage(deliverySchema);

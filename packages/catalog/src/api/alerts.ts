@@ -7,9 +7,9 @@ import { MAX_FILTER_VALUES } from './request.js';
 
 const AMOUNT_RULE =
   'must be a decimal string above 0, such as "100" or "0.25", without leading zeros and with at most 15 digits before the point and 12 after it';
-/** The scale of costs, which is finer than that of usage. */
+/** The number of fraction digits, which is that of costs. Usage has fewer. */
 const AMOUNT_SCALE = 12;
-/** Rejects leading zeros: `0125` may be a typo of 0.125. */
+/** Rejects leading zeros, because `0125` may be a typo of `0.125`. */
 const AMOUNT = /^(0|[1-9]\d{0,14})(\.\d{1,12})?$/;
 
 const amountText = z
@@ -64,7 +64,7 @@ const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, URL_RULE).
 });
 
 function isWebhookUrl(text: string): boolean {
-  // The URL parser drops blanks and line breaks, but the stored text, which users see, would keep them.
+  // The URL parser drops blanks and line breaks, but the stored string, which users see, would keep them.
   if (text.length > MAX_URL_LENGTH || /\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return /^https?:$/.test(protocol) && username === '' && password === '';
@@ -83,7 +83,7 @@ export const newAlertSchema = z.strictObject({
 });
 export type NewAlert = z.input<typeof newAlertSchema>;
 
-/** Members that are left out stay unchanged. */
+/** A change to an alert. Omitted members stay unchanged. */
 export const alertChangeSchema = z.strictObject({
   ...newAlertSchema.partial().shape,
   thresholds: thresholds.optional(),

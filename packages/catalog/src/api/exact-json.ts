@@ -1,9 +1,9 @@
-/** Parses JSON without rounding numbers: the API writes money and usage with all digits, and a double keeps about 15. */
+/** Parses JSON without rounding numbers. The API writes money and usage with all digits, but a double keeps only about 15. */
 
 /**
- * Matches a string (to the end of the text if unclosed) or a number. Matching strings keeps digits inside them from being taken for
- * numbers. A colon after a number is part of the match so that `{1: 2}` is rejected: once the number is quoted, it would be a valid member
- * name.
+ * Matches a string or a number. An unclosed string extends to the end of the text. Strings are matched so that digits inside them are not
+ * taken for numbers. The match of a number includes a following colon, so that `{1: 2}` is rejected. Without the colon, `1` would be put in
+ * quotes and become a valid member name.
  */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*(?:\s*:)?/g;
 
@@ -11,9 +11,9 @@ const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*(?:\s*:)?
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Parses JSON like JSON.parse, except that each number becomes its text in the document: `0.1` is `'0.1'`, and 25 digits stay 25 digits.
- * From Node 22 on, and in browsers of 2025, a reviver with `context.source` does the same in one line, as fast; it will replace this
- * function when Node 20 support ends (docs/decisions/0002).
+ * Parses JSON like JSON.parse, except that each number becomes a string with its digits in the document: `0.1` becomes `'0.1'`, and 25
+ * digits stay 25 digits. In Node 22 and in browsers of 2025, a reviver with `context.source` does the same in one line and is as fast. It
+ * will replace this function when support for Node 20 ends (docs/decisions/0002).
  * @throws SyntaxError if the text is not JSON
  */
 export function readExactJson(text: string): unknown {
@@ -26,7 +26,7 @@ function quoteNumber(token: string): string {
   return `"${token}"`;
 }
 
-/** Parses JSON. Returns undefined, which JSON cannot represent, if the text is not JSON. */
+/** Returns undefined, which JSON cannot represent, if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

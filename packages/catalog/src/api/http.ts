@@ -1,13 +1,13 @@
-/** HTTP conventions that the clients of the API and of the collector share. */
+/** Defines HTTP conventions that the clients of the API and of the collector share. */
 
-/** Matches account IDs that no URL path can contain: an empty segment, and "." and "..", which clients resolve even if they are encoded. */
+/** Matches account IDs that cannot be a segment of a URL path: an empty ID, `.` and `..`. Clients resolve dots even if they are encoded. */
 export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
 
 /**
- * Normalizes the address of an API or a collector, so that two addresses can be compared: removes `/v0` and trailing slashes.
- * @param errorOf creates the error from a message to append to the name of the setting. The message never repeats the address, which may
- * hold a secret
- * @throws the error, unless the text is an http or https URL with nothing but a host, a port and a path
+ * Normalizes the address of an API or a collector, so that two addresses can be compared. Removes trailing slashes and then `/v0`.
+ * @param errorOf creates the error. Its argument continues a message that starts with the name of the setting. It never repeats the
+ * address, which may contain a secret.
+ * @throws the created error, unless the address is an http or https URL with only a host, a port and a path
  */
 export function serviceAddress(text: string, errorOf: (problem: string) => Error): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -21,8 +21,8 @@ export function serviceAddress(text: string, errorOf: (problem: string) => Error
 }
 
 /**
- * Parses a `Retry-After` header, which holds seconds or an HTTP date. Returns milliseconds from now, 0 for a past date, or undefined if the
- * value is unusable. Source: RFC 9110, section 10.2.3.
+ * Parses a `Retry-After` header, which contains seconds or an HTTP date. Source: RFC 9110, section 10.2.3.
+ * @returns milliseconds from now (0 for a past date), or undefined if the value is unusable
  */
 export function parseRetryAfter(value: string | null, now: Date): number | undefined {
   const text = value?.trim() ?? '';
@@ -31,7 +31,7 @@ export function parseRetryAfter(value: string | null, now: Date): number | undef
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
-/** Whether the status means that the service, or a proxy in front of it, failed or is unavailable. Idempotent requests are then retried. */
+/** Returns true if the service, or a proxy in front of it, failed or is unavailable. Clients then retry idempotent requests. */
 export function isAwayStatus(status: number): boolean {
   return [408, 500, 502, 503, 504].includes(status);
 }

@@ -1,7 +1,7 @@
 /**
- * Defines the API's query parameters. The same schemas validate them in the service, describe them in the OpenAPI document and type them in
- * the client. Rules that involve several parameters, such as the order and length of a window, are checked where a request is parsed.
- * Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
+ * Defines the API's query parameters. The same schemas validate the parameters in the service, describe them in the OpenAPI document, and
+ * provide their types in the client. Rules that involve several parameters, such as the order and length of a window, are checked where a
+ * request is parsed. Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
  */
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
@@ -33,14 +33,13 @@ const API_KEY_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc'] as const;
 
 const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), in the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
 const LOST_PLUS = 'has a space instead of the plus of its offset; write Z, or encode the plus as %2B';
-/** In a query string a bare plus means a space. */
+/** Matches an offset whose plus was not encoded. In a query string, an unencoded plus means a space. */
 const SPACE_OFFSET = /T.* \d\d:?\d\d$/i;
 
-/** JSON Schema of a name. Lengths count code points, as JSON Schema does. */
+/** The JSON Schema keywords of a name. Lengths are in code points, as JSON Schema counts them. */
 const NAME = { minLength: 1, maxLength: MAX_NAME_LENGTH };
 const NAME_RULE = `${NAME.minLength} to ${NAME.maxLength} characters without control characters`;
 
-/** Parses RFC 3339 in UTC into epoch milliseconds. */
 export const instantText = z.string().transform((text, context) => {
   const value = parseTimestamp(text);
   if (value !== undefined && value >= START_OF_CALENDAR) return value;
@@ -66,7 +65,7 @@ function groupByOf<const Dimension extends MetricsDimension>(dimensions: readonl
     return canonicalGroupBy(known);
   });
   return schema.meta({
-    // The OpenAPI document describes a list, and its `style` declares the comma as separator.
+    // The OpenAPI document describes the parameter as a list. Its `style` declares the comma as the separator.
     type: 'array',
     items: { type: 'string', enum: dimensions },
     minItems: 1,
@@ -89,10 +88,7 @@ export const WINDOW_PARAMETERS = {
   }),
 };
 
-/**
- * Filters that select usage. A repeated filter selects usage that matches any of its values (an extension, like the other filters). Each
- * schema describes one value.
- */
+/** A repeated filter selects usage that matches any of its values, which is an extension. Each schema describes one value. */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
   resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.' }),
@@ -124,7 +120,6 @@ export const EXCLUDING_FILTERS = {
   }),
 } satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;
 
-/** Additional filters of queries about several accounts. */
 export const ACCOUNT_FILTERS = {
   account: nameText.meta({ ...NAME, description: 'Only this account, which must be one of yours.' }),
   excludeAccount: nameText.meta({
@@ -269,7 +264,7 @@ function listParameters<const Sorts extends readonly [string, ...string[]]>(what
   };
 }
 
-/** Schema of `limit`: a larger value means the maximum. Source: the API specification, "Limits". */
+/** Returns the schema of `limit`. Values above the maximum mean the maximum. Source: the API specification, section "Limits". */
 function pageSize(maximum: number) {
   const rule = `must be a whole number of at least 1, in digits; values above ${maximum} mean ${maximum}`;
   return z

@@ -1,4 +1,4 @@
-/** Types of the client's queries, derived from the schemas of the parameters. Undefined members are not sent. */
+/** Defines the types of the client's queries, derived from the schemas of the parameters. The client does not send undefined members. */
 import type * as z from 'zod';
 import type {
   ACCOUNT_FILTERS,
@@ -9,10 +9,10 @@ import type {
   WINDOW_PARAMETERS,
 } from './parameters.js';
 
-/** RFC 3339 in UTC, or a Date. */
+/** An RFC 3339 timestamp in UTC, or a Date. */
 export type Instant = string | Date;
 
-/** Half-open: startTime is inside, endTime is not. */
+/** A half-open window: it includes startTime and excludes endTime. */
 export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: Instant };
 
 type Repeated<Filters extends Record<string, z.ZodType>> = {
@@ -22,7 +22,6 @@ type Single<Parameters extends Record<string, z.ZodType>> = {
   readonly [Name in keyof Parameters]?: z.output<Parameters[Name]> | undefined;
 };
 
-/** Values of a filter are alternatives; an excluding filter excludes each of its values. */
 export type FilterQuery = Repeated<typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS> & {
   readonly withoutResourceUuid?: boolean | undefined;
   readonly excludeWithoutResourceUuid?: boolean | undefined;

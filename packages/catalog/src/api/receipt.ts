@@ -1,21 +1,20 @@
-/** Reads a collector's receipt: which of the sent events it rejected. */
+/** Reads a collector's receipt, which lists the rejected events. */
 import { isRecord } from '../record.js';
 
-/** The reason of an event whose account the API key may not send for. Another key may send the event, or the same key later. */
+/** Given for an event whose account the API key may not send for. Another key, or the same key later, may send the event. */
 export const NOT_ALLOWED = 'account_not_allowed';
 
 export interface RejectedEvent {
-  /** Index of the event among those that were sent. */
   readonly index: number;
-  /** A code such as `invalid_usage`: one of REJECTION_REASONS, or one that a newer service added. */
+  /** A code such as `invalid_usage`. It is one of REJECTION_REASONS, or a code that a newer service added. */
   readonly reason: string;
   readonly message: string;
 }
 
 /**
- * Returns the rejected events. All other events are accepted.
+ * Returns the rejected events. All other events were accepted.
  * @param events the number of events that were sent
- * @returns undefined unless the receipt covers exactly this number of events. Then it is unknown which events were accepted.
+ * @returns undefined if the receipt does not cover exactly this number of events, because then it is unknown which events were accepted
  */
 export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | undefined {
   if (!isRecord(receipt) || !Array.isArray(receipt['results'])) return undefined;

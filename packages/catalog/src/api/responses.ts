@@ -1,8 +1,8 @@
 /**
- * Defines the API's responses as `readExactJson` parses them: numbers are decimal text. Unknown members, which a later service may add, are
- * ignored. The metadata registered for a schema describes the JSON on the wire, for the OpenAPI document.
+ * Defines the API's responses as `readExactJson` parses them, with numbers as decimal text. Unknown members are ignored, because a later
+ * service may add members. The metadata registered for a schema describes the transferred JSON, for the OpenAPI document.
  *
- * Uses `zod/mini`, because the client brings these schemas into other people's pages: it is a third of zod's size and needs no eval
+ * The schemas use `zod/mini`, because the client brings them into pages of other companies. It is a third of zod's size and needs no eval
  * (docs/decisions/0013). Source: the API specification, sections "Billing API", "Limits" and "Errors".
  */
 import * as z from 'zod/mini';
@@ -15,7 +15,7 @@ export function amount(description: string) {
   return described(decimal<DecimalText>(), { type: 'number', minimum: 0, description });
 }
 
-/** Returns the schema of a decimal that is a string in JSON. */
+/** Returns the schema of a decimal that JSON represents as a string. */
 export function decimalString(description: string) {
   return described(decimal<string>(), { type: 'string', description });
 }
@@ -204,7 +204,7 @@ export const accountSchema = z.object({
 });
 export type AccountResponse = z.output<typeof accountSchema>;
 
-/** GET /v0/accounts before version 2026-04-28, when lists were not paginated. */
+/** The response for versions before 2026-04-28, in which lists were not paginated. */
 export const accountArraySchema = z.array(accountSchema);
 export const accountPageSchema = listPage(accountSchema);
 
@@ -219,7 +219,7 @@ export const errorResponseSchema = z.object({
   requestId: described(z.string(), 'Quote this ID in support requests. Also in the header X-Request-Id.'),
 });
 
-/** API keys of a service account. The specification defines the paths and scopes, but not these fields. */
+/** The API keys of a service account. The specification defines their paths and scopes, but not these fields. */
 
 export const apiKeySchema = z.object({
   id: described(z.string(), 'The {apiKeyId} in paths; not the key itself.'),
@@ -234,12 +234,10 @@ export const apiKeySchema = z.object({
 });
 export type ApiKeyResponse = z.output<typeof apiKeySchema>;
 
-/** The list of keys before version 2026-04-28, when lists were not paginated. */
 export const apiKeyArraySchema = z.array(apiKeySchema);
 export const apiKeyPageSchema = listPage(apiKeySchema);
 
 export const createdApiKeySchema = z.extend(apiKeySchema, {
   key: described(z.string(), 'The key itself, which is returned only once.'),
 });
-/** A new key, including the secret, which is returned only once. */
 export type CreatedApiKeyResponse = z.output<typeof createdApiKeySchema>;

@@ -1,6 +1,6 @@
 /**
- * Stores accounts in Redis: their names, and when each was registered. The platform owns accounts. It registers one here by naming it, or by
- * creating its first API key. An account that only tokens or events mention is not registered.
+ * Stores accounts in Redis: their names, and when each was registered. The platform owns accounts. It registers an account here by naming
+ * the account, or by creating the account's first API key. An account that only tokens or events mention is not registered.
  */
 import { z } from 'zod';
 import { REDIS_PREFIX, type RedisClient } from './redis.js';
@@ -8,7 +8,7 @@ import { REDIS_PREFIX, type RedisClient } from './redis.js';
 export interface Account {
   readonly id: string;
   readonly name: string;
-  /** RFC 3339. Undefined if the account is not registered. */
+  /** An RFC 3339 timestamp. Undefined if the account is not registered. */
   readonly createdAt: string | undefined;
 }
 
@@ -18,7 +18,7 @@ const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
 
 export class AccountDirectory {
   readonly #redis: RedisClient;
-  /** One hash of all accounts: the record of each, as JSON, by account ID. */
+  /** A hash that maps account IDs to records in JSON. */
   readonly #key: string;
 
   constructor(redis: RedisClient, prefix = REDIS_PREFIX) {
@@ -26,10 +26,7 @@ export class AccountDirectory {
     this.#key = `${prefix}:accounts`;
   }
 
-  /**
-   * Registers the account on the first call for its ID. Later calls may rename it.
-   * @param name default: unchanged; initially the account ID
-   */
+  /** Registers the account on the first call for its ID, by default with the ID as its name. A later call with a name renames it. */
   async register(id: string, now: Date, name?: string): Promise<Account> {
     const created = { name: name ?? id, createdAt: now.toISOString() };
     const isNew = await this.#redis.hsetnx(this.#key, id, JSON.stringify(created));
@@ -41,7 +38,7 @@ export class AccountDirectory {
     return { id, ...renamed };
   }
 
-  /** Returns the account; if it is not registered, with its ID as the name. Writes nothing, so it works when Redis is full. */
+  /** Returns the account. If the account is not registered, its ID is also its name. Writes nothing, so it works while Redis is full. */
   async find(id: string): Promise<Account> {
     const text = await this.#redis.hget(this.#key, id);
     return text === null ? { id, name: id, createdAt: undefined } : toAccount(id, text);

@@ -1,6 +1,6 @@
 /**
- * Stores API keys in Redis. Nothing is cached, so a revoked key is rejected by all processes at once. The record of a revoked key is kept,
- * so that revoking it again is not an error. The design of the per-account index is explained in docs/decisions/0016.
+ * Stores API keys in Redis. Nothing is cached, so all processes reject a revoked key at once. The record of a revoked key is kept, so that
+ * revoking the key again is not an error. docs/decisions/0016 explains the design of the per-account index.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ACCOUNT_KEY_ROLES, KEY_ROLES, type KeyRole, PLATFORM_ROLES } from '@meterline/catalog';
@@ -14,9 +14,9 @@ export interface CreatedApiKey extends ApiKey {
 }
 
 export interface NewApiKey {
-  /** Undefined: a key for all accounts, with a platform role. */
+  /** If undefined, the key is for all accounts and has a platform role. */
   readonly account?: string | undefined;
-  /** New name of the account. Default: unchanged, initially the ID. */
+  /** The new name of the account. By default, the name stays unchanged, and is initially the account ID. */
   readonly accountName?: string | undefined;
   readonly role: KeyRole;
   readonly clientId: string;
@@ -31,7 +31,7 @@ export class ApiKeyExpired extends Error {
   }
 }
 
-/** Maximum number of keys of one account, including revoked and expired keys. */
+/** The maximum number of keys of one account, including revoked and expired keys. */
 export const MAX_KEYS_OF_ACCOUNT = 1_000;
 
 export class TooManyApiKeys extends Error {
@@ -50,9 +50,9 @@ export type OnMalformedKey = (keyId: string, reason: string) => void;
 const READ_AT_ONCE = 1_000;
 
 /**
- * Records the last use of an API key. Does nothing if the key was erased or a later use is recorded.
- * KEYS: the hash of last uses. ARGV: Redis key of the record, key ID, time. The record is passed in ARGV because Redis requires write
- * access to every entry of KEYS, and the collector's Redis user may not write records.
+ * Records the last use of an API key. Does nothing if the key was erased or a later use is already recorded. KEYS: the hash of last uses.
+ * ARGV: Redis key of the record, key ID, time. The record is named in ARGV, because Redis requires write access to every entry of KEYS, and
+ * the collector's Redis user may not write records.
  */
 const NOTE_USE = `
 if redis.call('EXISTS', ARGV[1]) == 1 and ARGV[3] > (redis.call('HGET', KEYS[1], ARGV[2]) or '') then
@@ -72,10 +72,7 @@ export class ApiKeyStore {
     this.accounts = new AccountDirectory(redis, prefix);
   }
 
-  /**
-   * Creates a key. The first key of an account also registers the account.
-   * @throws TooManyApiKeys; ZodError if an account role has no account, or a platform role has one
-   */
+  /** Creates a key, and registers the account if this is its first key. @throws TooManyApiKeys, or ZodError for an unsuitable role */
   async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
     await this.#makeRoom(account, now);
     const token = generateToken();
@@ -97,10 +94,7 @@ export class ApiKeyStore {
     return { keyId: token.keyId, ...record, key: formatToken(token) };
   }
 
-  /**
-   * Returns the key, or undefined if the text is not a valid key, or the key is revoked or its record malformed.
-   * @throws ApiKeyExpired
-   */
+  /** Returns undefined if the string is not a valid key, or if the key is revoked or its record malformed. @throws ApiKeyExpired */
   async authenticate(text: string, now: Date): Promise<ApiKey | undefined> {
     const token = parseToken(text);
     const record = token && (await this.#read(token.keyId));
@@ -123,12 +117,12 @@ export class ApiKeyStore {
     return record && apiKey(keyId, { ...record, lastUsedAt: lastUse ?? record.lastUsedAt });
   }
 
-  /** Returns all keys, valid or revoked, oldest first. Keys with malformed records are omitted. */
+  /** Returns all keys, including revoked keys, in the order of their creation. Omits keys with malformed records. */
   async list(): Promise<ApiKey[]> {
     return this.#findAll(await this.#redis.zrange(this.#index(), 0, '-1'));
   }
 
-  /** As `list`, for one account or one of its service accounts, unordered. */
+  /** Like `list`, but returns only keys of one account or of one of its service accounts, in no particular order. */
   async listOf(account: string, clientId?: string): Promise<ApiKey[]> {
     const clients = Object.entries(await this.#redis.hgetall(this.#indexOf(account)));
     return this.#findAll(
@@ -136,17 +130,14 @@ export class ApiKeyStore {
     );
   }
 
-  /** Revokes a key. Revoking again keeps the first time. @returns whether the key exists */
+  /** Revokes a key. If the key is already revoked, the time of the first revocation is kept. @returns whether the key exists */
   async revoke(keyId: string, now: Date): Promise<boolean> {
     if ((await this.#redis.exists(this.#key(keyId))) === 0) return false;
     await this.#redis.hsetnx(this.#key(keyId), 'revokedAt', now.toISOString());
     return true;
   }
 
-  /**
-   * Deletes the keys of an account with their records, including malformed records that name the account.
-   * @returns the number of deleted keys
-   */
+  /** Deletes all keys of an account, including keys with malformed records. @returns the number of deleted keys */
   async eraseKeysOf(account: string): Promise<number> {
     let erased = 0;
     for (const keyId of await this.#redis.zrange(this.#index(), 0, '-1')) {
@@ -158,7 +149,7 @@ export class ApiKeyStore {
     return erased;
   }
 
-  /** If the account has the maximum number of keys, deletes its oldest revoked or expired key. @throws TooManyApiKeys if there is none */
+  /** Makes room by deleting the account's oldest revoked or expired key, if necessary. @throws TooManyApiKeys if all keys are valid */
   async #makeRoom(account: string | undefined, now: Date): Promise<void> {
     if ((await this.#redis.hlen(this.#indexOf(account))) < MAX_KEYS_OF_ACCOUNT) return;
     const keys = await this.#findAll(await this.#redis.hkeys(this.#indexOf(account)));
@@ -192,7 +183,7 @@ export class ApiKeyStore {
     return undefined;
   }
 
-  /** Returns no fields if the key does not exist, or its Redis key holds another type. */
+  /** Returns no fields if the key does not exist, or if its Redis key holds another type. */
   async #fields(keyId: string): Promise<Record<string, string>> {
     try {
       return await this.#redis.hgetall(this.#key(keyId));
@@ -207,17 +198,17 @@ export class ApiKeyStore {
     return `${this.#prefix}:api-key:${keyId}`;
   }
 
-  /** The hash of last uses. Separate from the records, so that the collector's Redis user may write it without access to records. */
+  /** The hash of last uses. It is a separate hash, so that the collector's Redis user may write it without access to the records. */
   #uses(): string {
     return `${this.#prefix}:api-key-uses`;
   }
 
-  /** The sorted set of all keys, by creation time. */
+  /** The sorted set of all keys, ordered by creation time. */
   #index(): string {
     return `${this.#prefix}:api-keys`;
   }
 
-  /** The hash of key IDs to service accounts, for one account. The empty ID, which no account has, stands for the platform. */
+  /** The hash of one account that maps key IDs to service accounts. The empty ID stands for the platform, because no account has it. */
   #indexOf(account = ''): string {
     return `${this.#prefix}:api-keys-of:${account}`;
   }
@@ -232,15 +223,15 @@ const SECRET_HASH = /^[0-9a-f]{64}$/;
 
 const keyFields = z.object({
   secretHash: z.string().regex(SECRET_HASH),
-  /** The service account: a name within the account, which exists as long as it has a key. */
+  /** The service account, which is a name within the account. A service account exists as long as it has a key. */
   clientId: z.string(),
   account: z.string().min(1).optional(),
   role: z.enum(KEY_ROLES),
-  /** All times are RFC 3339. */
+  /** All times are RFC 3339 timestamps. */
   createdAt: z.string(),
   /** The key is rejected from this time on. Absent if the key does not expire. */
   expiresAt: z.iso.datetime().optional(),
-  /** Start of the hour of the last use. Absent if the key was never used. */
+  /** The start of the hour in which the key was last used. Absent if the key was never used. */
   lastUsedAt: z.string().optional(),
   revokedAt: z.string().optional(),
 });
@@ -255,7 +246,7 @@ export interface ApiKey extends Readonly<Omit<ApiKeyRecord, 'secretHash'>> {
   readonly keyId: string;
 }
 
-/** Describes the errors of a record by field, without the values. */
+/** Describes the errors of a record by field. The values are omitted, because they include the hash of the secret. */
 function problemsOf({ issues }: z.ZodError): string {
   return issues.map(({ path, code }) => `${path.join('.')}: ${code}`).join(', ');
 }
@@ -268,7 +259,7 @@ function apiKey(keyId: string, { secretHash: _hash, ...record }: ApiKeyRecord): 
   return { keyId, ...record };
 }
 
-/** `mlk_<keyId>_<secret>`. The secret has 256 random bits, so a plain hash is enough to protect it. */
+/** Matches `mlk_<keyId>_<secret>`. The secret has 256 random bits, so a plain hash is enough to protect it. */
 const TOKEN = /^mlk_([0-9a-f]{24})_([0-9a-f]{64})$/;
 
 interface ApiKeyToken {
@@ -284,7 +275,7 @@ export function formatToken({ keyId, secret }: ApiKeyToken): string {
   return `mlk_${keyId}_${secret}`;
 }
 
-/** Returns undefined if the text is not an API key. It may then be a JWT. */
+/** Returns undefined if the string is not an API key. The string may then be a JWT. */
 export function parseToken(text: string): ApiKeyToken | undefined {
   const [, keyId, secret] = TOKEN.exec(text) ?? [];
   return keyId && secret ? { keyId, secret } : undefined;

@@ -1,22 +1,22 @@
-/** Checks whether Meterline can use a Redis server: version, mode, scripts, eviction policy and free memory. */
+/** Checks whether Meterline can use a Redis server: its version, mode, scripts, eviction policy and free memory. */
 import type { RedisClient } from './redis.js';
 
-/** The first version with `allow-oom`, which lets scripts run while Redis is full. */
+/** The first version with the script flag `allow-oom`, which lets scripts run while Redis is full. */
 const OLDEST_REDIS = 7;
-/** Uses the libraries that scripts of Meterline and BullMQ need. It writes nothing, so it also runs on a replica and with a full disk. */
+/** Uses the libraries that Meterline and BullMQ need. It writes nothing, so it also runs on a replica and while the disk is full. */
 const SCRIPT_CHECK = `#!lua flags=allow-oom,no-writes
 return cmsgpack.unpack(cmsgpack.pack(cjson.decode('1')))`;
 
 export interface RedisStatus {
-  /** Why Meterline cannot rely on this Redis, as text to follow "Redis". Undefined if it can. */
+  /** Why Meterline cannot rely on this Redis, or undefined if it can. Messages show the problem after the word "Redis". */
   readonly problem: string | undefined;
-  /** Whether commands and scripts work. If so, operators can still read and delete data in spite of a problem. */
+  /** Whether commands and scripts work. If they do, operators can still read and delete data despite a problem. */
   readonly isUsable: boolean;
-  /** A full Redis rejects commands that may need memory, such as adding jobs. */
+  /** Whether Redis rejects commands that may need memory, such as adding jobs. */
   readonly isFull: boolean;
 }
 
-/** Needs the rights for INFO and EVAL, but not for CONFIG. @throws if Redis does not respond */
+/** Requires permission for INFO and EVAL, but not for CONFIG. @throws if Redis does not respond */
 export async function readRedisStatus(redis: RedisClient): Promise<RedisStatus> {
   try {
     const info = await redis.info();
@@ -48,7 +48,7 @@ function evictionIn(info: string): string | undefined {
   return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;
 }
 
-/** Buffers of replicas do not count. Source: Redis, getMaxmemoryState() in evict.c. */
+/** The buffers of replicas do not count toward the limit. Source: Redis, getMaxmemoryState() in evict.c. */
 export function isFull(info: string): boolean {
   const bytes = (name: string) => Number(field(info, name) ?? 0);
   const limit = bytes('maxmemory');

@@ -2,7 +2,7 @@
 import { type ChainableCommander, Redis } from 'ioredis';
 import { type ConnectionOptions, parseRedisUrl, redisClientOptions } from '../redis-address.js';
 
-/** Prefix of Meterline's own keys. Keys of BullMQ start with `bull`. */
+/** The prefix of Meterline's own keys. Keys of BullMQ start with `bull` instead. */
 export const REDIS_PREFIX = 'meterline';
 
 /** A connection to one server, which Sentinels may monitor. */
@@ -13,11 +13,11 @@ const FAIL_FAST = { lazyConnect: true, enableOfflineQueue: false, maxRetriesPerR
 const backOff = (stepMs: number, maxMs: number) => (attempt: number) => Math.min(attempt * stepMs, maxMs);
 
 export const REDIS_POLICIES = {
-  /** BullMQ workers: commands wait for Redis without a limit, because BullMQ fails a finished job if its acknowledgment fails. */
+  /** For BullMQ workers. Commands wait for Redis without a limit, because BullMQ fails a finished job if the acknowledgment fails. */
   worker: { maxRetriesPerRequest: null, retryStrategy: backOff(500, 5_000) },
-  /** API keys and accounts: commands fail within 2 s, because an HTTP request waits for them. The client gets 503. */
+  /** For API keys and accounts. Commands fail within 2 s, because an HTTP request waits for them. The client then gets a 503. */
   request: { ...FAIL_FAST, commandTimeout: 2_000, connectTimeout: 2_000, retryStrategy: backOff(100, 1_000) },
-  /** The collector's events: as `request`, but the caller sets the timeout of a write, and a write is never resent in the background. */
+  /** For the collector's events. Like `request`, but the caller sets the timeout of a write, and a write is never resent implicitly. */
   producer: {
     ...FAIL_FAST,
     autoResendUnfulfilledCommands: false,
@@ -26,26 +26,26 @@ export const REDIS_POLICIES = {
     disconnectTimeout: 100,
     retryStrategy: backOff(50, 1_000),
   },
-  /** Metrics of the queue: a reading fails within 1.5 s, and the next scrape tries again. */
+  /** For metrics of the queue. A read fails within 1.5 s, and the next scrape tries again. */
   monitor: { ...FAIL_FAST, commandTimeout: 1_500 },
-  /** A check at start: one attempt, so that the service exits with the reason. */
+  /** For the check at start. There is only one attempt, so that the service exits with the reason. */
   check: { lazyConnect: true, connectTimeout: 5_000, commandTimeout: 5_000, retryStrategy: () => null },
 } as const satisfies Record<string, ConnectionOptions>;
 
-/** @param url an address in a form of redis-address.ts @throws Error if the address is invalid */
+/** @param url an address in a form that redis-address.ts describes @throws Error if the address is invalid */
 export function createRedisClient(url: string, policy: ConnectionOptions): RedisClient {
   return new Redis(redisClientOptions(parseRedisUrl(url), policy));
 }
 
 /**
- * Closes a connection whose server is silent, and connects again. A connection that is still being established is left alone: it has its
- * own timeout, and ioredis would stop reconnecting if it were disconnected while it asks a Sentinel for the master.
+ * Closes a connection whose server is silent, and connects again. Does nothing while the connection is still being established, because
+ * that has its own timeout. If ioredis were disconnected while it gets the master from a Sentinel, it would also stop reconnecting.
  */
 export function leaveConnection(redis: RedisClient): void {
   if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
 }
 
-/** Runs a transaction. @returns the replies, in the order of the commands @throws the first error, which `exec` alone would not throw */
+/** Returns the replies in the order of the commands. @throws the first error of a command, which `exec` alone would not throw */
 export async function execTransaction(transaction: ChainableCommander): Promise<unknown[]> {
   const results = await transaction.exec();
   if (!results) throw new Error('the transaction was aborted');
@@ -55,37 +55,37 @@ export async function execTransaction(transaction: ChainableCommander): Promise<
   });
 }
 
-/** The error for a reply that ioredis cannot parse has no code, only this text. Source: ioredis, DataHandler. */
+/** If ioredis cannot parse a reply, the error has no code, only a message with this ending. Source: ioredis, DataHandler. */
 const UNREADABLE = /Please report this\.$/;
 
-/** `rejected`: Redis replied with an error. `foreign`: the server is not Redis. `away`: no server replied. */
+/** `rejected` means that Redis replied with an error, `foreign` that the server is not Redis, and `away` that no server replied. */
 export function redisFailureKind(error: unknown): 'rejected' | 'foreign' | 'away' {
   if (!(error instanceof Error)) return 'away';
-  // Examples: wrong password, unknown database, out of memory, read-only.
+  // Examples are a wrong password, an unknown database, a full memory and a read-only replica.
   if (error.name === 'ReplyError') return 'rejected';
   return UNREADABLE.test(error.message) ? 'foreign' : 'away';
 }
 
-/** Returns the more informative of two errors of one connection. A server that is not Redis often also closes the connection. */
+/** Returns the more informative of two errors. A server that is not Redis often causes a second error by closing the connection. */
 export function moreInformative(known: unknown, error: unknown): unknown {
   if (known === undefined) return error;
   return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;
 }
 
-/** Too few replicas confirmed a write, so the write may be lost together with the master. */
+/** Thrown if too few replicas confirmed a write. If the master is lost, the write may be lost with it. */
 export class NotReplicated extends Error {
   override readonly name = 'NotReplicated';
 }
 
 interface Replication {
-  /** Number of replicas that must confirm the write. 0: the master is enough. */
+  /** The number of replicas that must confirm the write. If it is 0, the master is enough. */
   readonly replicas: number;
   readonly timeoutMs: number;
 }
 
 /**
- * Writes, and resolves when the replicas have confirmed the write. `WAIT` covers only writes of its own connection. If the connection was
- * lost between the write and `WAIT`, perhaps together with the master, the write counts as not replicated.
+ * Resolves when the replicas have confirmed the write. `WAIT` covers only writes of its own connection. If the connection was lost between
+ * the write and `WAIT`, perhaps together with the master, the write counts as not replicated.
  * @throws NotReplicated, or the error of the write
  */
 export async function replicated<T>(redis: RedisClient, write: () => Promise<T>, { replicas, timeoutMs }: Replication) {

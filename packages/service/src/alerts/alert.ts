@@ -16,9 +16,9 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 
-/** A replaced secret keeps signing for this long, so that receivers have time to switch. */
+/** A replaced secret still signs webhooks for this long, so that receivers have time to switch to the new secret. */
 const ROTATION_MS = MS_PER_DAY;
-/** Rotating twice in a day must not invalidate the secret that receivers still use. */
+/** Larger than one, because rotating a secret twice in a day must not invalidate the secret that receivers still use. */
 const MAX_PREVIOUS_SECRETS = 9;
 const SECRET_BYTES = 32;
 
@@ -29,11 +29,11 @@ export const alertRecord = z.object({
   name: z.string(),
   period: z.enum(ALERT_PERIODS),
   measure: z.enum(ALERT_MEASURES),
-  /** A decimal in its shortest form, in USD or units of the billing dimension. */
+  /** A decimal in its shortest form. The unit is USD, or the unit of the billing dimension. */
   amount: z.string(),
-  /** Ascending. Periods that ended before `since` (RFC 3339) are not evaluated, so that a new alert does not fire for the past. */
+  /** In ascending order. Periods that ended before `since` (RFC 3339) do not count, so that a new alert does not fire for the past. */
   thresholds: z.array(z.object({ percent: z.int(), since: z.string() })),
-  /** Named as in the API. Each list is sorted and has no duplicates. */
+  /** The filters have the same names as in the API. Each list is sorted and has no duplicates. */
   filters: z.object({
     workspace: texts,
     resourceType: texts,
@@ -42,7 +42,7 @@ export const alertRecord = z.object({
     billingDimension: texts,
   }),
   url: z.string(),
-  /** `whsec_` and 32 bytes in base64. Source: Standard Webhooks. */
+  /** The prefix `whsec_` and 32 bytes in base64. Source: Standard Webhooks. */
   secret: z.string(),
   previousSecrets: z.array(z.object({ secret: z.string(), until: z.string() })).optional(),
   createdAt: z.string(),
@@ -61,7 +61,7 @@ export type AlertSettings = Pick<AlertRecord, 'name' | 'period' | 'measure' | 'a
 
 export interface Fired {
   readonly threshold: number;
-  /** The period's cost or usage at `firedAt`, a decimal. */
+  /** The decimal cost or usage of the period at the time `firedAt`. */
   readonly value: string;
   readonly firedAt: string;
 }
@@ -87,13 +87,13 @@ export function newRecord(account: string, { thresholds, ...settings }: AlertSet
   };
 }
 
-/** Applies a change; undefined members stay unchanged. New thresholds, and all thresholds of a changed definition, count from now on. */
+/** Undefined members stay unchanged. New thresholds, and all thresholds of a changed definition, apply only from now on. */
 export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertChange, now: Date): AlertRecord {
   const { id: _, ...record } = alert;
   const at = now.toISOString();
   const defined = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const { thresholds: _old, ...settings } = { ...settingsOf(alert), ...defined };
-  // updatedAt is the version of the record, so it rises even if the clock is behind.
+  // `updatedAt` is the version of the record, so it must increase even if the clock is behind.
   const updatedAt = new Date(Math.max(now.getTime(), Date.parse(alert.updatedAt) + 1)).toISOString();
   const changed = { ...record, ...settings, filters: canonicalFilters(settings.filters), updatedAt };
   const isSame = definitionOf(changed) === definitionOf(alert);
@@ -122,7 +122,7 @@ export function recordText(record: AlertRecord): string {
   return JSON.stringify(alertRecord.parse(record));
 }
 
-/** Returns a digest of everything that decides whether a threshold is crossed. Marks contain it, so a changed alert can fire again. */
+/** Returns a digest of what decides whether the alert fires. Marks of fired thresholds contain it, so a changed alert can fire again. */
 export function definitionOf({
   period,
   measure,
@@ -134,7 +134,7 @@ export function definitionOf({
   return createHash('sha256').update(text).digest('hex').slice(0, 24);
 }
 
-/** Returns the secrets that sign webhooks, the current one first. */
+/** Returns the secrets that sign webhooks, with the current secret first. */
 export function validSecrets(alert: Alert, now: Date): string[] {
   return [alert.secret, ...validPrevious(alert, now).map(({ secret }) => secret)];
 }
@@ -143,15 +143,14 @@ function validPrevious({ previousSecrets = [] }: AlertRecord, now: Date) {
   return previousSecrets.filter(({ until }) => Date.parse(until) > now.getTime());
 }
 
-/** Returns the calendar day or month (UTC) that contains the instant. */
 export function periodAt(period: AlertPeriod, instant: EpochMs): Window {
   const startTime = bucketStart(instant, period === 'day' ? 'daily' : 'monthly');
   return { startTime, endTime: period === 'day' ? startTime + MS_PER_DAY : plusMonths(startTime, 1) };
 }
 
 /**
- * Returns the body of a webhook; without `fired`, of a test. Written by hand because JSON.stringify would round amounts to doubles. Source:
- * Standard Webhooks, "Payload structure".
+ * Returns the body of a webhook. Without `fired`, the webhook is a test. The JSON is assembled by hand, because JSON.stringify would round
+ * amounts to doubles. Source: Standard Webhooks, "Payload structure".
  */
 export function webhookPayload(alert: Alert, type: WebhookType, period: Window, at: EpochMs, fired?: Fired): string {
   const { id: alertId, account: accountId, name, measure, amount } = alert;

@@ -1,6 +1,6 @@
 /**
- * Stores alerts in Redis: one hash of all alerts, an index for each account, and marks of the thresholds that have fired. A change replaces
- * the whole record. If the record was changed concurrently, the change is applied again to the new record.
+ * Stores alerts in Redis: one hash of all alerts, an index for each account, and a mark for each threshold that has fired. A change
+ * replaces the whole record. If another process changed the record in the meantime, the change is applied again to the new record.
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
@@ -26,13 +26,13 @@ export class TooManyAlerts extends Error {
   }
 }
 
-/** KEYS: all alerts, account index. ARGV: id, record, maximum number of alerts of an account. */
+/** KEYS: all alerts, account index. ARGV: ID, record, maximum number of alerts per account. */
 const CREATE = `
 if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('SADD', KEYS[2], ARGV[1])
 return 1`;
-/** KEYS: all alerts. ARGV: id, record as read, new record. */
+/** KEYS: all alerts. ARGV: ID, record as it was read, new record. */
 const REPLACE = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
@@ -40,7 +40,7 @@ return 1`;
 
 const firedMark = z.object({ value: z.string(), firedAt: z.string() });
 const READ_AT_ONCE = 1_000;
-/** Longer than two months, because an evaluation covers the current period and the one before. */
+/** Longer than two months, because an evaluation covers the current period and the previous period. */
 const MARKS_KEPT_MS = 70 * MS_PER_DAY;
 
 export class AlertStore {
@@ -54,7 +54,6 @@ export class AlertStore {
     this.deliveries = new DeliveryStore(redis, prefix);
   }
 
-  /** @throws TooManyAlerts */
   async create(account: string, settings: AlertSettings, now: Date): Promise<Alert> {
     const id = newAlertId();
     const record = newRecord(account, settings, now);
@@ -68,7 +67,7 @@ export class AlertStore {
     return toAlert(id, await this.#redis.hget(this.#all(), id));
   }
 
-  /** Returns the account's alerts, unsorted. */
+  /** Returns the account's alerts in no particular order. */
   async listOf(account: string): Promise<Alert[]> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     if (ids.length === 0) return [];
@@ -85,11 +84,7 @@ export class AlertStore {
     }
   }
 
-  /**
-   * Changes an alert.
-   * @param check is called with the changed alert before it is stored; its errors are thrown
-   * @returns the changed alert; undefined if it does not exist
-   */
+  /** Calls `check` with the changed alert before storing it. @returns the changed alert, or undefined if the alert does not exist */
   async change(id: string, change: AlertChange, now: Date, check: (alert: Alert) => void): Promise<Alert | undefined> {
     for (;;) {
       const text = await this.#redis.hget(this.#all(), id);
@@ -110,16 +105,16 @@ export class AlertStore {
     await this.deliveries.deleteOf(account, id);
   }
 
-  /** Deletes all alerts of the account, with their marks and deliveries. @returns the number of alerts */
+  /** Deletes all alerts of the account with their marks and deliveries. @returns the number of deleted alerts */
   async eraseOf(account: string): Promise<number> {
     const ids = await this.#redis.smembers(this.#indexOf(account));
     for (const id of ids) await this.remove({ id, account });
-    // A crash during an earlier `remove` may have left deliveries of a deleted alert.
+    // If a process crashed during an earlier `remove`, deliveries of a deleted alert may be left.
     await this.deliveries.deleteOf(account);
     return ids.length;
   }
 
-  /** Returns the thresholds of the current definition that have fired in the period, ascending. */
+  /** Returns the thresholds of the current definition that have fired in the period, in ascending order. */
   async firedOf(alert: Alert, periodStart: EpochMs): Promise<Fired[]> {
     const fields = alert.thresholds.map(({ percent }) => markField(alert, periodStart, percent));
     const marks = await this.#redis.hmget(this.#marks(alert.id), ...fields);
@@ -129,10 +124,7 @@ export class AlertStore {
     });
   }
 
-  /**
-   * Marks a threshold as fired and adds its delivery, in one script. Does neither if it has already fired or the alert has changed.
-   * @param payload the body of the webhook in all attempts
-   */
+  /** Marks a threshold as fired and adds its delivery in one script. Does neither if it already fired or the alert has changed. */
   async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string): Promise<FireOutcome> {
     const { threshold, ...mark } = fired;
     await this.#deleteMarks(alert.id, Date.parse(fired.firedAt) - MARKS_KEPT_MS);
@@ -158,7 +150,7 @@ export class AlertStore {
     return `${this.#prefix}:alerts-of:${account}`;
   }
 
-  /** A hash with the fields of {@link markField}. */
+  /** The hash with the marks of one alert. {@link markField} returns its fields. */
   #marks(id: string): string {
     return `${this.#prefix}:alert-marks:${id}`;
   }
@@ -168,7 +160,7 @@ function markField(alert: Alert, periodStart: EpochMs, threshold: number): strin
   return `${definitionOf(alert)} ${formatTimestamp(periodStart)} ${threshold}`;
 }
 
-/** Returns undefined for an invalid record, such as one edited by hand, so that it does not stop the evaluation of the others. */
+/** Returns undefined for an invalid record, such as a record edited by hand, so that the evaluation of other alerts continues. */
 function toAlert(id: string, text: string | null | undefined): Alert | undefined {
   const record = alertRecord.safeParse(parseJson(text ?? ''));
   return record.success ? { id, ...record.data } : undefined;

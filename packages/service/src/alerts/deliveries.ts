@@ -1,9 +1,9 @@
 /**
- * Stores webhook deliveries in Redis. One script marks a threshold as fired, writes the delivery and adds it to the outbox, a sorted set of
- * pending deliveries by due time. A process claims due deliveries by moving their due time to the end of a lease. If the process dies, the
- * lease expires, and another process claims them.
+ * Stores webhook deliveries in Redis. When a threshold fires, one script marks the threshold, writes the delivery and adds it to the
+ * outbox. The outbox is a sorted set of pending deliveries, ordered by due time. A process claims due deliveries by moving their due time
+ * to the end of a lease. If the process dies, the lease expires, and another process claims the deliveries.
  *
- * Deliveries are kept for 30 days, and at most the newest 1,000 of an account.
+ * Deliveries are kept for 30 days. An account keeps at most its newest 1,000 deliveries.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
@@ -20,26 +20,26 @@ import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
-/** Maximum number of marks of an alert. Marks are kept for 70 days, so without a limit, repeated changes of an alert could fill Redis. */
+/** Each fired threshold leaves a mark for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
 export const MAX_MARKS = 5_000;
-/** The due time of a new or redelivered webhook. Not a timestamp, so it never equals the end of a lease, and clock skew does not delay it. */
+/** The due time of a new or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. */
 const DUE_NOW = 0;
 
-/** Defaults are for records that an earlier version wrote. */
+/** The defaults apply to records that an earlier version wrote. */
 const deliveryRecord = z.object({
   account: z.string(),
   alertId: z.string(),
   type: z.enum(WEBHOOK_TYPES).default('usage.threshold_reached'),
-  /** The body, byte for byte the same in every attempt. */
+  /** The body, which is the same in every attempt, byte for byte. */
   payload: z.string(),
   createdAt: z.string(),
   state: z.enum(DELIVERY_STATES),
   attempts: z.coerce.number(),
-  /** Failed attempts since the delivery was created or last redelivered. */
+  /** The number of failed attempts since the delivery was created or last redelivered. */
   failures: z.coerce.number().default(0),
   lastAttemptAt: z.string().optional(),
   lastOutcome: z.string().optional(),
-  /** `admin` if the alert had a workspace filter when it fired. Members do not see the delivery then, even if the filter is removed later. */
+  /** Is `admin` if the alert had a workspace filter when it fired. Members never see such a delivery, even if the filter is removed. */
   seenBy: z.enum(['admin', 'member']).default('admin'),
 });
 
@@ -48,7 +48,7 @@ export interface Delivery extends z.output<typeof deliveryRecord> {
   readonly id: string;
 }
 
-/** `already`: fired before. `changed`: the alert was changed or deleted. `full`: the alert has {@link MAX_MARKS} marks. */
+/** `already` means fired before, `changed` that the alert was changed or deleted, and `full` that it has {@link MAX_MARKS} marks. */
 const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
@@ -61,16 +61,16 @@ export interface CrossingMark {
 
 export interface Attempt {
   readonly at: Date;
-  /** An HTTP status, or the reason why there is none. */
+  /** An HTTP status, or the reason why there was no response. */
   readonly outcome: string;
-  /** The new state, unless the delivery was claimed again or redelivered during the attempt. */
+  /** The new state. Ignored if the delivery was claimed again or redelivered during the attempt. */
   readonly state: DeliveryState;
   /** The end of the attempt's lease, as passed to `claim`. */
   readonly leaseUntil: EpochMs;
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: delivery, account index, outbox. ARGV: id, index entry, creation time and retention in ms, then fields and values. */
+/** KEYS: delivery, account index, outbox. ARGV: ID, index entry, creation time and retention in ms, then fields and values. */
 const ADD = `
 local fields = {}
 for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
@@ -80,8 +80,8 @@ redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
 redis.call('ZADD', KEYS[3], ${DUE_NOW}, ARGV[1])`;
 /**
- * Additional KEYS: all alerts, the alert's marks. Before the other ARGV: alert id, updatedAt, mark field, mark. Compares updatedAt alone,
- * which rises with every change, because a newer release may store further members in the record.
+ * KEYS: the KEYS of ADD, all alerts, marks of the alert. ARGV: alert ID, updatedAt, mark field, mark, then the ARGV of ADD. Compares only
+ * updatedAt, because a newer release may store more members in the record. Comparing it is enough, because it increases with every change.
  */
 const ADD_CROSSING = `
 local record = redis.call('HGET', KEYS[4], ARGV[1])
@@ -92,15 +92,15 @@ redis.call('HSET', KEYS[5], ARGV[3], ARGV[4])
 for _ = 1, 4 do table.remove(ARGV, 1) end
 ${ADD}
 return 'fired'`;
-/** KEYS: delivery, outbox. ARGV: id. */
+/** KEYS: delivery, outbox. ARGV: ID. */
 const REDELIVER = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], 'state', 'pending', 'failures', 0)
 redis.call('ZADD', KEYS[2], ${DUE_NOW}, ARGV[1])
 return 1`;
-/** Lets a script run while Redis is out of memory. Otherwise delivered webhooks could not be noted, and would be sent again and again. */
+/** Lets a script run while Redis is out of memory. Otherwise, delivered webhooks could not be noted, and would be sent again and again. */
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom';
-/** KEYS: outbox. ARGV: now, the end of the lease, maximum number. */
+/** KEYS: outbox. ARGV: now, end of the lease, maximum number of deliveries. */
 const CLAIM = `${RUNS_WHEN_FULL}
 local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], ARGV[2], id) end
@@ -109,7 +109,7 @@ return ids`;
 const POSTPONE = `${RUNS_WHEN_FULL}
 redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[2])`;
 /**
- * KEYS: delivery, outbox. ARGV: id, end of the attempt's lease, new state, due time, failures, then other fields and values.
+ * KEYS: delivery, outbox. ARGV: ID, end of the attempt's lease, new state, due time, failures, then other fields and values.
  *
  * Does not restore a deleted delivery, and does not change one that another process has finished. If the delivery was redelivered or claimed
  * again since the attempt began, its due time is no longer this lease. Then it stays pending, and its next attempt decides. A successful
@@ -138,7 +138,7 @@ export class DeliveryStore {
     this.#prefix = prefix;
   }
 
-  /** Derives the delivery's id from the crossing, so that every process that finds the crossing uses the same id. */
+  /** Derives the delivery's ID from the crossing of the threshold, so that every process that detects the crossing uses the same ID. */
   async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<FireOutcome> {
     const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
     const { keys, args } = this.#addition(id, alert, 'usage.threshold_reached', at, payload);
@@ -162,7 +162,7 @@ export class DeliveryStore {
     return Object.keys(fields).length === 0 ? undefined : { id, ...deliveryRecord.parse(fields) };
   }
 
-  /** Returns the ids and creation times of an alert's deliveries, unsorted. */
+  /** Returns the IDs and creation times of an alert's deliveries, in no particular order. */
   async listOf(account: string, alertId: string, now: Date): Promise<{ id: string; createdAt: string }[]> {
     const since = now.getTime() - KEPT_MS;
     const entries = await this.#redis.zrangebyscore(this.#indexOf(account), since, '+inf', 'WITHSCORES');
@@ -172,23 +172,23 @@ export class DeliveryStore {
     });
   }
 
-  /** Makes the delivery due now, with all attempts again, and the same body and id. @returns false if the delivery does not exist */
+  /** Makes the delivery due now, with all its attempts again and the same body and ID. @returns false if it does not exist */
   async redeliver(id: string): Promise<boolean> {
     return (await this.#redis.eval(REDELIVER, 2, this.#key(id), this.#outbox(), id)) === 1;
   }
 
-  /** Claims due deliveries, so that no other process gets them before `leaseUntil`. @returns their ids, the longest due first */
+  /** Claims due deliveries until `leaseUntil`, so that no other process gets them. @returns their IDs, the earliest due time first */
   async claim(now: EpochMs, leaseUntil: EpochMs, limit: number): Promise<string[]> {
     const ids = await this.#redis.eval(CLAIM, 1, this.#outbox(), now, leaseUntil, limit);
     return z.array(z.string()).parse(ids);
   }
 
-  /** Gives up the lease of a delivery without an attempt. It is due again at `dueAt`. */
+  /** Ends the lease of a delivery without an attempt. The delivery is due again at `dueAt`. */
   async postpone(id: string, dueAt: EpochMs): Promise<void> {
     await this.#redis.eval(POSTPONE, 1, this.#outbox(), dueAt, id);
   }
 
-  /** Notes an attempt at the delivery as read before. @returns the new state; undefined if the delivery was deleted */
+  /** Notes an attempt. `delivery` must be as read before the attempt. @returns the new state, or undefined if it was deleted */
   async noteAttempt(delivery: Delivery, attempt: Attempt): Promise<DeliveryState | undefined> {
     const { id, attempts, failures } = delivery;
     const { at, outcome, state, leaseUntil, dueAt } = attempt;
@@ -207,7 +207,7 @@ export class DeliveryStore {
     return this.#redis.zcard(this.#outbox());
   }
 
-  /** @param alertId default: all alerts of the account, deleted ones included */
+  /** @param alertId default: all alerts of the account, including deleted alerts */
   async deleteOf(account: string, alertId?: string): Promise<void> {
     const entries = await this.#redis.zrange(this.#indexOf(account), 0, '-1');
     const isSelected = (entry: string) => alertId === undefined || entry.startsWith(`${alertId} `);
@@ -253,12 +253,12 @@ export class DeliveryStore {
     return `${this.#prefix}:alert-delivery:${id}`;
   }
 
-  /** A sorted set of `<alert id> <delivery id>` by creation time. */
+  /** A sorted set of `<alert ID> <delivery ID>`, ordered by creation time. */
   #indexOf(account: string): string {
     return `${this.#prefix}:alert-deliveries-of:${account}`;
   }
 
-  /** A sorted set of the ids of pending deliveries, of all accounts, by due time. */
+  /** A sorted set with the IDs of the pending deliveries of all accounts, ordered by due time. */
   #outbox(): string {
     return `${this.#prefix}:alert-deliveries-pending`;
   }

@@ -1,4 +1,4 @@
-/** Decides where webhooks may go: to public addresses over https, and to the hosts that the operator lists in ALERT_ALLOWED_HOSTS. */
+/** Decides where webhooks may be sent: to public addresses over https, and to the hosts that the operator lists in ALERT_ALLOWED_HOSTS. */
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -20,23 +20,22 @@ export const allowedHostsVariable = z
     'Private hosts (`host` or `host:port`, comma-separated) that webhooks may be sent to, also without TLS. Set the same for the query and the alerts service.',
   );
 
-/** Returns the host as the URL parser writes it: in lower case, and addresses in their usual form. */
+/** Returns the host as the URL parser writes it: names in lowercase, and addresses in their usual form. */
 function canonicalHost(text: string): string | undefined {
   if (!/^[^/?#@\s]+$/.test(text) || !URL.canParse(`https://${text}`)) return undefined;
   const { host, hostname } = new URL(`https://${text}`);
-  // The parser drops port 443. Without it, all ports of the host would be allowed.
+  // The parser drops port 443. Without the port, the entry would allow all ports of the host.
   return text.endsWith(':443') ? `${hostname}:443` : host;
 }
 
-/** Returns whether the operator lists the host, with the URL's port or for all ports. */
 export function isAllowedHost({ hostname, port, protocol }: URL, allowed: AllowedHosts): boolean {
   const number = port || (protocol === 'http:' ? '80' : '443');
   return allowed.has(hostname) || allowed.has(`${hostname}:${number}`);
 }
 
 /**
- * Returns why webhooks may not be posted to the URL, as text to append to "url", or undefined if they may. Does not resolve names: their
- * addresses are checked when a webhook is posted. The URL parser has already converted octal, hexadecimal and other spellings of addresses.
+ * Returns why webhooks may not be sent to the URL, or undefined if they may. Messages show the result after "url". Names are not resolved
+ * here: their addresses are checked when a webhook is sent. The URL parser has already converted octal and other spellings of addresses.
  */
 export function targetProblem(text: string, allowed: AllowedHosts): string | undefined {
   const url = new URL(text);
@@ -52,7 +51,7 @@ export function targetProblem(text: string, allowed: AllowedHosts): string | und
 /** The prefix of IPv4 addresses behind NAT64. Source: RFC 6052, section 2.1. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** Also rejects IPv4-compatible addresses such as `::127.0.0.1` (RFC 4291, 2.5.5.1), which the library considers public. */
+/** Also rejects IPv4-compatible addresses such as `::127.0.0.1` (RFC 4291, section 2.5.5.1), which the library considers public. */
 export function isPublicAddress(text: string): boolean {
   const address = ipaddr.parse(text);
   if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';
