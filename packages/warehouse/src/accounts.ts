@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readBounds } from './bounds.js';
 import type { StatementParameters, Warehouse } from './clickhouse/connection.js';
 
-/** Must not contain duplicates. In a cluster, ClickHouse sends a statement about one account only to the shard of that account. */
+/** A list has no duplicates. In a cluster, ClickHouse sends a statement about a single account only to that account's shard. */
 export type Accounts = readonly string[] | 'all';
 
 export function onlyAccount(accounts: Accounts): string | undefined {
@@ -22,10 +22,7 @@ export function accountsParameters(accounts: Accounts): StatementParameters {
   return account === undefined ? { accounts } : { account_id: account };
 }
 
-/**
- * Reads the accounts with usage: from the daily rollup rows, and from the events that these may lack. The cost grows with the number of
- * daily rollup rows.
- */
+/** Reads daily rollup rows, and the events that they may lack. The cost grows with the number of daily rollup rows. */
 export async function readAccountsWithUsage(warehouse: Warehouse): Promise<string[]> {
   const { daily } = await readBounds(warehouse);
   const statement = {

@@ -1,16 +1,14 @@
-/** Parses addresses of ClickHouse. In a file of its own so that callers need not load the client. */
+/** Parses ClickHouse addresses. Separate from the connection, so that callers need not load the ClickHouse client. */
 const EXAMPLE = 'http://127.0.0.1:8123';
 const PROTOCOLS: readonly string[] = ['http:', 'https:'];
 
-/** @param urls one address, or several separated by commas */
 export function hostsOf(urls: string): string[] {
   return urls.split(',').map((url) => url.trim());
 }
 
 /**
- * Validates addresses of ClickHouse's HTTP interface, separated by commas. Returns undefined if they are valid, and otherwise an error
- * message to append to the name of the setting. A path, credentials or parameters are rejected, because they would be ignored. The message
- * does not repeat the address, which may hold a password.
+ * Validates a comma-separated list of addresses. Returns an error message that follows the setting's name, or undefined if all are valid.
+ * Rejects paths, credentials and parameters, which the client would ignore. Never repeats the address, because it may hold a password.
  */
 export function clickHouseUrlProblem(text: string): string | undefined {
   return hostsOf(text)

@@ -1,24 +1,24 @@
-/** Reads the watermarks of the rollups and the retention bounds, in one statement, because every query and every insert needs both. */
+/** Reads the watermarks and the retention bounds in one statement, because every query and every insert needs both. */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from './clickhouse/connection.js';
 import { GRAINS, type Grain } from './rollups/rollup-rows.js';
 
 export interface GrainWatermarks {
-  /** Rollup rows below may already be being computed, so a writer that stores an event there must mark its hour as dirty. */
+  /** A sealer may be computing rollup rows below this instant. So a writer that stores an event there must mark its hour as dirty. */
   readonly sealingUntil: EpochMs;
-  /** Rollup rows below contain all acknowledged events, except those of dirty hours: see dirty-hours.ts. */
+  /** Rollup rows below this instant contain all acknowledged events, except the events of dirty hours (see dirty-hours.ts). */
   readonly sealedUntil: EpochMs;
 }
 export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
 
-/** Starts of months in UTC. Each bound is at most the previous one. A bound that was never set is 1970. */
+/** Each bound is the start of a UTC month, or 1970 if never set. No bound is later than the bound listed above it. */
 export interface RetentionBounds {
-  /** Events before are rejected. An operator may lower this bound again, down to `droppingBefore`. */
+  /** New events before this instant are rejected. An operator may lower this bound again, down to `droppingBefore`. */
   readonly closedBefore: EpochMs;
-  /** Rollup rows before are being made final. An event stored there now may be too late to be counted. Only rises. */
+  /** Rollup rows before this instant are being made final. An event stored there now may be too late to count. The bound never falls. */
   readonly droppingBefore: EpochMs;
-  /** Rollup rows before are final, and their events may be gone, so nothing may read these events. Only rises. */
+  /** Rollup rows before this instant are final. Their events may be gone, so nothing may read them. This bound only rises. */
   readonly droppedBefore: EpochMs;
 }
 
@@ -48,7 +48,7 @@ const boundRow = z.object({
 
 export type Bound = 'closed' | 'dropping' | 'dropped';
 
-/** Reads the bounds from one shard; every shard has a copy. Bounds that were never set are 1970. */
+/** Reads the bounds from one shard, because every shard has a copy. */
 export async function readBounds(warehouse: Warehouse): Promise<Watermarks & RetentionBounds> {
   const rows = new Map((await warehouse.read(READ_BOUNDS, boundRow)).map((row) => [row.name, row]));
   const watermarks = (grain: Grain) => {

@@ -1,4 +1,3 @@
-/** Exports the connection, the schema, the write side, the read side, and operations. */
 export { ClickHouseError } from '@clickhouse/client';
 export { type Accounts, readAccountsWithUsage } from './accounts.js';
 export * from './addresses.js';

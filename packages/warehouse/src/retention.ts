@@ -1,30 +1,31 @@
 /**
- * Drops old events. Rollup rows are kept forever; the events of a month may be dropped once its rollup rows are final.
+ * Drops old events. Rollup rows are kept forever; the events of a month may be dropped once the month's rollup rows are final.
  *
- * Why every event either counts exactly once in the rollup rows that stay, or is stored as rejected:
+ * Claim 1: every event either counts exactly once in the rollup rows that stay, or is stored as rejected. The protocol:
  *
  * - A worker rejects events before the `closedBefore` that it last read, even if the bound has moved since. It stores the other events, and
- *   *then* reads `droppingBefore`. It also rejects stored events before that bound; the rest count as always. Only then does it
- *   acknowledge.
- * - The dropping process publishes `droppingBefore`, then compares the month's rollup rows with its events, then makes the rollup rows
- *   final, then publishes `droppedBefore`, then drops the events.
+ *   *then* reads `droppingBefore`. It also rejects stored events before that bound; the other events count as always. Only then does the
+ *   worker acknowledge the job.
+ * - The dropping process publishes `droppingBefore`, compares the month's rollup rows with its events, makes the rollup rows final,
+ *   publishes `droppedBefore`, and then drops the events.
  *
- * Take an event of a dropped month that was acknowledged as accepted. Its worker read a `droppingBefore` not later than the event, and had
- * stored the event before that read. So the event was stored before the bound was published, and the comparison, which came later, has seen
- * it: the rollup row contained the event when it was made final. Any other event of that month was stored after the bound was published, or
- * not at all, so its worker has read the bound and stored the event as rejected. Such an event may count all the same, if it was stored in
- * time for the comparison, or if it is a resent event that was accepted before; its rejection says so.
+ * Proof: take an event of a dropped month that was acknowledged as accepted. The event's worker read a `droppingBefore` that was not later
+ * than the event, and had stored the event before that read. So the event was stored before the bound was published. The comparison came
+ * later and saw the event, so the rollup row contained the event when the row was made final. Every other event of that month was stored
+ * after the bound was published, or was not stored. So its worker read the bound, and stored the event as rejected. Such a rejected event
+ * may still count, either because it was stored in time for the comparison or because it repeats an event that was accepted before. The
+ * message of the rejection says that it may count.
  *
- * Why nothing changes a final rollup row: its version is higher than any version computed from events. So even a worker, sealer or operator
- * that was suspended for long, and recomputes the row from fewer events, never replaces it. Making a final row final again copies it
+ * Claim 2: nothing changes a final rollup row. Its version is higher than any version computed from events. So a worker, sealer or operator
+ * that was suspended for long and recomputes the row from fewer events never replaces it. Making a final row final again copies the row
  * unchanged.
  *
- * Why no result lacks dropped events: a query first reads `droppedBefore` and reads everything before it from rollup rows. If the bound has
- * risen by the time the result is there, the query runs again: see `whileEventsLast` in services/query.
+ * Claim 3: no result lacks dropped events. A query first reads `droppedBefore`, and reads everything before that bound from rollup rows. If
+ * the bound has risen by the time the result is there, the query runs again: see `whileEventsLast` in services/query.
  *
- * What a crash of the dropping process leaves behind: before `droppingBefore` is published, nothing. Before `droppedBefore` is published,
- * months whose new events are rejected, whose rollup rows may be final, and whose events are all there. After that, events that nothing
- * reads. Running it again completes the rest.
+ * A crash of the dropping process before it publishes `droppingBefore` leaves nothing behind. A crash before it publishes `droppedBefore`
+ * leaves months whose new events are rejected, whose rollup rows may be final, and whose events are all there. A later crash leaves events
+ * that nothing reads. Running the process again completes the rest.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
@@ -35,7 +36,7 @@ import { FINAL_VERSION, ROLLUP_COLUMNS, ROLLUP_SETTINGS, recomputeRollups } from
 import { ROLLUP_TABLE } from './rollups/rollup-rows.js';
 import { readSlices } from './rollups/sources.js';
 
-/** Sets a bound on every shard; durable when the promise resolves. `closed` may be lowered; the others only rise. */
+/** Sets a bound on every shard. The bound is durable when the promise resolves. Only `closed` may be lowered again. */
 export async function setRetentionBound(shards: readonly Warehouse[], bound: Bound, before: EpochMs): Promise<void> {
   const row = { bound, before: before / 1000 };
   await onEachShard(shards, (shard) => insertRows(shard, 'retention_bounds', [row], `set_${bound}_before`));
@@ -59,7 +60,6 @@ ORDER BY partition`,
 
 const monthRow = z.object({ partition: z.string().regex(/^\d{6}$/), rows: z.coerce.number() });
 
-/** Ascending. */
 export async function readEventMonths(warehouse: Warehouse): Promise<EventMonth[]> {
   const months = await warehouse.read(MONTHS, monthRow);
   return months.map(({ partition, rows }) => {
@@ -72,9 +72,8 @@ export async function readEventMonths(warehouse: Warehouse): Promise<EventMonth[
 const SLICE_ROWS = 250_000;
 
 /**
- * Makes the rollup rows of one day final, for every account: the hours as they are, then the day, computed from the hours. The rollup rows
- * are durable when the promise resolves. Running it again changes nothing.
- * @param day the window of the day
+ * Makes one day's rollup rows final: the hourly rows as they are, then the daily rows, computed from the hourly rows. The rows are durable
+ * when the promise resolves. Running this function again changes nothing.
  */
 export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endTime: to }: Window): Promise<void> {
   await makeHoursFinal(warehouse, from, to);
@@ -83,7 +82,7 @@ export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endT
   }
 }
 
-/** Copies the rows with final versions, because a version cannot be changed in place. A merge drops the original rows. */
+/** Copies the rows and gives the copies final versions, because a version cannot be changed in place. A merge drops the original rows. */
 async function makeHoursFinal(warehouse: Warehouse, from: EpochMs, to: EpochMs): Promise<void> {
   const table = ROLLUP_TABLE.hourly;
   const copied = ROLLUP_COLUMNS.map((column) =>
@@ -110,15 +109,15 @@ ${ROLLUP_SETTINGS}`,
 }
 
 /**
- * Drops all events of a month atomically: a statement sees all of them or none. Resolves when they are gone from every replica; ClickHouse
- * removes the files some minutes later. The caller must ensure that the month may be dropped.
+ * Drops a month atomically: a statement sees all its events or none. Resolves when they are gone from every replica; ClickHouse removes the
+ * files some minutes later. The caller must ensure that the month may be dropped.
  */
 export async function dropEvents(warehouse: Warehouse, { startTime }: EventMonth): Promise<void> {
   await warehouse.run({
     name: 'drop_event_month',
     query: 'ALTER TABLE usage_events DROP PARTITION ID {partition: String}',
     query_params: { partition: new Date(startTime).toISOString().slice(0, 'YYYY-MM'.length).replace('-', '') },
-    // A month may exceed the server's protection against accidental drops, 50 GB by default.
+    // A month may exceed the size that ClickHouse protects from accidental drops, 50 GB by default.
     settings: { alter_sync: '2', max_partition_size_to_drop: '0' },
   });
 }

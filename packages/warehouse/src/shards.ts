@@ -1,7 +1,7 @@
 /**
- * Connects to the shards of a deployment; a single server is one shard. Inserts and queries go through Distributed tables, which find the
- * shards. Watermarks, recomputation, sealing and deletions go to each shard's own tables. Also checks whether events stay exact on the
- * cluster as it is configured.
+ * Connects to the shards of a deployment; a single server is one shard. Inserts and queries use Distributed tables, which find the right
+ * shards. Watermarks, recomputation, sealing and deletions use each shard's own tables. Also checks that the cluster is configured so that
+ * totals stay exact.
  */
 
 import { z } from 'zod';
@@ -18,16 +18,16 @@ import { type Cluster, localDatabase } from './clickhouse/hosts.js';
 import { GRAINS } from './rollups/rollup-rows.js';
 
 export interface Shards {
-  /** All rows of all shards. On a single server the same as its only shard. */
+  /** All rows of all shards. On a single server this is the only shard. */
   readonly whole: Warehouse;
-  /** The shards' own tables, by shard number. */
+  /** Connections to each shard's own tables, by shard number. */
   readonly all: readonly Warehouse[];
   close(): Promise<void>;
 }
 
 /**
- * @param options in a cluster, with the address of at least one host of each shard; the first host of a shard is used
- * @throws ClusterError if a shard is missing, or the cluster is misconfigured
+ * @param options must have the address of at least one host of each shard. The first host of a shard is used.
+ * @throws ClusterError if a shard is missing, or if the cluster is misconfigured
  */
 export async function openShards(options: WarehouseOptions): Promise<Shards> {
   const { cluster, database } = options;
@@ -40,7 +40,7 @@ export async function openShards(options: WarehouseOptions): Promise<Shards> {
   );
 }
 
-/** @throws ClusterError if the cluster, as seen by any of the hosts, is misconfigured */
+/** @throws ClusterError if any of the hosts sees a misconfigured cluster */
 export async function checkCluster(options: WarehouseOptions): Promise<void> {
   if (options.cluster) await readTopology(options, options.cluster);
 }
@@ -72,7 +72,6 @@ function shardsOf(whole: Warehouse, all: readonly Warehouse[]): Shards {
   };
 }
 
-/** Thrown if the cluster is misconfigured. The message says what to change. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
 }
@@ -80,11 +79,10 @@ export class ClusterError extends Error {
 export interface HostFacts {
   readonly url: string;
   readonly replicas: readonly Replica[];
-  /** The engine of `usage_events`. */
   readonly engine: string;
-  /** The number of replicas of the host's shard according to Keeper; 0 if tables are not replicated. */
+  /** The number of replicas of the host's shard according to ClickHouse Keeper; 0 if tables are not replicated. */
   readonly totalReplicas: number;
-  /** An account with rollup rows on this host that belongs to another shard, if there is one. */
+  /** An account that has rollup rows on this host but belongs to another shard, if there is one. */
   readonly strayAccount?: string | undefined;
 }
 
@@ -101,11 +99,9 @@ const replica = z.object({
   shard: z.number(),
   weight: z.number(),
   address: z.string(),
-  /** Whether this replica is the host that responded. */
   isLocal: z.coerce.boolean(),
 });
 
-/** A replica of a shard, from `remote_servers` of a host. */
 export type Replica = Readonly<z.output<typeof replica>>;
 
 const ENGINE: Statement = {
@@ -118,7 +114,7 @@ FROM system.tables
 WHERE database = currentDatabase() AND name = 'usage_events'`,
 };
 
-/** Checks the daily rollup rows, which are few compared with events. */
+/** Reads daily rollup rows, because there are few of them compared with events. */
 const STRAY_ACCOUNT: Statement = {
   name: 'read_stray_account',
   query: `
@@ -146,7 +142,6 @@ async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): P
   };
 }
 
-/** @returns the facts of each host in the options. @throws ClusterError if events would not be exact */
 async function readTopology(options: WarehouseOptions, cluster: Cluster): Promise<HostFacts[]> {
   const urls = hostsOf(options.url);
   const hosts = urls.map((url) => createWarehouse({ ...options, url, database: localDatabase(options.database) }));
@@ -161,12 +156,11 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
 }
 
 /**
- * Checks that no `sealedUntil` is above the `sealingUntil` of another host: a sealer publishes `sealingUntil` everywhere first (see
- * rollups/watermarks.ts). Otherwise a host was restored or added empty, and workers and queries that read its copy would disagree with
- * others.
+ * A sealer publishes `sealingUntil` on every host before any `sealedUntil` (see rollups/watermarks.ts). So a `sealedUntil` above another
+ * host's `sealingUntil` means that a host was restored or added empty, and that the hosts disagree.
  */
 async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
-  // Read `sealedUntil` before `sealingUntil`, because a sealer may be running.
+  // Read `sealedUntil` before `sealingUntil`, because a sealer may raise both between the reads.
   const sealed = await onEachShard(hosts, readBounds);
   const sealing = await onEachShard(hosts, readBounds);
   const agree = GRAINS.every((grain) =>
@@ -181,7 +175,6 @@ async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | 
   );
 }
 
-/** Returns the first misconfiguration, with instructions for the operator; undefined if there is none. */
 export function clusterProblem(hosts: readonly HostFacts[], { name, insertQuorum }: Cluster): string | undefined {
   const [first] = hosts;
   for (const { url, replicas, engine, totalReplicas, strayAccount } of hosts) {
@@ -208,7 +201,7 @@ export function clusterProblem(hosts: readonly HostFacts[], { name, insertQuorum
   return undefined;
 }
 
-/** docs/guarantees.md, "On a cluster", has the reason for each rule. */
+/** Checks replication. docs/guarantees.md, "On a cluster", gives the reason for each rule. */
 function replicationProblem(
   engine: string,
   total: number,

@@ -1,9 +1,9 @@
 /**
- * Delivers webhooks from the outbox in Redis. A loop claims deliveries that are due, each under a lease, and posts them. If the process dies,
- * the leases expire and another process claims the deliveries.
+ * Delivers webhooks from the outbox in Redis. A loop claims due deliveries, each with a lease, and posts them. If the process dies, the
+ * leases expire and another process claims the deliveries.
  *
- * A webhook is delivered at least once, always with the same body and id. If a process dies after the receiver got the webhook and before
- * Redis noted the attempt, the receiver gets the webhook again.
+ * Each webhook is delivered at least once, always with the same body and ID. If a process dies after the receiver got the webhook and
+ * before Redis recorded the attempt, the receiver gets the webhook again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
@@ -17,7 +17,7 @@ import { POST_TIMEOUT_MS, type PostOptions, postWebhook } from './post-webhook.j
 export interface DelivererOptions extends PostOptions {
   readonly alerts: AlertStore;
   readonly outboxEveryMs: number;
-  /** The wait after the first attempt. It doubles after each further one. */
+  /** The wait after the first failed attempt. It doubles after each further attempt. */
   readonly retryMs: number;
   readonly metrics: AlertMetrics;
   readonly log: Logger;
@@ -25,22 +25,21 @@ export interface DelivererOptions extends PostOptions {
 
 export const MAX_ATTEMPTS = 14;
 const CONCURRENCY = 100;
-/** Maximum number of concurrent attempts of one account, so that its slow endpoint does not delay other accounts' webhooks. */
+/** Limits the concurrent attempts of an account, so that its slow endpoint does not delay the webhooks of other accounts. */
 const CONCURRENCY_OF_ACCOUNT = 4;
-/** A delivery above that limit waits at least this long. */
+/** A delivery above this limit waits at least this long. */
 const WAIT_MS = 1_000;
-/** The waiting deliveries of an account become due this far apart. Otherwise a thousand of them would be claimed every second, in vain. */
+/** An account's waiting deliveries become due this far apart. Otherwise thousands would be claimed every second, in vain. */
 const WAIT_STEP_MS = 50;
 /** Longer than an attempt, so that a lease expires only if the process died or lost its connection to Redis. */
 const LEASE_MS = POST_TIMEOUT_MS + 5_000;
-/** The receiver wants no more attempts of this webhook. Source: Standard Webhooks, "Deliverability and reliability". */
+/** With this status the receiver asks for no more attempts. Source: Standard Webhooks, "Deliverability and reliability". */
 const GONE = '410';
 const MAX_RETRY_AFTER_MS = MS_PER_HOUR;
 
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
-  /** Accounts with attempts in progress. */
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;
@@ -60,7 +59,7 @@ export class Deliverer {
     this.#loop = this.#deliverUntilStopped(this.#stop.signal);
   }
 
-  /** Claims nothing more, and waits for the attempts in progress. */
+  /** Stops claiming deliveries, and waits for the attempts in progress. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
@@ -116,7 +115,7 @@ export class Deliverer {
       outcome,
       retryAfterMs = 0,
     } = await postWebhook(alert.url, delivery.payload, headers, this.#options);
-    // A test shows the result of one attempt.
+    // A test webhook is never retried, because it shows the result of one attempt.
     const isLast = delivery.type === 'alert.test' || delivery.failures + 1 >= MAX_ATTEMPTS || outcome === GONE;
     const waitMs = Math.max(retryMs * 2 ** delivery.failures, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
     const state = await alerts.deliveries.noteAttempt(delivery, {
@@ -134,7 +133,7 @@ export class Deliverer {
   }
 }
 
-/** Signs with every valid secret. Source: Standard Webhooks, "Webhook headers". */
+/** Signs the payload with every valid secret. Source: Standard Webhooks, "Webhook headers". */
 function headersOf(delivery: Delivery, alert: Alert, at: Date): Record<string, string> {
   const { id, payload } = delivery;
   const signatures = validSecrets(alert, at).map((secret) => new Webhook(secret).sign(id, at, payload));

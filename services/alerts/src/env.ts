@@ -39,7 +39,6 @@ export const environment = z.object({
 
 export type Env = z.output<typeof environment>;
 
-/** @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv): Env {
   return readEnvironment(environment, variables);
 }

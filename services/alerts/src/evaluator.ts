@@ -1,6 +1,6 @@
 /**
- * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. It is the statement of
- * the metrics API, so alerts and metrics agree. A crossed threshold is marked as fired together with its webhook, once.
+ * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. The metrics API
+ * uses the same statement, so alerts and metrics agree. A crossed threshold is marked as fired together with its webhook, and only once.
  */
 import {
   compareDecimals,
@@ -37,13 +37,12 @@ export interface EvaluatorOptions {
   readonly log: Logger;
 }
 
-/** Alerts of one definition in one period, which one statement can evaluate. */
+/** Alerts that one statement can evaluate, because their measure, filters and period are the same. */
 interface Query extends Pick<Alert, 'measure' | 'filters'> {
   readonly window: Window;
   readonly open: OpenAlert[];
 }
 
-/** An alert with those of its thresholds that have not fired in the period. */
 interface OpenAlert {
   readonly alert: Alert;
   readonly thresholds: readonly number[];
@@ -51,11 +50,10 @@ interface OpenAlert {
 
 interface Run {
   readonly now: Date;
-  /** Statement time that each account has used. */
   readonly usedMs: Map<string, number>;
-  /** IDs of alerts that could not be evaluated in all their periods. */
+  /** IDs of alerts that could not be evaluated for all their periods. */
   readonly skipped: Set<string>;
-  /** Queries of one alert each, to run after all others. */
+  /** Queries with one alert each, which run after all other queries. */
   readonly alone: Query[];
   /** Queries of one alert each that ClickHouse rejected. */
   readonly rejected: { readonly query: Query; readonly error: ClickHouseError }[];
@@ -64,9 +62,9 @@ interface Run {
 }
 
 const MAX_ACCOUNTS_PER_STATEMENT = 1_000;
-/** Statement time of one account per run. Its remaining alerts wait for a later run, so that they do not delay other accounts. */
+/** Statement time of one account per run. The account's remaining alerts wait for a later run, so that they do not delay other accounts. */
 const ACCOUNT_MS = 3_000;
-/** Time per run for alerts that are evaluated alone. Also limits the statements that a run sends to a ClickHouse that rejects them all. */
+/** Time per run for alerts evaluated alone. It bounds the statements that a run sends to a ClickHouse that rejects them all. */
 const ALONE_MS = 10_000;
 
 const REDIS = 'thresholds cannot be evaluated or marked as fired: Redis rejects a command, or a stored mark is corrupt';
@@ -84,9 +82,9 @@ export class Evaluator {
   readonly #logTooLarge: (facts: object) => void;
   readonly #logRejected: (facts: object) => void;
   readonly #logNotFired: (facts: object, reason: string) => void;
-  /** Keys of alerts whose own statement was rejected. They share no statement, so that they do not fail it for others. */
+  /** Keys of alerts whose own statement was rejected. These alerts are evaluated alone, because they would make a shared statement fail. */
   #alone = new Set<string>();
-  /** Shown on the health page. Undefined until this process has finished a run: one process at a time evaluates. */
+  /** Shown on the health page. Undefined until this process has finished a run, because only one process at a time evaluates. */
   lastRun: { readonly endedAt: string; readonly notJudged: number } | undefined;
 
   constructor(options: EvaluatorOptions) {
@@ -101,7 +99,7 @@ export class Evaluator {
     );
   }
 
-  /** Evaluates all alerts. Failures are logged and counted; the next run tries again. */
+  /** Failures are logged and counted, and the next run tries again. */
   async evaluateAll(now: Date): Promise<void> {
     const { metrics } = this.#options;
     const end = metrics.runs.startTimer();
@@ -129,19 +127,19 @@ export class Evaluator {
     end();
   }
 
-  /** Groups all alerts into queries. Alerts to evaluate alone are added to `run.alone` instead. */
+  /** Groups all alerts into queries. Alerts that must be evaluated alone are added to `run.alone` instead. */
   async #queries(run: Run): Promise<Query[]> {
     const queries = new Map<string, Query>();
     for await (const alerts of this.#options.alerts.all()) {
       const add = (alert: Alert) => this.#addQueries(queries, alert, run).catch(this.#onRedisError(alert, run));
       await Promise.all(alerts.map(add));
     }
-    // Drops the keys of deleted alerts and of past periods.
+    // Drop the keys of deleted alerts and of past periods.
     this.#alone = new Set(run.alone.map(aloneKey));
     return [...queries.values()];
   }
 
-  /** Covers the current period and the one before, because an event of the previous period may arrive late. */
+  /** Adds queries for the current and the previous period. An event of the previous period may still arrive. */
   async #addQueries(queries: Map<string, Query>, alert: Alert, run: Run): Promise<void> {
     const current = periodAt(alert.period, run.now.getTime());
     for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
@@ -161,8 +159,8 @@ export class Evaluator {
   }
 
   /**
-   * Runs one statement, without the alerts of accounts that have used up their time. If ClickHouse rejects a statement over several alerts,
-   * one of them may be at fault: each is evaluated alone at the end of the run.
+   * Skips the alerts of accounts that have used up their time. If ClickHouse rejects a statement over several alerts, one of them may be
+   * the cause, so each is evaluated alone at the end of the run.
    */
   async #evaluate({ open: all, ...definition }: Query, run: Run): Promise<void> {
     const { usedMs } = run;
@@ -221,7 +219,7 @@ export class Evaluator {
       window,
       filters: dimensionsOf(filters),
       groupBy: ['account'],
-      // Not hourly, so that daily rollup rows can be used. Retention keeps the last two months, so no usage is missing.
+      // Any resolution except hourly can use daily rollup rows. Retention keeps the last two months, so no usage is missing.
       resolution: 'monthly',
       rollups: await readRollupState({ accounts, warehouse }, window),
       limit: accounts.length,
@@ -256,7 +254,7 @@ export class Evaluator {
   }
 }
 
-/** The key of a query of one alert. Contains the period: an alert may be too large for one month and not for the next. */
+/** The key contains the period, because an alert may cover too much usage in one month but not in the next. */
 function aloneKey({ open: [first], window }: Query): string {
   return `${first?.alert.id} ${window.startTime}`;
 }
@@ -265,7 +263,7 @@ function skip(open: readonly OpenAlert[], { skipped }: Run): void {
   for (const { alert } of open) skipped.add(alert.id);
 }
 
-/** The size of an alert's account in a statement. Its lower bound limits a statement to {@link MAX_ACCOUNTS_PER_STATEMENT}. */
+/** The lower bound limits a statement to {@link MAX_ACCOUNTS_PER_STATEMENT} accounts. */
 function listedSize({ alert }: OpenAlert): number {
   return Math.max(listedBytes(alert.account), MAX_LIST_BYTES / MAX_ACCOUNTS_PER_STATEMENT);
 }
@@ -277,7 +275,7 @@ function shuffled<T>(list: readonly T[]): T[] {
     .map(({ item }) => item);
 }
 
-/** value ≥ amount × threshold ÷ 100, without a division. */
+/** Returns whether value ≥ amount × threshold ÷ 100, computed without a division. */
 function isCrossed(value: DecimalText, { amount }: Alert, threshold: number): boolean {
   const limit = multiplyDecimals(decimalText(amount), decimalText(String(threshold)));
   return compareDecimals(multiplyDecimals(value, decimalText('100')), limit) >= 0;

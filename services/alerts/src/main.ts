@@ -25,12 +25,10 @@ import { type Env, readEnv } from './env.js';
 import { Evaluator } from './evaluator.js';
 import { createAlertMetrics } from './metrics.js';
 
-/** The time limit of one statement. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** How long a health check waits for Redis. A Redis outage does not make the service unhealthy. */
+/** How long a health check waits for Redis. The service stays healthy during a Redis outage. */
 const HEALTH_TIMEOUT_MS = 1_500;
 
-/** @throws StartError */
 async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const { METERLINE_CONSTANTS: constants, QUEUE_PREFIX: prefix } = env;
   const registry = createRegistry('alerts');
@@ -39,7 +37,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
-  // Interactive queries go first: nobody waits for an alert.
+  // Use low priority, because no user waits for an alert.
   const warehouse = createWarehouse({ ...storage, ...limits }).within({ settings: LOW_PRIORITY });
 
   const connection = openQueueConnection(env.REDIS_URL);
@@ -70,7 +68,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
     proxyAgent: env.ALERT_PROXY === undefined ? undefined : new HttpsProxyAgent(env.ALERT_PROXY),
   });
-  // Commands wait while Redis is away, so concurrent health checks share one read instead of piling up.
+  // Commands wait while Redis is unavailable. Concurrent health checks share one read, so that reads do not pile up.
   const redisStatus = shared(() => readRedisStatus(connection));
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
@@ -89,7 +87,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
         await abortable(Promise.all([scheduler.close(), deliverer.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
-        // An attempt may take longer than the deadline. Its delivery is sent again, under the same id, when the lease expires.
+        // An attempt may take longer than the deadline. When its lease expires, the webhook is sent again with the same ID.
         log.warn(
           { event: 'stopped_unfinished' },
           'unfinished webhook deliveries are sent again when their leases expire',

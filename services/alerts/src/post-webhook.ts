@@ -1,6 +1,6 @@
 /**
- * Posts one webhook. Without a proxy, host names are resolved here and only public addresses are connected to, even if a name resolves
- * differently after a check. Redirects are not followed. docs/decisions/0013 explains the choice of libraries.
+ * Posts one webhook. Without a proxy, this module resolves host names itself and connects only to public addresses, so a name that resolves
+ * differently after a check does no harm. Redirects are not followed. docs/decisions/0013 explains the choice of libraries.
  */
 import { promises as dns } from 'node:dns';
 import { type RequestOptions, request as requestHttp } from 'node:http';
@@ -11,30 +11,30 @@ import { type AllowedHosts, isAllowedHost, isPublicAddress, targetProblem } from
 import { inTime } from '@meterline/service/waiting';
 import type { HttpsProxyAgent } from 'https-proxy-agent';
 
-/** From the first packet to the last. */
+/** Covers a whole attempt, from the DNS query to the last packet. */
 export const POST_TIMEOUT_MS = 10_000;
-/** The share of the timeout for DNS. If only the A or only the AAAA records arrive, enough time is left to connect to those addresses. */
+/** The share of the timeout for DNS. If only the A or only the AAAA query succeeds, enough time is left to connect. */
 const DNS_SHARE = 0.4;
-/** The response body is ignored. The connection is closed after this many bytes of it. */
+/** The response body is ignored. The connection is closed after this many bytes. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const MAX_REASON_LENGTH = 100;
 
 export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
   readonly allowedHosts: AllowedHosts;
-  /** A proxy for hosts that are not in `allowedHosts`. It resolves their names, and must itself reject private addresses. */
+  /** A proxy for hosts that are not in `allowedHosts`. The proxy resolves their names, and must itself reject private addresses. */
   readonly proxyAgent?: HttpsProxyAgent<string> | undefined;
   readonly timeoutMs?: number;
 }
 
 export interface PostResult {
   readonly isDelivered: boolean;
-  /** The HTTP status, or why there is none. Contains no IP address: customers read it, and a name may resolve to an internal address. */
+  /** The HTTP status, or why there is none. Customers read it, so it has no IP address: a name may resolve to an internal one. */
   readonly outcome: string;
-  /** From `Retry-After` of a 429 or 503. */
+  /** The `Retry-After` header of a response with status 429 or 503. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Posts the body; any 2xx status is a delivery. Never rejects: failures are results, too. */
+/** Any 2xx status counts as delivered. The promise never rejects: a failure is a result with `isDelivered` false. */
 export function postWebhook(
   target: string,
   body: string,
@@ -80,8 +80,8 @@ export function postWebhook(
 }
 
 /**
- * Queries the name servers directly. The system's resolver (`getaddrinfo`) uses two threads of the process for all names, so one customer's
- * unresponsive name server would delay everyone's webhooks.
+ * Queries the name servers directly. The system's resolver (`getaddrinfo`) uses two threads of the process for all names, so an
+ * unresponsive name server of one customer would delay every customer's webhooks.
  */
 function dnsLookup(timeoutMs: number): LookupFunction {
   return async (hostname, { all }, callback) => {
@@ -98,7 +98,7 @@ function dnsLookup(timeoutMs: number): LookupFunction {
   };
 }
 
-/** Fails unless every address of the name is public. A URL with a literal address needs no lookup; `targetProblem` checks that address. */
+/** Fails unless all addresses of the name are public. `targetProblem` checks literal addresses in URLs, which need no lookup. */
 function publicOnly(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) =>
     lookup(hostname, options, (error, result, family) => {

@@ -1,5 +1,3 @@
-/** Serves the worker's admin port: `/healthz`, and `/metrics` with gauges that are read at each scrape. */
-
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type AdminServer, type Health, inTime, openAdminServer, shared, startError } from '@meterline/service';
 import { createRedisClient, REDIS_POLICIES, type RedisStatus, readRedisStatus } from '@meterline/service/access';
@@ -15,9 +13,9 @@ import type { UsageWorker } from './usage-worker.js';
 
 /** Shorter than the timeouts of scrapes (about ten seconds) and of health checks. */
 const READ_TIMEOUT_MS = 1_500;
-/** Longer, because no probe waits for the start. */
+/** Longer than the read timeout, because no health check waits for the start. */
 const OPEN_WITHIN_MS = 5_000;
-/** How long jobs may wait without progress. While ClickHouse is up, an insert with its retries takes less. */
+/** The worker counts as stuck if jobs wait this long without progress. While ClickHouse is up, an insert with retries takes less. */
 const STALE_MS = 60_000;
 
 export interface Watched {
@@ -42,12 +40,12 @@ export async function openAdminPort(
   registerWorkerGauges(registry, watched, queue);
   outageGauge(registry, {
     ClickHouse: async () => !store.isClickHouseAway,
-    // If Redis hangs, the worker's connections stay open, so the worker does not notice.
+    // Read the queue too. If Redis hangs, the worker's connections stay open and the worker does not notice.
     Redis: async () => !worker.state.isWaiting && (await queue.depth()) !== undefined,
   });
   const health = async (): Promise<Health> => {
     const current = consumptionOf(watched, await queue.depth());
-    // While Redis is full, the worker continues, which empties Redis.
+    // A full Redis does not make the worker unhealthy, because the worker must go on to empty Redis.
     const redis = worker.state.isWaiting ? undefined : await queue.redisStatus();
     const healthy = isConsuming(current, clock()) && redis?.problem === undefined;
     return { healthy, facts: { ...current, redisFull: redis?.isFull, redisProblem: redis?.problem } };
@@ -68,9 +66,9 @@ function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined
   const { isWaiting, lastProgressAt, queueError, unacknowledged } = worker.state;
   return {
     lastProgressAt,
-    /** ClickHouse or Redis is unavailable. The worker waits for it on purpose, and a restart would not help. */
+    /** True if ClickHouse or Redis is unavailable. The worker waits on purpose then, so a restart would not help. */
     outage: store.isClickHouseAway || isWaiting,
-    /** Undefined if Redis does not respond: then jobs may be waiting. 0 during an outage of Redis. */
+    /** Undefined if Redis does not respond, because jobs may be waiting. 0 during an outage of Redis. */
     waitingJobs: isWaiting ? 0 : depth?.waiting,
     unacknowledged,
     queueError,
@@ -79,7 +77,7 @@ function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined
 
 export type Consumption = Omit<ReturnType<typeof consumptionOf>, 'queueError'>;
 
-/** Whether the worker takes waiting jobs and acknowledges them, rather than merely runs. */
+/** Returns true if the worker makes progress: it has no jobs, waits for an outage to end, or has acknowledged or taken a job recently. */
 export function isConsuming(
   { waitingJobs, unacknowledged, lastProgressAt, outage }: Consumption,
   now: EpochMs,
@@ -145,20 +143,19 @@ interface QueueReader {
   close(): Promise<void>;
 }
 
-/** @throws if Redis does not respond in time */
 async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueReader> {
   const redis = createRedisClient(redisUrl, REDIS_POLICIES.monitor);
-  // The worker's own connection reports outages.
+  // Ignore errors here, because the worker's own connection reports outages.
   redis.on('error', () => undefined);
   const response = <T>(read: Promise<T>) => inTime('Redis', read, READ_TIMEOUT_MS).catch(() => undefined);
   try {
     await inTime('Redis', redis.connect(), OPEN_WITHIN_MS);
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, skipMetasUpdate: true });
     queue.on('error', () => undefined);
-    // A BullMQ queue whose first command fails never retries it.
+    // If the first command of a BullMQ queue fails, BullMQ never retries it. So wait until the queue is ready.
     await inTime('Redis', queue.waitUntilReady(), OPEN_WITHIN_MS);
     return {
-      // Concurrent callers share one response, so that commands to a Redis that hangs do not pile up.
+      // Concurrent callers share one read, so that commands do not pile up while Redis hangs.
       depth: shared(() => response(readQueueDepth(queue, redis))),
       redisStatus: shared(() => response(readRedisStatus(redis))),
       close: async () => {

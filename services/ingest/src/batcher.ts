@@ -1,44 +1,44 @@
 /**
- * Collects the intakes of many jobs, or slices of them, into inserts.
+ * Collects the rows of many jobs into inserts. An intake holds the checked and priced rows of one job.
  *
- * An intake is pending (collected, not yet in an insert), then in flight (in a running insert), then done (its promise resolves).
- * Invariants, checked at run time except the third:
- * - at most maxInFlight batches are in flight: while ClickHouse stores one, the next is encoded and sent;
- * - a batch that is not full starts only if no other is in flight, so inserts are small under light load and grow with a backlog;
- * - an intake's promise resolves only after the insert with all its rows is durable;
- * - if anything is pending, a timer runs, or the pending intakes are due and a batch is in flight, so nothing waits forever;
- * - a stopped batcher accepts nothing, and has nothing pending or in flight.
+ * An intake, or a slice of an intake, is first pending. An insert takes it, and it is in flight while the insert runs. Then its promise
+ * resolves. Invariants, all checked at run time except the third:
+ * - At most `maxInFlight` batches are in flight. While ClickHouse stores one batch, the next is encoded and sent.
+ * - A batch that is not full starts only if no other batch is in flight. So inserts are small under light load and grow with a backlog.
+ * - The promise of an intake resolves only after the insert with all its rows is durable.
+ * - If an intake is pending, then a timer runs, or the pending intakes are due and a batch is in flight. So no intake waits forever.
+ * - A stopped batcher accepts nothing, and has nothing pending or in flight.
  */
 import type { Intake } from './intake.js';
 
-/** Maximum number of months of late rows in one insert. Each month makes the insert slower: docs/decisions/0006. */
+/** Maximum number of months of late rows in one insert. Each month makes the insert slower (docs/decisions/0006). */
 const MOST_MONTHS = 12;
-/** Rows wait for others this many times the duration of the latest insert, which is longer while ClickHouse is busy. */
+/** How long rows wait for more rows, as a multiple of the duration of the latest insert. Inserts take longer while ClickHouse is busy. */
 const WAITS_PER_INSERT = 4;
-/** Rows wait for others at most this many times flushMs. */
+/** Upper limit of that wait, as a multiple of `flushMs`. */
 const LONGEST_WAIT = 5;
 
 export interface BatcherOptions {
-  /** Maximum number of rows per insert. A single job with more rows is one insert. */
+  /** Maximum number of rows per insert. A single job with more rows becomes an insert by itself. */
   readonly maxRows: number;
-  /** How long a row waits for others, in milliseconds; up to five times as long while inserts are slow. */
+  /** How long a row waits for more rows; up to five times as long while inserts are slow. */
   readonly flushMs: number;
-  /** Flushes once this many intakes are pending. Otherwise all worker slots could wait, and no more jobs would come. */
+  /** Maximum number of pending intakes before a flush. Without this limit, all worker slots could wait for more jobs that never come. */
   readonly maxIntakes: number;
   readonly maxInFlight: number;
-  /** Rejects with an AbortError if a shutdown ends the retries, and with another error for a bug. */
+  /** Stores a batch. Rejects with an AbortError if a shutdown ends the retries, and with another error if there is a bug. */
   readonly store: (batch: readonly Intake[]) => Promise<void>;
 }
 
-/** The rows of a job that go into one insert: all of them, or those of one month. */
+/** The rows of a job that go into one insert: all rows, or the rows of one month. */
 export interface Slice {
   readonly intake: Intake;
-  /** The month of the rows; undefined for current rows, which span few months. */
+  /** Undefined for current rows, which span few months. */
   readonly month?: number | undefined;
 }
 
 interface Waiting extends Slice {
-  /** Position in line: lower numbers go first. Slices of several jobs alternate, so that no job waits for all slices of another. */
+  /** Slices with a lower rank are inserted first. Slices of several jobs alternate, so that no job waits for all slices of another job. */
   readonly rank: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -52,7 +52,7 @@ export class Batcher {
   #pendingRows = 0;
   #rank = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the pending slices have waited long enough, and are only waiting for the batch in flight. */
+  /** True if the pending slices have waited long enough and now only wait for the batch in flight. */
   #isDue = false;
   #isHurried = false;
   #waitMs: number;
@@ -67,9 +67,8 @@ export class Batcher {
   }
 
   /**
-   * Adds the slices of one job. The first can go into the next batch, and each other slice after the one before it.
-   * @returns for each slice a promise that resolves when all its rows are durable, and rejects as the store does
-   * @throws if the batcher has stopped
+   * Adds the slices of one job. The first can go into the next batch, and each later slice into a later batch. The returned promises, one
+   * per slice, resolve when the slice is durable and reject with the error of `store`.
    */
   addAll(slices: readonly Slice[]): Promise<void>[] {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
@@ -87,7 +86,7 @@ export class Batcher {
     return promises;
   }
 
-  /** Stops waiting for more rows from now on, because a worker that stops takes no more jobs. */
+  /** From now on, rows do not wait for more rows, because a worker that is stopping takes no more jobs. */
   flushNow(): void {
     this.#isHurried = true;
     this.#flush();
@@ -99,10 +98,7 @@ export class Batcher {
     this.#flush();
   }
 
-  /**
-   * Stops the batcher. Call it when nothing more will be added and every promise has settled.
-   * @throws if a batch is in flight or anything is pending, because its job would be lost to this worker
-   */
+  /** Call this only after every promise has settled. Throws if rows are pending or in flight, because this worker would lose their job. */
   stop(): void {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
     const { length } = this.#pending;
@@ -112,7 +108,6 @@ export class Batcher {
     this.#hasStopped = true;
   }
 
-  /** Starts as many inserts as allowed. The end of each insert calls it again. */
   #flush(): void {
     while (this.#mayInsert()) void this.#store(this.#takeBatch());
   }
@@ -128,7 +123,7 @@ export class Batcher {
     return this.#pendingRows >= maxRows || this.#pending.length >= maxIntakes;
   }
 
-  /** Removes the next batch: whole slices, at least one, up to maxRows and MOST_MONTHS. The remaining slices are due immediately. */
+  /** Takes whole slices, at least one, up to `maxRows` and MOST_MONTHS. The remaining slices are due immediately. */
   #takeBatch(): Waiting[] {
     const { maxRows } = this.#options;
     const months = new Set<number>();
@@ -147,7 +142,7 @@ export class Batcher {
     return batch;
   }
 
-  /** An invariant check that fails here ends the process, because the promise is not awaited. */
+  /** Nothing awaits this promise, so a failed invariant check ends the process. */
   async #store(batch: readonly Waiting[]): Promise<void> {
     this.#inFlight += 1;
     const started = performance.now();
@@ -167,7 +162,7 @@ export class Batcher {
     }
   }
 
-  /** After a bug, stores each intake alone, so that only the job at fault fails. */
+  /** Stores each slice alone after a bug, so that only the job that triggers the bug fails. */
   async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
     for (const waiting of batch) {
       const { resolve, reject } = waiting;

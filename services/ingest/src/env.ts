@@ -48,10 +48,10 @@ export function readEnv(variables: NodeJS.ProcessEnv): Env {
   return readEnvironment(environment, variables);
 }
 
-/** An event takes about 250 characters of JSON. */
+/** Slightly more than the usual 250 characters of JSON. */
 const CHARACTERS_PER_EVENT = 300;
 
-/** Returns the maximum size of job data in progress: enough for one running insert and for collecting the next. */
+/** Returns the maximum size of the data of jobs in progress. The size is enough for one running insert and the next one being collected. */
 export function maxDataInWork(batchRows: number): number {
   return 2 * CHARACTERS_PER_EVENT * Math.max(batchRows, MAX_EVENTS_PER_JOB);
 }

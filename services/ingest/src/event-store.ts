@@ -1,4 +1,4 @@
-/** Makes batches of intakes durable, with retries for as long as an outage lasts. */
+/** Stores batches of checked jobs in ClickHouse. Retries for as long as an outage lasts. */
 import type { EpochMs } from '@meterline/catalog';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
@@ -20,13 +20,12 @@ import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACK_OFF = { firstMs: 200, longestMs: 10_000 };
 
-/** Accepted events of one job. */
 type Part = Pick<Intake, 'job' | 'accepted'>;
 
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
   readonly log: Logger;
-  /** Ends the retries. Jobs that are not durable by then stay in the queue. */
+  /** Aborting this signal ends the retries. Jobs that are not durable by then stay in the queue. */
   readonly signal: AbortSignal;
   readonly metrics: IngestMetrics;
   readonly tracer: Tracer;
@@ -46,10 +45,10 @@ export class EventStore {
   }
 
   /**
-   * Resolves when every row of the batch is durable and the sealed hours of all its events are marked as dirty. Only then are the jobs
-   * acknowledged. A crash at any point leaves the jobs in the queue, and their redelivery runs all steps again. docs/guarantees.md refers
-   * to the numbers of the steps.
-   * @throws when the signal is aborted, or the error of a bug
+   * Stores a batch in the numbered steps below, which docs/guarantees.md refers to. Resolves when every row is durable and the sealed hours
+   * of all events are marked as dirty. Only then does the caller acknowledge the jobs. A crash at any point leaves the jobs in the queue,
+   * and their redelivery runs all steps again.
+   * @throws when the signal is aborted, or if there is a bug
    */
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#traced(batch, async () => {
@@ -79,7 +78,7 @@ export class EventStore {
     });
   }
 
-  /** Runs the work in a span that links to the spans of all the jobs, because it belongs to none of them alone. */
+  /** Runs the work in a span of its own. The span links to the spans of all the jobs, because it belongs to no single job. */
   async #traced(batch: readonly Intake[], store: () => Promise<void>): Promise<void> {
     const links = batch.flatMap(({ job }) => (job.span ? [{ context: job.span }] : []));
     const span = this.#options.tracer.startSpan('insert', { links }, ROOT_CONTEXT);
@@ -93,16 +92,15 @@ export class EventStore {
     }
   }
 
-  /** The table accepts any text, so every failure is an outage. */
+  /** Retries every failure, because the table accepts any string. So a failure can only be an outage. */
   async #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
     if (events.length === 0) return;
     await this.#insert('rejected_events', events.length, prepareRejectedEvents(events));
   }
 
   /**
-   * Inserts accepted events. If ClickHouse rejects the content, halves the batch until the events at fault stand alone, and stores the
-   * rest.
-   * @returns the events at fault
+   * If ClickHouse rejects the content, splits the batch in halves until each rejected event is alone. Stores all others, and returns the
+   * rejected events.
    */
   async #insertAccepted(parts: readonly Part[]): Promise<RejectedEvent[]> {
     if (parts.length === 0) return [];
@@ -121,7 +119,7 @@ export class EventStore {
     }
   }
 
-  /** Logs one line per batch, with the first event: if the schema rejected everything, one line per event would fill the log. */
+  /** Logs only the first event of a batch, because the log would be full if the schema rejected every event. */
   async #keepRejectedByStorage(events: readonly RejectedEvent[]): Promise<void> {
     const [first] = events;
     if (!first) return;
@@ -139,8 +137,8 @@ export class EventStore {
   }
 
   /**
-   * Stores the events of months that are being dropped as rejected, unless they already are.
-   * @returns these events, and the parts without them
+   * Stores as rejected the events whose months are being dropped, unless `byStorage` shows that they already are. Returns these events, and
+   * the parts without them.
    */
   async #rejectTooOld(
     parts: readonly Part[],
@@ -206,7 +204,6 @@ export class EventStore {
   }
 }
 
-/** Whether the failure is anything but a bug, which retries would not fix. */
 function isOutage(error: unknown): boolean {
   return clickHouseFailureKind(error) !== 'defect';
 }
@@ -219,7 +216,6 @@ function rowsOf(parts: readonly Part[]): number {
   return parts.reduce((rows, { accepted }) => rows + accepted.length, 0);
 }
 
-/** Splits the jobs into halves, or the events of a single job. */
 function halves(parts: readonly Part[]): [Part[], Part[]] {
   const [only, ...others] = parts;
   if (!only || others.length > 0) return [parts.slice(0, parts.length >> 1), parts.slice(parts.length >> 1)];

@@ -1,4 +1,4 @@
-/** Converts the data of a job into the rows to store: priced events and rejected events. Pure. */
+/** Converts the data of a job into rows to store: priced events and rejected events. Does no I/O. */
 import {
   type Checked,
   costOf,
@@ -19,14 +19,12 @@ import type { RejectedEvent } from '@meterline/warehouse';
 import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import type { SpanContext } from '@opentelemetry/api';
 
-/** A job taken from the queue, with its metadata. */
 export interface QueuedJob {
   readonly id: string;
-  /** When the job was added to the queue. Redeliveries do not change it. */
+  /** When the job was added to the queue. A redelivery does not change this time. */
   readonly receivedAt: EpochMs;
-  /** Undefined if the job is not traced. */
   readonly span?: SpanContext | undefined;
-  /** The job's data as JSON text; empty if it was evicted or deleted in Redis. */
+  /** JSON. Empty if Redis has evicted or deleted the data. */
   readonly data: string;
 }
 
@@ -36,7 +34,7 @@ export interface Intake {
   readonly rejected: readonly RejectedEvent[];
 }
 
-/** Validates and prices events. Reuses one table of names for many jobs. */
+/** Validates and prices events. Jobs share one table of names, because most names repeat. */
 export class Pricer {
   readonly #book: PriceBook;
   #names = new Names();
@@ -45,10 +43,7 @@ export class Pricer {
     this.#book = book;
   }
 
-  /**
-   * Validates and prices every event of a job. A rejected event does not affect the others.
-   * @param closedBefore events before are too old
-   */
+  /** A rejected event does not affect the other events of the job. Events before `closedBefore` are rejected as too old. */
   priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): Intake {
     const content = readable(data);
     if (!content.ok) return rejectedJob(job, data, content);
@@ -61,7 +56,7 @@ export class Pricer {
     for (const [position, input] of events.value.entries()) {
       const rejection = this.#add(accepted, input, position, now, closedBefore);
       if (!rejection) continue;
-      // A job that is a single event is stored as it came.
+      // If the job is a single event, keep its data unchanged.
       const payload = input === content.value ? data : payloadOf(input);
       if (payload === undefined) return rejectedJob(job, data, TOO_DEEP);
       rejected.push(rejectedEvent(job, position, input, payload, rejection));
@@ -69,7 +64,6 @@ export class Pricer {
     return { job, accepted, rejected };
   }
 
-  /** @returns the rejection, if the event was not added */
   #add(rows: EventRows, input: unknown, position: number, now: EpochMs, closedBefore: EpochMs): Rejection | undefined {
     const checked = parsePricedEvent(input, this.#book, now);
     if (!checked.ok) return checked;
@@ -90,17 +84,13 @@ const TOO_DEEP: Rejection = {
     'an event of this job is nested too deeply to be stored on its own; fix it, and send all events of the job again',
 };
 
-/**
- * Parses the data of a job. Data that is not JSON becomes undefined, which is not a valid job either. Does not parse data above the size
- * limits.
- */
+/** Does not parse data above the size limits. Data that is not JSON becomes undefined, which the caller rejects as an invalid job. */
 function readable(data: string): Checked<unknown> {
   if (data === '') return { ok: false, reason: 'job_lost', message: LOST };
   const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
   return oversized ? { ok: false, ...oversized } : { ok: true, value: parseEventJson(data) };
 }
 
-/** Splits rows into accepted and too old. Usually all are accepted, and nothing is copied. */
 export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted: EventRows; tooOld: EventRows } {
   if (rows.earliest >= closedBefore) return { accepted: rows, tooOld: rows.pick([]) };
   const all = Array.from({ length: rows.length }, (_, row) => row);
@@ -108,7 +98,6 @@ export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted:
   return { accepted: rows.pick(all.filter((row) => !isTooOld(row))), tooOld: rows.pick(all.filter(isTooOld)) };
 }
 
-/** Returns the rejection of an event that is too old. The event may have been stored before. */
 export function tooOldBefore(closedBefore: EpochMs): Rejection {
   const message =
     `events before ${formatTimestamp(closedBefore)} are not accepted any more, because their months are closed; ` +
@@ -132,7 +121,7 @@ function rejectedEvent(
     receivedAt: job.receivedAt,
     jobId: job.id,
     position,
-    // Producers determine both and may make them long. The payload is complete.
+    // Shorten strings that producers choose and may make long. The payload stays complete.
     accountId: shortened(claimedAccount(input)),
     reason,
     message: shortened(message),
@@ -140,7 +129,7 @@ function rejectedEvent(
   };
 }
 
-/** Rejects events that had passed validation. Their payloads have the form that producers send. */
+/** Rejects events that have already passed validation. Their payloads are rebuilt in the form that producers send. */
 export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Rejection): RejectedEvent[] {
   return Array.from({ length: rows.length }, (_, row) => {
     const input = toUsageEventInput(rows.eventOf(row));
@@ -148,7 +137,7 @@ export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Re
   });
 }
 
-/** Converts the event back to the form that producers send. parseUsageEvent parses it into the same event. */
+/** Converts an event to the form that producers send. parseUsageEvent turns the result into the same event again. */
 function toUsageEventInput(event: UsageEvent): UsageEventInput {
   return {
     eventId: event.eventId,
@@ -167,7 +156,7 @@ function toUsageEventInput(event: UsageEvent): UsageEventInput {
 
 const LONGEST_TEXT = 2_000;
 
-/** Does not split surrogate pairs. */
+/** Shortens a string without splitting a surrogate pair. */
 function shortened(text: string): string {
   if (text.length <= LONGEST_TEXT) return text;
   return `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…`;

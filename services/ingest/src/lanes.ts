@@ -1,20 +1,21 @@
 /**
- * Separates late events from current ones, so that late events do not delay current ones.
+ * Separates late rows from current rows, so that late rows do not delay current ones.
  *
- * An insert writes a part for each month that it has rows of, each with an fsync: inserting 5,000 events from all months since 1970 takes
- * many seconds. So late rows are split into slices by month. An insert of late rows has a few months only, and the slices of several late
- * jobs alternate. A job is stored when all its slices are. Each slice goes through all steps of `store()`.
+ * ClickHouse writes one part for each month that an insert has rows of, and each part needs an fsync. Inserting 5,000 events from all
+ * months since 1970 takes many seconds. So late rows are split into slices by month. An insert of late rows has only a few months, and
+ * slices of several jobs alternate. A job is stored when all its slices are stored. Each slice goes through all steps of
+ * `EventStore.store()`.
  */
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
 import type { Intake } from './intake.js';
 
-/** Bounds the age of current rows however late hours are sealed, so that they span at most three months. */
+/** Maximum age of current rows, however late hours are sealed. So current rows span at most three months. */
 const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 
-/** While ClickHouse stores one insert, the next is encoded and sent. A third would only wait in ClickHouse and take memory. */
+/** While ClickHouse stores one insert, the next is encoded and sent. A third insert would only wait in ClickHouse and take memory. */
 const CURRENT_IN_FLIGHT = 2;
-/** One at a time: late inserts write many parts, and two would compete for the same disk. */
+/** One at a time. Late inserts write many parts, so two inserts would compete for the same disk. */
 const LATE_IN_FLIGHT = 1;
 
 export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight'> {
@@ -45,10 +46,7 @@ export class Lanes {
     return splitByAge(intake, currentSince(now, this.#sealDelayMs));
   }
 
-  /**
-   * Resolves when all rows are durable. Rejects as the store does, after all inserts of the job have ended.
-   * @throws if the lanes have stopped
-   */
+  /** Resolves when all rows are durable. If an insert fails, rejects with its error after all inserts of the job have ended. */
   async add({ current, late }: Split): Promise<void> {
     const outcomes = await Promise.allSettled([...this.#current.addAll(current), ...this.#late.addAll(late)]);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
@@ -59,20 +57,19 @@ export class Lanes {
     this.#late.flushNow();
   }
 
-  /** @throws as {@link Batcher.stop} does */
   stop(): void {
     this.#current.stop();
     this.#late.stop();
   }
 }
 
-/** Returns the start of the hours that are not sealed yet, by the local clock. A wrong clock costs only time. */
+/** Returns the start of the unsealed hours by the local clock. A wrong clock makes inserts slower, never wrong. */
 export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
   const due = now - sealDelayMs;
   return Math.max(due - (due % MS_PER_HOUR), now - LONGEST_CURRENT_MS);
 }
 
-/** Splits rows by age. A rejected event is as old as its job, because its table is partitioned by that time. */
+/** A rejected event is as old as its job, because the table of rejected events is partitioned by receipt time. */
 export function splitByAge(intake: Intake, since: EpochMs): Split {
   const { job, accepted, rejected } = intake;
   const areRejectedLate = rejected.length > 0 && job.receivedAt < since;

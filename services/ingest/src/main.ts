@@ -1,4 +1,4 @@
-/** Runs the ingest service as a process: connects to everything it needs, then takes jobs. */
+/** Runs the ingest service: connects to Redis and ClickHouse, and then takes jobs. */
 
 import { abortable, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
 import {
@@ -35,20 +35,19 @@ import { Maintainer } from './maintainer.js';
 import { createIngestMetrics, type IngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
 
-/** Long, because an insert that times out is sent again, which makes a slow ClickHouse even slower. */
+/** Long, because an insert that times out is sent again, which would make a slow ClickHouse even slower. */
 const INSERT_TIMEOUT_MS = 60_000;
-/** Long, because no caller waits for maintenance, and a step that timed out would start over, perhaps forever. */
+/** Long, because no caller waits for maintenance. A step that timed out would start over, perhaps forever. */
 const RECOMPUTING_TIMEOUT_MS = 900_000;
-/** The server gives up a statement this much earlier than its caller, so that it has ended before a retry begins. */
+/** The server stops working on a statement this long before the client's timeout, so that the statement has ended before a retry begins. */
 const ENDS_BEFORE_CALLER_MS = 5_000;
 /** Share of the shutdown time for storing rows. The rest is for returning unfinished jobs to the queue. */
 const STORING_SHARE = 0.75;
-/** The concurrent jobs are divided into three inserts: two that are running, and one that is being collected. */
+/** The concurrent jobs are shared by three inserts: two that are running, and a third that is being collected. */
 const SHARES_OF_PLACES = 3;
-/** After this time every worker knows which months are closed. */
+/** Each worker learns of newly closed months within this time. */
 const BOUNDS_EVERY_MS = 5_000;
 
-/** @throws StartError */
 async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const registry = createRegistry('ingest');
   const observe = observeStatements(registry, tracing.tracer);
@@ -124,7 +123,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
         await abortable(Promise.all([worker.close(), maintainer?.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
-        // Without Redis, jobs can neither be acknowledged nor returned to the queue.
+        // Without Redis, the worker can neither acknowledge jobs nor return them to the queue.
         log.warn(
           { event: 'stopped_unfinished' },
           'Redis does not respond; unfinished jobs start again when their locks expire',
@@ -139,7 +138,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   };
 }
 
-/** Turns errors into StartError. A ClusterError keeps its message, which tells the operator what to fix. */
+/** Converts errors to StartError. A ClusterError keeps its message, which tells the operator what to fix. */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
@@ -150,10 +149,8 @@ async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> 
 }
 
 /**
- * Keeps track of which events are too old to be accepted. A worker that does not know a bound yet stores events that other workers already
- * reject; retention.ts in packages/warehouse explains how that stays correct.
- * @returns after the current bound is known
- * @throws if it cannot be read
+ * Follows the bound before which events are too old to accept. A worker that does not know a new bound yet stores events that other workers
+ * already reject; retention.ts in packages/warehouse explains why results stay correct. Resolves once the current bound is known.
  */
 async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, log: Logger) {
   let before: EpochMs = 0;
@@ -166,7 +163,7 @@ async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, 
     log.info({ event: 'months_closed', before: text }, 'events before this time are rejected from now on');
   });
   await refresh();
-  // The event store reports outages.
+  // Ignore failures, because the event store reports outages.
   const refreshing = setInterval(() => refresh().catch(() => undefined), BOUNDS_EVERY_MS);
   return { before: () => before, stop: () => clearInterval(refreshing) };
 }

@@ -1,7 +1,7 @@
 /**
  * Keeps the rollups up to date: every few seconds it recomputes dirty hours and seals the hours and days that are due. A job scheduler in
- * Redis wakes one process at a time. The next run retries failures. A process that dies midway, or is suspended and continues beside its
- * successor, does no harm: see dirty-hours.ts in packages/warehouse.
+ * Redis starts one process at a time, and the next run retries failures. A process that dies midway, or that is suspended and continues
+ * while another process runs, does no harm: see dirty-hours.ts in packages/warehouse.
  */
 
 import { formatTimestamp } from '@meterline/catalog';
@@ -24,14 +24,13 @@ import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
 
 const QUEUE = 'meterline-maintenance';
-/** Shorter steps are not logged. */
 const SLOW_STEP_MS = 1_000;
 
 export interface MaintainerOptions
   extends Pick<SchedulerOptions, 'connection' | 'prefix' | 'everyMs' | 'rescheduleMs' | 'lockMs'> {
-  /** How long after its end an hour is sealed. Later events are exact too, but each costs a mark and a recomputed row. */
+  /** How long after its end an hour is sealed. Later events count exactly too, but each costs a mark and a recomputed row. */
   readonly delayMs: number;
-  /** Connections whose statements may take minutes: a step seals at least one hour, however many events the hour has. */
+  /** Connections whose statements may take minutes, because a step seals at least one hour, even if the hour has many events. */
   readonly shards: readonly Warehouse[];
   readonly metrics: IngestMetrics;
   readonly log: Logger;
@@ -57,7 +56,7 @@ export class Maintainer {
       queue: QUEUE,
       name: 'rollups',
       run: () => this.runDueSteps(),
-      // Every attempt to take a job may fail with the same error.
+      // Every attempt to take a job may fail with the same error, so log it at most once a minute.
       onError: onceAMinute((err: Error) => {
         if (this.#stopping.signal.aborted) return;
         log.error({ event: 'maintenance_queue_error', err }, 'rollups are not maintained: Redis rejects the queue');
@@ -69,15 +68,15 @@ export class Maintainer {
     this.#scheduler.run();
   }
 
-  /** Aborts the current step, which may take minutes; the next process repeats it. */
+  /** Aborts the current step, which may take minutes. The next process repeats the step. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#scheduler.close();
   }
 
   /**
-   * Runs all due steps, alternating between the two kinds, as long as this process holds the scheduler's job: two processes would both do
-   * every step. Failures are logged.
+   * Alternates between recomputing and sealing until no step is due, or until this process loses the scheduler's job, because two processes
+   * would both do every step. Failures are logged.
    */
   async runDueSteps(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
@@ -100,7 +99,7 @@ export class Maintainer {
     }
   }
 
-  /** Runs one step of dirty hours on each shard. @returns whether there may be more */
+  /** Recomputes one step of dirty hours on each shard. Returns true if there may be more. */
   async #recompute(): Promise<boolean> {
     const { metrics, log } = this.#options;
     const open = await onEachShard(this.#shards, readOpenMarks);
@@ -120,7 +119,7 @@ export class Maintainer {
     return total('marks') > 0;
   }
 
-  /** Runs one step of sealing hours or days. @returns whether there may be more */
+  /** Seals one step of hours or days. Returns true if there may be more. */
   async #seal(): Promise<boolean> {
     const { delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();

@@ -1,20 +1,16 @@
-/** Defines the metrics of the ingest worker. */
 import { REJECTION_REASONS } from '@meterline/catalog';
 import { instruments } from '@meterline/service/metrics';
 import { GRAINS } from '@meterline/warehouse';
 import type { Registry } from 'prom-client';
 
-/**
- * `returned`: put back into the queue, because the worker stopped before its rows were durable. `deferred`: put back for some seconds,
- * because it would have delayed other jobs.
- */
+/** `returned`: the worker stopped before the job's rows were durable. `deferred`: put back for some seconds in favor of other jobs. */
 const JOB_RESULTS = ['acknowledged', 'returned', 'deferred', 'failed'] as const;
 const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
 export type InsertedTable = (typeof INSERTED_TABLES)[number];
 
 /** In seconds, from a small insert on a fast disk to the request timeout. */
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** In seconds, from an hour with little usage to a catch-up step of a million events. */
+/** In seconds, from an hour with little usage to a step with a million events. */
 const SEAL_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export type IngestMetrics = ReturnType<typeof createIngestMetrics>;

@@ -1,9 +1,9 @@
 /**
- * Takes jobs from the queue and acknowledges each only after all its rows are durable.
+ * Takes jobs from the queue, and acknowledges a job only after all its rows are durable.
  *
- * The order for one job: taken, then checked and priced, then stored (steps 1 to 4 of `store()` in event-store.ts), then acknowledged (step
- * 5). A crash before the acknowledgement leaves the job with a lock that expires. Any worker then takes the job again, and inserting its
- * rows twice changes nothing.
+ * Each job is taken, checked and priced, stored (steps 1 to 4 of `EventStore.store()`), and then acknowledged (step 5). A crash before the
+ * acknowledgement leaves the job with a lock that expires. Then any worker takes the job again, and inserting its rows twice changes
+ * nothing.
  */
 
 import { backOffMs, type EpochMs, QUEUE_NAME } from '@meterline/catalog';
@@ -20,24 +20,24 @@ import type { IngestMetrics } from './metrics.js';
 import { WorkInProgress } from './work-in-progress.js';
 
 const RETRY_MS = 1_000;
-/** How long a late job waits in the queue while too many late jobs are in progress. */
+/** How long a late job waits in the queue while too many other late jobs are in progress. */
 const DEFERRAL = { firstMs: 2_000, longestMs: 15_000 };
 const TOLERATED_CLOCK_MS = 10_000;
-/** Later times do not fit the column. */
+/** Later times do not fit into the column received_at. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
-/** Number of acknowledged jobs that stay readable in Redis. Unusually large ones are removed at once. */
+/** Number of acknowledged jobs that stay readable in Redis. Unusually large jobs are removed at once. */
 const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_LENGTH = 4 * 1024 * 1024;
 
-/** Leaves a job's data as the text stored in Redis. The data is parsed once, in its check, and need not be valid JSON. */
+/** Keeps a job's data as the string in Redis, which need not be valid JSON. The string is parsed only once, when the job is checked. */
 class RawJobWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
-    // Ignore a repeat schedule, which would send the same event forever, and failed children of a flow, which would fail the job unprocessed.
+    // Ignore repeat schedules, which would repeat an event forever, and failed children of a flow, which would fail the job unprocessed.
     const { data, repeatJobKey: _, deferredFailure: _failure, ...rest } = json;
     const job = super.createJob({ ...rest, data: '""' }, jobId);
-    // If the job's hash was evicted or deleted, BullMQ returns a job without a name, and with made-up data.
+    // If the job's hash was evicted or deleted in Redis, BullMQ returns a job with made-up data and without a name.
     job.data = job.name === undefined ? '' : data;
-    // Override the producer's options: keeping all completed jobs would fill Redis, and removing failed jobs would lose events.
+    // Override the producer's options. Keeping all completed jobs would fill Redis, and removing failed jobs would lose events.
     job.opts.removeOnComplete = { count: data.length <= LARGEST_KEPT_LENGTH ? KEPT_COMPLETED_JOBS : 0 };
     job.opts.removeOnFail = false;
     return job;
@@ -49,25 +49,22 @@ export interface UsageWorkerOptions {
   readonly connection: RedisClient;
   readonly prefix: string;
   readonly concurrency: number;
-  /** How long a job stays locked after the worker has died. If a live worker loses a lock, the rows are inserted twice. */
+  /** How long a job stays locked after its worker has died. If a live worker loses a lock, the job's rows are inserted twice. */
   readonly lockMs: number;
   /** Maximum size of the data of jobs in progress, in characters; see {@link WorkInProgress}. */
   readonly maxDataInWork: number;
   readonly lanes: Pick<Lanes, 'split' | 'add'>;
   readonly pricer: Pricer;
-  /** Events before this instant are rejected. */
   readonly closedBefore: () => EpochMs;
-  /** Aborted when a shutdown stops waiting for ClickHouse. */
   readonly givesUp: AbortSignal;
   readonly metrics: IngestMetrics;
-  /** Undefined if jobs are not traced. */
   readonly telemetry: Telemetry | undefined;
   readonly log: Logger;
 }
 
 /**
- * Bounds its memory, whatever the size of jobs and however long ClickHouse is unavailable: while the data of jobs in progress exceeds its
- * limit, no further job is taken. Redis rejects jobs that are larger than any job may be (`proto-max-bulk-len`).
+ * Bounds its memory, even if jobs are large or ClickHouse is unavailable for long: while the data of jobs in progress exceeds a limit, the
+ * worker takes no further job. Redis rejects values above its own size limit (`proto-max-bulk-len`).
  */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
@@ -83,7 +80,7 @@ export class UsageWorker {
     const { connection, prefix, concurrency, maxDataInWork, lockMs, telemetry, log, metrics } = options;
     this.#options = options;
     this.#outage = new Outage(log, 'Redis', 'jobs stay in the queue until it does');
-    // Every attempt to take a job may fail with the same error.
+    // Every attempt to take a job may fail with the same error, so log it at most once a minute.
     this.#logQueueError = onceAMinute((err) => {
       log.error({ event: 'queue_error', err }, 'the queue returned an error');
     });
@@ -113,13 +110,11 @@ export class UsageWorker {
 
   get state() {
     return {
-      /** When the worker last acknowledged a job, or took one while it had none, in epoch milliseconds. */
+      /** When the worker last acknowledged a job, or took a job while it had none, in epoch milliseconds. */
       lastProgressAt: this.#lastProgressAt,
-      /** Number of jobs taken since the last acknowledgement. */
       unacknowledged: this.#unacknowledged,
-      /** The error of Redis since the last acknowledgement, if any. */
+      /** The latest error of the queue since the last acknowledgement, if any. */
       queueError: this.#queueError,
-      /** Whether Redis is unavailable and the worker waits for it. */
       isWaiting: this.#outage.isOn,
     };
   }
@@ -153,14 +148,14 @@ export class UsageWorker {
   }
 
   /**
-   * A job that left without an acknowledgement is no longer in progress. That is not progress either. While Redis rejects calls, jobs seem
-   * to leave although they cannot, so the count stays.
+   * A job that left without an acknowledgement no longer counts, but is no progress either. While Redis rejects calls, jobs only seem to
+   * leave, so the count stays.
    */
   #forgetGone(): void {
     if (this.#work.isEmpty && this.#queueError === undefined) this.#unacknowledged = 0;
   }
 
-  /** BullMQ reports many conditions as errors. Only connection errors mean an outage. */
+  /** Handles an `error` event. BullMQ emits such events for many conditions, but only connection errors mean an outage. */
   #onError(error: Error & { readonly code?: unknown }): void {
     if (isConnectionError(error)) {
       // An empty queue yields no job to signal recovery, so ping: it resolves once Redis is back.
@@ -172,7 +167,7 @@ export class UsageWorker {
       }
       this.#outage.failed(error);
     } else if (typeof error.code === 'number') {
-      // One of BullMQ's scripts rejected a call, usually because the lock was lost: then another worker has the job.
+      // One of BullMQ's scripts rejected a call. Usually the lock was lost, and another worker has the job.
       this.#forgetGone();
       this.#options.log.debug({ event: 'queue_refusal', err: error }, 'the queue rejected a call');
     } else {
@@ -197,32 +192,32 @@ export class UsageWorker {
     }
   }
 
-  /** @returns false if the job must wait for other late jobs */
+  /** Returns false if the job must wait for other late jobs. */
   async #store(job: Job<string, void>): Promise<boolean> {
     const { closedBefore, givesUp, lanes, pricer } = this.#options;
-    // During a shutdown, return the job at once: there may be thousands, and two seconds for all of them.
+    // During a shutdown, return the job at once. There may be thousands of jobs, and two seconds for all of them.
     givesUp.throwIfAborted();
     const now = Date.now();
     const span = trace.getActiveSpan()?.spanContext();
     const { data } = job;
     const queued = { id: job.id ?? '', receivedAt: data === '' ? now : receivedAt(job), span, data };
     const split = lanes.split(pricer.priceJob(queued, now, closedBefore()), now);
-    // Release the text. Only the rows are needed from here on.
+    // Release the memory. Only the rows are needed from here on.
     job.data = '';
     if (split.late.length === 0) await lanes.add(split);
     else if (this.#work.hasRoomForLate) await this.#work.asLate(data.length, () => lanes.add(split));
-    // With a wrong clock the job cannot be deferred. Its data stays counted as current, so that memory stays bounded.
+    // A job cannot be deferred with a wrong clock, so store it now. Its data still counts as current, so memory stays bounded.
     else if (await this.#isClockOff()) await lanes.add(split);
     else {
-      // Store the current events now, so that late events, perhaps of another account, do not delay them. The job comes again with all its
-      // events, but an event that is stored twice counts once.
+      // Store the current events now, so that late events, perhaps of another account, do not delay them. The deferred job comes back with
+      // all its events, but an event that is stored twice counts once.
       if (job.attemptsStarted === 1) await lanes.add({ current: split.current.map(onlyAccepted), late: [] });
       return false;
     }
     return true;
   }
 
-  /** Delays the job, longer each time, so that its place is free for other jobs. */
+  /** Returns the job to the queue with a delay, which grows with each attempt, so that other jobs can take its place. */
   async #defer(job: Job<string, void>, token: string | undefined): Promise<never> {
     await job.moveToDelayed(Date.now() + backOffMs(Math.max(0, job.attemptsStarted - 1), DEFERRAL), token);
     this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
@@ -231,8 +226,8 @@ export class UsageWorker {
   }
 
   /**
-   * Compares the local clock with that of Redis, which all workers share. BullMQ computes the end of a delay by the local clock, so a clock
-   * that is days ahead would hide the job from all workers for days.
+   * Compares the local clock with the clock of Redis, which all workers share. BullMQ delays by the local clock, so a clock that is days
+   * ahead would hide the job from all workers for days.
    */
   async #isClockOff(): Promise<boolean> {
     const [seconds] = await this.#options.connection.time();
@@ -240,12 +235,12 @@ export class UsageWorker {
   }
 }
 
-/** Drops the rejections: the next attempt checks all events again, and may accept an event whose timestamp was in the future. */
+/** Drops the rejections. The next attempt checks all events again, and may accept an event whose timestamp was in the future. */
 function onlyAccepted({ intake }: Slice): Slice {
   return { intake: { ...intake, rejected: [] } };
 }
 
-/** Returns when the job was added, by the producer's clock. Producers may write any value, so an impossible one becomes 0. */
+/** Returns when the job was added, according to the producer's clock. Producers can write any value, so an impossible value becomes 0. */
 function receivedAt({ timestamp }: Pick<Job, 'timestamp'>): EpochMs {
   return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
 }

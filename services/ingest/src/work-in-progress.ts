@@ -1,9 +1,8 @@
-/** Accounts for the memory of jobs in progress, and derives how many may be processed concurrently. */
+/** Tracks the memory of jobs in progress, and limits how many jobs may be processed concurrently. */
 
 export interface WorkLimits {
-  /** Maximum number of jobs. */
   readonly concurrency: number;
-  /** Maximum size of the jobs' data, in characters. Late jobs may take as much again. One more job is always taken. */
+  /** Maximum size of the jobs' data, in characters. Late jobs may use the same amount again. One job may exceed the limit. */
   readonly maxData: number;
 }
 
@@ -15,7 +14,7 @@ export class WorkInProgress {
   #lateJobs = 0;
   #lateData = 0;
 
-  /** @param onConcurrency receives the number of jobs that may be in progress, after each change */
+  /** @param onConcurrency called after each change with the number of jobs that may be in progress */
   constructor(limits: WorkLimits, onConcurrency: (concurrency: number) => void) {
     this.#limits = limits;
     this.#onConcurrency = onConcurrency;
@@ -25,7 +24,7 @@ export class WorkInProgress {
     return this.#jobs === 0;
   }
 
-  /** Whether another late job may be stored. Late jobs take at most half of the places; the other half is for current jobs. */
+  /** True if another late job may be stored. Late jobs take at most half of the slots; the other half is for current jobs. */
   get hasRoomForLate(): boolean {
     const { concurrency, maxData } = this.#limits;
     return this.#lateJobs < concurrency / 2 && this.#lateData <= maxData;
@@ -43,7 +42,7 @@ export class WorkInProgress {
     this.#update();
   }
 
-  /** Counts a job's data as late while it is stored. That is slow, and must not keep current jobs from being taken. */
+  /** Counts a job's data as late while it is stored. Storing late data is slow, and must not stop the worker from taking current jobs. */
   async asLate(data: number, store: () => Promise<void>): Promise<void> {
     this.#lateJobs += 1;
     this.#lateData += data;

@@ -1,4 +1,4 @@
-/** Handles accounts and API keys: lists and names accounts, and lists, creates and revokes keys. */
+/** Handles the requests for accounts and API keys: lists and names accounts, and lists, creates and revokes keys. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   ApiError,
@@ -68,9 +68,9 @@ const USED_MAX_AGE_MS = 60_000;
 type ReadAccounts = () => Promise<readonly string[]>;
 
 /**
- * Reads the accounts with usage, at most once a minute, because the statement reads one row per account and day. While ClickHouse is down,
- * returns the last list, so that operators can still sign in. Needs no permit: requests share the statement, so it must not be canceled with
- * one of them.
+ * Reads the accounts with usage at most once a minute, because the statement reads one row per account and day. While ClickHouse is down,
+ * returns the last list, so that operators can still sign in. The statement needs no permit. Requests share it, so it must not be canceled
+ * together with one of them.
  */
 export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Warehouse): ReadAccounts {
   let last: readonly string[] = [];
@@ -89,7 +89,7 @@ export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Wa
   return remembered(clock, USED_MAX_AGE_MS, read).read;
 }
 
-/** Returns the JSON of an account. Names in a token take precedence over registered names, because the platform owns accounts and issues tokens. */
+/** Names in tokens take precedence over registered names, because the platform that issues tokens owns the accounts. */
 function accountEntry({ id, name, createdAt }: Account, caller: Caller) {
   const { roles, accountNames } = caller;
   const role = roles.get(id) ?? (isOperator(caller) ? 'operator' : 'provisioner');
@@ -113,7 +113,7 @@ export function accountNamingRoute(
   };
 }
 
-/** Lists the keys of all service accounts of an account. The list is empty if the account does not exist. */
+/** Lists the keys of all service accounts of an account. Returns an empty list if the account does not exist. */
 export function accountKeyListRoute(dependencies: Requires<'cursors' | 'keys'>): RequestHandler<{ accountId: string }> {
   const { cursors, keys } = dependencies;
   return async (request, response) => {
@@ -126,10 +126,7 @@ export function accountKeyListRoute(dependencies: Requires<'cursors' | 'keys'>):
   };
 }
 
-/**
- * Lists the keys of a service account, which exists as long as it has a key. A service account of other accounts gets 404, as if it did not
- * exist.
- */
+/** A service account exists as long as it has a key. One that belongs to other accounts gets 404, as if it did not exist. */
 export function keyListRoute(dependencies: Requires<'cursors' | 'keys'>): RequestHandler<{ clientId: string }> {
   const { cursors, keys } = dependencies;
   return async (request, response) => {
@@ -146,7 +143,7 @@ export function keyListRoute(dependencies: Requires<'cursors' | 'keys'>): Reques
   };
 }
 
-/** Returns the accounts whose keys are listed. A provisioner must name an account, because listing the keys of all accounts would be slow. */
+/** A provisioner must name an account, because listing the keys of all accounts would be slow. */
 function accountsToList(account: string | undefined, accounts: readonly string[] | 'all'): readonly string[] {
   if (account !== undefined) {
     requireManaged(accounts, account);
@@ -158,7 +155,6 @@ function accountsToList(account: string | undefined, accounts: readonly string[]
   throw invalidParameters([{ parameter: 'account', message }]);
 }
 
-/** Returns the JSON of a key. Times without a value are omitted. */
 function keyEntry({ keyId: id, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }: ApiKey) {
   return {
     id,
@@ -174,8 +170,8 @@ function keyEntry({ keyId: id, clientId, account, role, createdAt, expiresAt, la
 }
 
 /**
- * Creates a key, and returns it including the secret, which is shown only once. The first key of a service account creates the service account,
- * and the first key of an account registers the account.
+ * The response shows the secret, which is returned only once. The first key of a service account creates the service account, and the first
+ * key of an account registers the account.
  */
 export function keyCreationRoute(
   dependencies: Requires<'clock' | 'keys' | 'registered'>,
@@ -199,7 +195,7 @@ export function keyCreationRoute(
   };
 }
 
-/** @returns the accounts whose keys the caller may manage @throws ApiError as {@link admitCaller} */
+/** Returns the accounts whose keys the caller may manage. Throws what {@link admitCaller} throws. */
 async function admitKeyManager(
   { admission, authenticate }: Requires,
   request: IncomingMessage,
@@ -222,7 +218,7 @@ function requireName(parameter: string, value: string): void {
   );
 }
 
-/** @throws ApiError `forbidden`, the same error whether or not the account exists */
+/** Throws the same error whether or not the account exists. */
 function requireManaged(accounts: readonly string[] | 'all', account: string): void {
   if (accounts !== 'all' && !accounts.includes(account)) throw adminsOnly();
 }
@@ -233,7 +229,6 @@ function futureDate(expiresAt: number | undefined, now: Date): Date | undefined 
   throw invalidBody([{ parameter: 'expiresAt', message: 'expiresAt must be in the future.' }]);
 }
 
-/** Returns the account of the new key: the requested account, or the only account whose keys the caller manages. */
 function accountOf(
   { account }: Pick<z.output<typeof newApiKeySchema>, 'account'>,
   accounts: readonly string[] | 'all',
@@ -254,8 +249,8 @@ function rejectTooMany(error: unknown): never {
 }
 
 /**
- * Revokes a key, with immediate effect in all processes. Revoking again is not an error. A caller who may not revoke the key gets 404, as if
- * the key did not exist. An operator gets 403, except for its own key.
+ * Revokes a key immediately in all processes. Revoking it again is not an error. A caller who may not revoke the key gets 404, as if it did
+ * not exist. An operator gets 403 for every key except its own.
  */
 export function revocationRoute({
   authenticate,

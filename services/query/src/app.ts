@@ -56,10 +56,9 @@ export interface QueryDependencies
     Omit<RouteDependencies, 'authenticate' | 'budget' | 'cursors' | 'registered'> {
   readonly warehouse: Warehouse;
   readonly maxInFlightBytes: number;
-  /** Rejects if Redis does not respond or returns an error. */
   readonly redisStatus: () => Promise<RedisStatus>;
   readonly cursorSecret: string;
-  /** The folder of the web page's build. Undefined: the service has no page. */
+  /** The folder of the built web page. Undefined if the service has no page. */
   readonly pageFolder: string | undefined;
 }
 
@@ -74,10 +73,7 @@ const WHILE_REDIS_IS_DOWN =
   'requests with an API key get 503, and so do requests for accounts, keys and alerts; other requests with a token work';
 const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producers cannot add events';
 
-/**
- * Translates an error of the readiness check. ClickHouse's own message names users and statements, so it is only written to the log.
- * @throws always
- */
+/** Always throws. ClickHouse's own message names users and statements, so it goes only to the log. */
 function throwUnusable(error: unknown): never {
   if (error instanceof UnfitServer) requireFit(`cannot be used: ${error.message}`);
   if (error instanceof ClickHouseError) requireFit(`returned error ${error.code}: see the log`, error);
@@ -99,7 +95,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     ...dependencies,
     createDocument: createOpenApiDocument,
     checks: [
-      // Shared, so that many concurrent requests cause only one statement.
+      // Concurrent requests share one check, so that they cause only one statement.
       { server: 'ClickHouse', check: shared(() => checkConnection(warehouse).catch(throwUnusable)) },
       {
         server: 'Redis',

@@ -75,7 +75,6 @@ export const environment = z.object({
 
 export type Env = ReturnType<typeof readEnv>;
 
-/** @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv) {
   return readEnvironment(environment.transform(withTokens), variables);
 }

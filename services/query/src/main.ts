@@ -1,4 +1,4 @@
-/** Runs the query service as a process: connects to ClickHouse and Redis, builds the API, and opens the ports. */
+/** Runs the query service: connects to ClickHouse and Redis, builds the API, and opens the ports. */
 import { fileURLToPath } from 'node:url';
 import { builtPage, hostService } from '@meterline/api';
 import { runService, type Service, warehouseOptions } from '@meterline/service';
@@ -15,7 +15,7 @@ import { type Env, readEnv } from './env.js';
 import { StoredGroups } from './metrics/pages.js';
 import { measuredCache } from './metrics/response-cache.js';
 
-/** The relative path from the compiled file is the same in the repository and in the image. */
+/** The relative path from the compiled file is the same in the repository and in the container image. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -34,7 +34,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     });
     host.onClose(() => warehouse.close());
     outageGauge(registry, {
-      // A ping, because a statement would be counted and traced at every scrape.
+      // Use a ping, because a statement would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
       Redis: () => keys.ping().then(() => true),
     });
@@ -64,16 +64,15 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   });
 }
 
-/** Half of the permits are reserved for short statements, so long statements have one processor each. */
+/** Half of the permits are reserved for short statements. So each long statement has a processor of its own. */
 const STATEMENTS_PER_PROCESSOR = 2;
 const MIN_STATEMENTS = 4;
 /** Ten times the time of a dashboard's query. */
 const LONG_STATEMENT_MS = 250;
 
-/** Maximum number of waiting requests in the process, as a multiple of the maximum of one account. */
 const ACCOUNTS_WAITING = 10;
 
-/** The choice of the limits is explained in docs/operations.md, "Many tenants". */
+/** docs/operations.md, "Many tenants", explains the choice of these limits. */
 async function admissionLimits(
   { METERLINE_CONSTANTS: constants }: Env,
   warehouse: Warehouse,

@@ -1,7 +1,4 @@
-/**
- * Connects to ClickHouse. Every statement, insert and migration goes through `read` or `run` of a {@link Warehouse}, which uses
- * `@clickhouse/client`.
- */
+/** Connects to ClickHouse. Every statement, insert and migration goes through `read` or `run` of a {@link Warehouse}. */
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { ClickHouseError, type ClickHouseSettings, type TupleParam } from '@clickhouse/client';
@@ -15,81 +12,67 @@ export interface WarehouseOptions extends HostOptions {
   readonly observe?: StatementObserver;
 }
 
-/** Called when a statement starts, with the stable name of the statement. Must not throw. */
+/** Called when a statement starts. Must not throw. */
 export type StatementObserver = (name: string) => StatementEnd;
-/**
- * The result of a statement, a label of metrics. In order: success; the server responded with an error; the response is missing, late or
- * incomplete; the caller no longer needs the result.
- */
+/** A metrics label. `refused`: the server responded with an error. `unanswered`: the response is missing, late or incomplete. */
 export type StatementOutcome = 'ok' | 'refused' | 'unanswered' | 'cancelled';
 type StatementEnd = (outcome: StatementOutcome, error?: unknown) => void;
 
-/** The value of a statement's parameter. Elements of an array have one type, those of a tuple may have several. */
 export type Parameter = string | number | bigint | TupleParam | readonly Parameter[];
 
-/** Values of the `{name: Type}` placeholders in a query. */
 export type StatementParameters = Readonly<Record<string, Parameter>>;
 
 export interface Statement {
-  /** A stable name, used in metrics, dashboards and traces. */
+  /** Appears in metrics, dashboards and traces, so it must not change. */
   readonly name: string;
-  /** SQL. Values are always parameters; only identifiers of the catalog are interpolated. */
+  /** SQL text. All values are parameters; only identifiers from the catalog are interpolated. */
   readonly query: string;
   readonly query_params?: StatementParameters;
   readonly settings?: ClickHouseSettings;
 }
 
-/** Options shared by a group of statements. */
 export interface Scope {
-  /** Aborted when the caller no longer needs the results. The server then stops working on the statements. */
+  /** Abort this signal when the results are no longer needed. The server then stops working on the statements. */
   readonly signal?: AbortSignal;
-  /** Defaults, which settings of a single statement override. */
+  /** Default settings. A statement's own settings override them. */
   readonly settings?: ClickHouseSettings;
 }
 
-/**
- * For background statements, which must not slow down others. The thread priority needs CAP_SYS_NICE in the server; without it the server
- * ignores the priority, and only the limit to one thread applies.
- */
+/** Settings for background statements. Without CAP_SYS_NICE, the server ignores the priority, but not the limit to one thread. */
 export const LOW_PRIORITY = { max_threads: 1, os_thread_priority: '10' } as const satisfies ClickHouseSettings;
 
-/** A connection to Meterline's database. Every function of this package takes one as its first argument. */
 export interface Warehouse {
   /**
    * Runs a SELECT and validates each row against the schema. If the connection is lost before the response is complete, the statement is
-   * sent once more: usually the server had just closed an idle connection.
+   * sent once more, because the usual cause is that the server has just closed an idle connection.
    * @throws ClickHouseError if the server rejects the statement; an error with a `code` if no complete response arrives; ForeignResponse if
    * the response does not come from ClickHouse; ZodError if a row does not match its schema
    */
   read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]>;
   /**
-   * Runs a statement without a result. Its writes are durable when the promise resolves. If it rejects with anything but a ClickHouseError,
-   * the statement may or may not have run, or may still be running.
-   * @param rows rows of an insert, in the format that the statement names. An insert is sent once more if the connection is lost, because
-   * inserting the same rows twice changes nothing. Other statements are sent once: a migration or mutation that may still be running must
-   * not start a second time without its caller's knowledge.
-   * @returns the number of rows that ClickHouse reports as written, including those of materialized views; undefined if a proxy removed the
+   * Runs a statement that returns no rows. Its writes are durable when the promise resolves. If the promise rejects with anything but a
+   * ClickHouseError, the outcome is unknown: the statement may have run, may not have run, or may still be running.
+   * @param rows the rows of an insert, in the format that the statement names. An insert is sent once more if the connection is lost,
+   * because inserting the same rows twice changes nothing. Other statements are sent only once: a migration or mutation that may still be
+   * running must not start a second time without its caller's knowledge.
+   * @returns the number of written rows that ClickHouse reports, including rows of materialized views; undefined if a proxy removed the
    * header
-   * @throws as {@link read}
+   * @throws the same errors as {@link read}
    */
   run(statement: Statement, rows?: string | Buffer): Promise<number | undefined>;
-  /**
-   * Returns this connection for the statements of a scope. When the signal is aborted, its statements reject with the signal's reason, but
-   * only after the server has ended them.
-   */
+  /** Returns a connection that applies the scope. If its signal is aborted, statements reject, but only after the server has ended them. */
   within(scope: Scope): Warehouse;
-  /** Whether a server responds. Runs no statement. */
   ping(): Promise<boolean>;
-  /** Closes immediately, and running statements fail: a shutdown must not wait for a server that hangs. */
+  /** Closes the connection immediately, so running statements fail. A shutdown must not wait for a server that hangs. */
   close(): Promise<void>;
 }
 
-/** Creates a connection pool. It connects at the first statement, so this function never fails by itself. */
+/** The pool connects at the first statement, so this function does not fail if the server is unreachable. */
 export function createWarehouse(options: WarehouseOptions): Warehouse {
   return connection(new Hosts(options), options.observe, {});
 }
 
-/** INSERT … SELECT: it may have long parameters, which only `sendQuery` can send, and ignores the FORMAT that `sendQuery` appends. */
+/** INSERT … SELECT needs `sendQuery`, which can send long parameters. The statement ignores the FORMAT clause that `sendQuery` appends. */
 const INSERT_SELECT = /^\s*INSERT\s.*\sSELECT\s/s;
 
 function connection(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope): Warehouse {
@@ -140,7 +123,6 @@ function connection(hosts: Hosts, observe: StatementObserver | undefined, scope:
   };
 }
 
-/** @throws ForeignResponse */
 function parsed(response: string): unknown {
   try {
     return JSON.parse(response);
@@ -151,7 +133,7 @@ function parsed(response: string): unknown {
 
 const summary = z.object({ written_rows: z.coerce.number() });
 
-/** @param header from a complete response. Source: ClickHouse documentation, "HTTP interface" */
+/** Reads the row count from the summary header of a complete response. Source: ClickHouse documentation, "HTTP interface". */
 function writtenRows(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' ? summary.parse(parsed(header)).written_rows : undefined;
 }
@@ -165,8 +147,9 @@ const CHECK: Statement = {
 const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.string(), z.string()])) });
 
 /**
- * Checks that the server is a ClickHouse that Meterline can use: it must accept the password, know our settings and let the user set them
- * (see settings.ts). The result is checked too, because other servers may respond 200 to everything, and would swallow rows as well.
+ * Checks that the server is a ClickHouse server that Meterline can use. The server must accept the password, know Meterline's settings and
+ * let the user change them (see settings.ts). The check also reads the result, because some other servers respond with status 200 to every
+ * request and would silently lose inserted rows.
  * @throws UnfitServer, or another error that prevents using the server
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
@@ -193,15 +176,14 @@ export async function readProcessors(warehouse: Warehouse): Promise<number> {
 }
 
 /**
- * Checks every server in `options.url`.
- * @throws as {@link checkConnection} if no server can be used, or if one is unfit. Unreachable servers are tolerated: they affect only
- * their own accounts.
+ * Checks every server in `options.url`. An unreachable server affects only its own accounts, so one usable server is enough.
+ * @throws the errors of {@link checkConnection} if no server can be used, or UnfitServer if any server is unfit
  */
 export async function checkServers(options: WarehouseOptions): Promise<void> {
   const urls = hostsOf(options.url);
   const outcomes = await Promise.allSettled(
     urls.map(async (url) => {
-      // Our own database may not exist yet; `default` always does.
+      // Connect to `default`, which always exists. Meterline's own database may not exist yet.
       const server = createWarehouse({ ...options, url, database: 'default' });
       await checkConnection(server).finally(() => server.close());
     }),
@@ -215,7 +197,7 @@ const FIT =
   `Meterline needs ClickHouse ${OLDEST_CLICKHOUSE} or newer, and a user without readonly and without constraints on the settings ` +
   'of docs/operations.md, "ClickHouse settings"';
 
-/** Runs the work on all shards concurrently. @throws the first error, after the work on every shard has ended */
+/** @throws the first shard's error, after the work on every shard has ended */
 export async function onEachShard<Shard, T>(
   shards: readonly Shard[],
   work: (shard: Shard) => Promise<T>,
@@ -227,19 +209,13 @@ export async function onEachShard<Shard, T>(
   });
 }
 
-/**
- * An insert with encoded rows, so that retries need not encode them again. The rows are durable when the promise resolves. When it rejects,
- * they may or may not be, and the same rows may be inserted again.
- */
+/** An insert with encoded rows, which are durable when the promise resolves. If it rejects, the outcome is unknown and a retry is safe. */
 export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 
-/** A DateTime is in seconds, a DateTime64(3) in milliseconds. */
+/** DateTime columns are in seconds, DateTime64(3) columns in milliseconds. */
 type JsonRow = Readonly<Record<string, string | number | readonly number[]>>;
 
-/**
- * @param count number of rows
- * @throws ForeignResponse if ClickHouse reports fewer rows as written; the insert may then be retried
- */
+/** @throws ForeignResponse if ClickHouse reports that it wrote fewer than `count` rows. The insert may then be retried. */
 export async function insert(
   warehouse: Warehouse,
   statement: Statement,
@@ -251,14 +227,11 @@ export async function insert(
     throw new ForeignResponse(`${statement.name} wrote ${written} rows of ${count}`);
 }
 
-/**
- * Prepares one insert of JSON rows, which all have the columns of the first row. For tables that are rarely written; events use a faster
- * format.
- */
+/** All rows must have the columns of the first row. For tables that are rarely written; events use a faster format. */
 export function prepareRows(table: string, rows: readonly JsonRow[], name = `insert_${table}`): PreparedInsert {
   const [first] = rows;
   if (!first) return async () => undefined;
-  // The parallel parser rejects long rows.
+  // ClickHouse's parallel parser rejects long rows.
   const settings = { input_format_parallel_parsing: 0 } as const;
   const statement = {
     name,
@@ -278,7 +251,7 @@ export function insertRows(
   return prepareRows(table, rows, name)(warehouse);
 }
 
-/** Replaces unpaired surrogates, whose escapes the server rejects. */
+/** Replaces unpaired surrogates, because the server rejects their JSON escapes. */
 function wellFormed(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? Buffer.from(value).toString() : value;
 }

@@ -1,4 +1,4 @@
-/** Sends statements to the configured servers: fails over between them, and kills statements that are aborted. */
+/** Sends statements to the configured servers. Fails over between servers, and kills aborted statements. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -15,43 +15,40 @@ import { failureOf, isLostConnection, isNoConnection, noResponse } from './error
 import { SETTINGS } from './settings.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** By default the server gives up a statement this much later than its caller, who then already has an error. */
+/** The server stops a statement this long after the caller's timeout, when the caller already has an error. */
 const OUTLASTS_CALLER_MS = 5_000;
-/** Interval between KILL statements: a statement that was just sent may not be in the server's process list yet. */
+/** KILL is repeated at this interval, because a statement that was just sent may not be in the server's process list yet. */
 const BETWEEN_KILLS_MS = 100;
-/** When to close the connection as well. A proxy may route KILLs to another server; closing the connection also ends a SELECT. */
+/** After this time the connection is closed too, because a proxy may route KILLs to another server. This still ends a SELECT. */
 const HANG_UP_MS = 3_000;
 
 /**
- * A cluster of shards, with or without replicas. Each shard keeps its rows in the database `<database>_local`, with the tables of the
- * migrations. `<database>` holds Distributed tables of the same names, which lead to all shards. So a statement has the same text on a
- * single server and in a cluster, in either database (docs/decisions/0010).
+ * A cluster of shards, with or without replicas. Each shard stores its rows in the database `<database>_local`, which has the tables of the
+ * migrations. The database `<database>` has Distributed tables with the same names, which cover all shards. So a statement has the same
+ * text on a single server and in a cluster, and in either database (docs/decisions/0010).
  */
 export interface Cluster {
   readonly name: string;
-  /** The number of replicas that must have a row before it counts as stored. Undefined: the tables are not replicated. */
+  /** The number of replicas that must store a row before the insert succeeds. Undefined if the tables are not replicated. */
   readonly insertQuorum: number | undefined;
 }
 
-/** Returns the name of the database with a shard's own tables. */
 export function localDatabase(database: string): string {
   return `${database}_local`;
 }
 
 export interface HostOptions {
-  /** One address, or several separated by commas; see `clickHouseUrlProblem`. */
   readonly url: string;
   readonly user: string;
   readonly password: string;
   readonly database: string;
   readonly cluster?: Cluster | undefined;
-  /** How long the server may be silent before a statement fails. */
+  /** How long to wait for data from the server before a statement fails. */
   readonly requestTimeoutMs?: number;
-  /** How long the server may work on a statement (default: slightly longer than the caller waits). */
+  /** How long the server may work on a statement (default: slightly longer than the request timeout). */
   readonly maxExecutionMs?: number;
-  /** Maximum memory of a statement on the server. From half of it on, sorting and grouping use the disk. */
+  /** Maximum memory of a statement on the server. Above half of this limit, the server sorts and groups on disk. */
   readonly maxMemoryBytes?: number;
-  /** Shown in ClickHouse's logs and in system.query_log. */
   readonly application: string;
 }
 
@@ -62,7 +59,7 @@ export interface StatementResponse {
 
 export type Send = (client: ClickHouseClient, params: QueryParams) => Promise<StatementResponse>;
 
-/** Uses `query`, the only method of the client that sends long parameters in the body. It appends a FORMAT to the statement. */
+/** Uses `query`, the client's only method that sends long parameters in the body. It appends a FORMAT clause to the statement. */
 export const sendQuery: Send = async (client, params) => {
   const result = await client.query({ ...params, format: 'JSONEachRow' });
   return { text: await result.text(), headers: result.response_headers };
@@ -74,7 +71,6 @@ interface SendOptions {
 }
 
 export class Hosts {
-  /** In failover order. */
   #hosts: readonly ClickHouseClient[];
   readonly #timeoutMs: number;
   readonly #inFlight = new Set<AbortController>();
@@ -105,9 +101,9 @@ export class Hosts {
   }
 
   /**
-   * Tries the hosts in order. A host that does not respond moves to the end. A statement that a host may have received is sent again only
-   * if it is repeatable.
-   * @throws the signal's reason once it is aborted, whatever the result of the statement
+   * Tries the hosts in order, and moves a host that fails to the end. If a host may have received a statement, the statement is sent again
+   * only if it is repeatable.
+   * @throws the signal's reason once the signal is aborted, even if the statement succeeded
    */
   async send(params: QueryParams, options: SendOptions, send: Send): Promise<StatementResponse> {
     const { signal } = options;
@@ -152,15 +148,15 @@ export class Hosts {
   }
 
   /**
-   * Sends KILLs until the connection reports that the statement has ended. Closing the connection instead would end a SELECT only some time
-   * later and an INSERT … SELECT never, and would not show when. Waiting makes the number of running statements reliable. A user may always
-   * kill its own statements.
+   * Sends KILL statements until the connection reports that the statement has ended. This wait keeps the count of running statements
+   * correct. Closing the connection is no replacement: a SELECT would end only some time later, an INSERT … SELECT would never end, and
+   * nothing would report the end. A user may always kill their own statements.
    */
   async #killUntilEnded(host: ClickHouseClient, id: string, hangUp: AbortController): Promise<void> {
     const query = 'KILL QUERY WHERE query_id = {id: String} AND user = currentUser() ASYNC';
     const deadline = setTimeout(() => hangUp.abort(), HANG_UP_MS);
     while (this.#inFlight.has(hangUp)) {
-      // If the KILL fails, the deadline or the statement's own time limit ends the statement.
+      // Ignore a failed KILL. The deadline or the statement's own time limit will end the statement.
       await sendQuery(host, { query, query_params: { id } }).catch(() => undefined);
       await delay(BETWEEN_KILLS_MS);
     }
@@ -176,16 +172,16 @@ function openClient(url: string, options: HostOptions, timeoutMs: number): Click
     username: user,
     password,
     database,
-    // The client does not send the database `default`, but the user's default database may be another one.
+    // The client omits the database `default`, but the user's default database may have another name.
     http_headers: database === 'default' ? { 'X-ClickHouse-Database': database } : {},
     application,
     request_timeout: timeoutMs,
-    // Statements never wait for a connection: permits and batches already bound their number.
+    // No limit, so that statements never wait for a connection. Permits and batches already bound the number of statements.
     max_open_connections: Number.POSITIVE_INFINITY,
-    // After this process was busy for long, the server may have closed a connection, and most statements must not be sent twice.
+    // While this process was busy, the server may have closed a connection. Most statements must not be sent twice.
     keep_alive: { eagerly_destroy_stale_sockets: true },
     use_multipart_params_auto: true,
-    // Everything that the client would log is also thrown.
+    // The client also throws everything that it would log.
     log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
       ...SETTINGS,
@@ -196,18 +192,18 @@ function openClient(url: string, options: HostOptions, timeoutMs: number): Click
   });
 }
 
-/** An insert gives up on an unresponsive replica after this share of the caller's timeout. */
+/** An insert stops waiting for an unresponsive replica after this share of the request timeout. */
 const QUORUM_SHARE = 0.5;
 
 export function clusterSettings({ insertQuorum }: Cluster, requestTimeoutMs: number): Readonly<Record<string, string>> {
   return {
     // An insert through a Distributed table returns only after its shard has stored the rows.
     distributed_foreground_insert: '1',
-    // A query of one account goes only to the shard of that account.
+    // Send a query about one account only to that account's shard.
     optimize_skip_unused_shards: '1',
-    // INSERT … SELECT must not pair up the shards of its two tables.
+    // INSERT … SELECT must not copy shard by shard from one table to the other.
     parallel_distributed_insert_select: '0',
-    // A subquery in IN runs once, over all shards, instead of on each shard over its own rows.
+    // Run a subquery in IN once, over all shards. Otherwise each shard would run it over its own rows only.
     distributed_product_mode: 'global',
     ...(insertQuorum !== undefined && {
       insert_quorum: String(insertQuorum),

@@ -1,13 +1,13 @@
 /**
- * Defines the settings of every statement, which override the server's profile. An operator's profile may slow down or reject a statement,
- * but must never change its result. Source: all of ClickHouse's system.settings in 26.7.
+ * Defines settings that Meterline sends with every statement to override the profile on the server. An operator's profile may make a
+ * statement slow or fail, but must never change its result. Source: all settings in ClickHouse 26.7's system.settings.
  */
 import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client';
 
-/** The oldest tested version. Some older ones lack settings of the tables or settings below. */
+/** The oldest tested version. Some older versions lack a setting or a table feature that Meterline uses. */
 export const OLDEST_CLICKHOUSE = '26.7';
 
-/** A statement that exceeds a limit fails. With `break` and `any` it would return, or store, a partial result. */
+/** These settings make a statement fail at a limit. With `break` or `any`, it would return or store a partial result. */
 const WHOLE_RESULTS = {
   read_overflow_mode: 'throw',
   read_overflow_mode_leaf: 'throw',
@@ -21,52 +21,52 @@ const WHOLE_RESULTS = {
   distinct_overflow_mode: 'throw',
   transfer_overflow_mode: 'throw',
   partial_result_on_first_cancel: 0,
-  // The response starts after the statement has ended, so its status is final and it is never cut short.
+  // Start the response only after the statement has ended. So the status is final, and an error never cuts the response short.
   wait_end_of_query: 1,
-  // Would leave out the rows of an unavailable shard.
+  // The value 1 would omit the rows of an unavailable shard.
   skip_unavailable_shards: 0,
   enable_parallel_replicas: '0',
-  // Would return separate groups from each shard.
+  // The value 1 would return separate groups from each shard.
   distributed_group_by_no_merge: '0',
-  // Would leave out or hide rows.
+  // Other values of the settings below would omit or hide rows.
   limit: '0',
   offset: '0',
   additional_result_filter: '',
   additional_table_filters: SettingsMap.from({}),
   ignore_cold_parts_seconds: '0',
   prefer_warmed_unmerged_parts_seconds: '0',
-  // Would return an old result.
+  // The value 1 could return an outdated result.
   use_query_cache: 0,
 } as const satisfies ClickHouseSettings;
 
 const DURABILITY = {
-  // Acknowledged means durable: rows in the server's buffer would be lost in a crash.
+  // Wait until rows are stored. Rows in the server's buffer would be lost in a crash after they were acknowledged.
   async_insert: 0,
-  // The same rows may be inserted again on purpose (a retry, or a replay after an erasure). Only keys decide what is a duplicate.
+  // Turn off ClickHouse's own deduplication of inserts. Meterline inserts the same rows again on purpose, in a retry or in a replay after
+  // an erasure. Only the keys of rows decide what is a duplicate.
   insert_deduplicate: 0,
   deduplicate_insert: 'disable',
   deduplicate_insert_select: 'disable',
   insert_deduplication_token: '',
-  // Deletes and ALTERs end only when every replica has applied them.
+  // Deletes and ALTERs return only after every replica has applied them.
   mutations_sync: '2',
   lightweight_deletes_sync: '2',
   lightweight_delete_mode: 'alter_update',
   alter_sync: '1',
-  // Rows must go to the shard of their account.
+  // Send each row to the shard of its account.
   insert_shard_id: '0',
   insert_distributed_one_random_shard: 0,
-  // One insert may hold a backfill of any number of months.
+  // One insert may contain a backfill of any number of months, each of which is a partition.
   max_partitions_per_insert_block: '0',
-  // A row that cannot be parsed fails the insert.
   input_format_allow_errors_num: '0',
   input_format_allow_errors_ratio: 0,
   input_format_skip_unknown_fields: 0,
   input_format_defaults_for_omitted_fields: 1,
 } as const satisfies ClickHouseSettings;
 
-/** The language rules that our statements rely on. */
+/** SQL semantics that Meterline's statements rely on. */
 const LANGUAGE = {
-  // Must come first, because it changes the defaults of other settings.
+  // This setting must come first, because it changes the defaults of other settings.
   compatibility: '',
   dialect: 'clickhouse',
   enable_analyzer: 1,
@@ -78,7 +78,8 @@ const LANGUAGE = {
   inject_random_order_for_select_without_order_by: 0,
   rewrite_in_to_join: 0,
   apply_deleted_mask: 1,
-  // The key contains the hour, and partitions are months, so rows of one event are never in two partitions.
+  // Deduplicate within partitions only, which is faster. The key contains the hour, and partitions are months, so all rows of an event are
+  // in the same partition.
   do_not_merge_across_partitions_select_final: 1,
   aggregate_functions_null_for_empty: 0,
   empty_result_for_aggregation_by_empty_set: 0,
@@ -101,15 +102,13 @@ const FORMATS = {
   output_format_json_quote_64bit_integers: 1,
   output_format_decimal_trailing_zeros: 0,
   output_format_always_write_decimal_point_in_float_and_decimal: 0,
-  // One array parses in half the time of one line per row.
+  // Parsing one array takes half the time of parsing one line per row.
   output_format_json_array_of_rows: 1,
-  // A SELECT whose caller has disconnected is not worth finishing.
   cancel_http_readonly_queries_on_client_close: 1,
 } as const satisfies ClickHouseSettings;
 
 export const SETTINGS = { ...WHOLE_RESULTS, ...DURABILITY, ...LANGUAGE, ...FORMATS } as const;
 
-/** @param version such as 26.7.2.1 */
 export function isOlderThan(version: string, oldest: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);

@@ -1,7 +1,7 @@
 /**
- * Stores priced events as columns of numbers until they are inserted. An event takes about 100 bytes outside the heap, instead of an object
- * with two bigints and seven strings, which the garbage collector would copy while it waits. Names are replaced by numbers from a {@link
- * Names} table.
+ * Stores priced events in columns of numbers until they are inserted. An event takes about 100 bytes outside the heap. As an object it
+ * would have two bigints and seven strings, which the garbage collector would copy while the event waits. Strings are replaced by numbers
+ * from a {@link Names} table.
  */
 import {
   type BillingDimension,
@@ -17,13 +17,11 @@ import type { AccountHours } from '../rollups/rollup-rows.js';
 interface Pricing {
   /** USD, scaled by 10^12. */
   readonly cost: bigint;
-  /** 0 at ingest; raised by re-pricing. */
+  /** 0 at ingest. Each re-pricing raises the revision. */
   readonly priceRevision: number;
-  /** Version of the price book that determined the cost. */
   readonly priceBook: number;
 }
 
-/** A row of usage_events. */
 export type PricedEvent = UsageEvent & Pricing;
 
 export const NAME_FIELDS = [
@@ -36,13 +34,13 @@ export const NAME_FIELDS = [
 ] as const;
 export type NameField = (typeof NAME_FIELDS)[number];
 
-/** Allocates columns of `capacity` rows, in the byte order of this processor, which must match the Native format's: little-endian. */
+/** Typed arrays use the byte order of this processor, which must be little-endian like the Native format. */
 function emptyColumns(capacity: number) {
   return {
-    /** Four words per row: ClickHouse stores a UUID as two 64-bit numbers, the upper one first. */
+    /** Four 32-bit numbers per row. ClickHouse stores a UUID as two 64-bit numbers, the upper half first. */
     eventId: new Uint32Array(4 * capacity),
     timestamp: new Float64Array(capacity),
-    /** Two 64-bit numbers per row, the lower one first: usage scaled by 10^9, cost by 10^12. */
+    /** Two 64-bit numbers per row, the lower half first. Usage is scaled by 10^9, cost by 10^12. */
     usage: new BigInt64Array(2 * capacity),
     cost: new BigInt64Array(2 * capacity),
     accountId: new Uint32Array(capacity),
@@ -55,7 +53,6 @@ function emptyColumns(capacity: number) {
     voided: new Uint8Array(capacity),
     priceRevision: new Uint16Array(capacity),
     priceBook: new Uint16Array(capacity),
-    /** Index of the event in its job. */
     position: new Uint32Array(capacity),
   };
 }
@@ -75,7 +72,6 @@ export class EventRows {
     this.#capacity = capacity;
   }
 
-  /** @throws RangeError as {@link add} does */
   static of(events: readonly PricedEvent[], names: Names): EventRows {
     const rows = new EventRows(events.length, names);
     for (const [position, event] of events.entries()) rows.add(event, event, position);
@@ -86,15 +82,12 @@ export class EventRows {
     return this.#length;
   }
 
-  /** The timestamp of the earliest event, or Infinity if there is none. */
+  /** Infinity if there are no rows. */
   get earliest(): EpochMs {
     return this.#earliest;
   }
 
-  /**
-   * @param position index of the event in its job
-   * @throws RangeError if a value does not fit its column, which is a bug
-   */
+  /** @throws RangeError if a value does not fit its column, which is a bug */
   add(event: UsageEvent, { cost, priceRevision, priceBook }: Pricing, position: number): void {
     const { columns, names } = this;
     const row = this.#length;
@@ -133,7 +126,7 @@ export class EventRows {
       eventId: uuidText(columns.eventId, 4 * row),
       accountId: nameOf('accountId'),
       workspace: nameOf('workspace'),
-      // add() stored a valid resource type and billing dimension, so the casts are safe.
+      // The casts are safe, because add() stored a valid resource type and billing dimension.
       resourceType: nameOf('resourceType') as ResourceType,
       resourceName: nameOf('resourceName'),
       resourceUuid: nameOf('resourceUuid'),
@@ -148,7 +141,6 @@ export class EventRows {
     };
   }
 
-  /** Returns a table of only these rows. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
     const targets = Object.values(picked.columns);
@@ -162,7 +154,7 @@ export class EventRows {
   }
 }
 
-/** Copies bytes, because a loop over arrays of several element types takes ten times as long. @param width bytes per row */
+/** Copies rows of `width` bytes each. Copying bytes is ten times as fast as a loop over arrays of several element types. */
 function copyRows(column: EventColumn, target: EventColumn, rows: readonly number[], width: number): void {
   const [from, to] = [new Uint8Array(column.buffer), new Uint8Array(target.buffer)];
   let at = 0;
@@ -174,10 +166,9 @@ function copyRows(column: EventColumn, target: EventColumn, rows: readonly numbe
   }
 }
 
-/** Above the highest hour number, which counts from 1970. */
 const HOURS = 2 ** 22;
 
-/** Returns the hours before an instant in which accounts have events. An account appears once; an hour may appear twice. */
+/** Returns the hours before `end` in which accounts have events. Each account appears once; an hour may appear twice. */
 export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountHours[] {
   const byAccount = new Map<string, EpochMs[]>();
   const known = new Map<Names, Set<number>>();
@@ -210,7 +201,7 @@ function uint16(value: number): number {
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** @param column still zero at `row` @throws RangeError */
+/** Sets a row that is still zero. Throws RangeError if the value does not fit. */
 function setInt128(column: BigInt64Array, row: number, value: bigint): void {
   column[2 * row] = value;
   if (value >= 0n && value <= MAX_INT64) return;
@@ -222,10 +213,7 @@ function int128Of(column: BigInt64Array, row: number): bigint {
   return ((column[2 * row + 1] ?? 0n) << 64n) | BigInt.asUintN(64, column[2 * row] ?? 0n);
 }
 
-/**
- * Numbers texts that repeat from event to event: accounts, workspaces, resources, types, dimensions. Number 0 is the empty text. The table
- * only grows; start a new one once it {@link isLarge}.
- */
+/** Numbers strings that repeat from event to event. 0 is the empty string. Start a new table once this one {@link isLarge}. */
 export class Names {
   readonly #numbers = new Map<string, number>([['', 0]]);
   readonly #texts: string[] = [''];
@@ -235,7 +223,7 @@ export class Names {
     return this.#texts.length;
   }
 
-  /** At this size the table takes tens of megabytes; there may be as many resource UUIDs as events. */
+  /** True once the table takes tens of megabytes. Resource UUIDs can make it this large, because each event may have its own. */
   get isLarge(): boolean {
     return this.#texts.length > 65_536 || this.#characters > 4_000_000;
   }
@@ -250,7 +238,6 @@ export class Names {
     return number;
   }
 
-  /** @throws RangeError if no text has the number */
   textOf(number: number): string {
     const text = this.#texts[number];
     if (text === undefined) throw new RangeError(`no text has the number ${number}`);

@@ -9,15 +9,13 @@ SELECT DISTINCT checksum
 FROM price_books
 WHERE version = {version: UInt16}`;
 
-/** Thrown if a book with other prices already uses the version. */
 export class PriceBookConflictError extends Error {
   override readonly name = 'PriceBookConflictError';
 }
 
 /**
- * Checks whether the book may be used. Writes nothing.
- * @returns whether the book is already registered
- * @throws PriceBookConflictError
+ * Returns true if the book is already registered. Writes nothing.
+ * @throws PriceBookConflictError if another book has the same version
  */
 export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
   const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
@@ -31,9 +29,9 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
 }
 
 /**
- * Registers the book on every shard. Each process writes before its last read. So if two processes register different books under one
- * version at the same moment, at least one of them sees both and fails. It is unknown which was first, because the row with the earlier
- * clock may become visible later; so afterwards neither book can be used.
+ * Registers the price book on every shard. Each process writes its book before it reads for the last time. So if two processes register
+ * different books under one version at the same moment, at least one process sees both books and fails. Nothing shows which book came
+ * first, because the row with the earlier clock may become visible later. So afterwards neither book can be used.
  * @throws PriceBookConflictError
  */
 export async function registerPriceBook({ all }: Shards, book: PriceBook): Promise<void> {
@@ -52,7 +50,7 @@ HAVING uniqExact(checksum) = 1
 ORDER BY version DESC
 LIMIT 1`;
 
-/** Returns the highest registered version that has exactly one book, or undefined if there is none. */
+/** Returns the highest version that exactly one book has, or undefined if there is none. */
 export async function readNewestPriceBookVersion(warehouse: Warehouse): Promise<number | undefined> {
   const read = { name: 'read_newest_price_book', query: NEWEST_PRICE_BOOK };
   const [row] = await warehouse.read(read, z.object({ version: z.number() }));
@@ -65,7 +63,6 @@ FROM price_books
 WHERE version = {version: UInt16}
 LIMIT 1`;
 
-/** Returns the registered book of this version, or undefined if there is none. */
 export async function readPriceBook(warehouse: Warehouse, version: number): Promise<PriceBook | undefined> {
   const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version } };
   const [row] = await warehouse.read(read, z.object({ canonical: z.string() }));

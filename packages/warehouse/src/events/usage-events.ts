@@ -1,16 +1,14 @@
 /**
- * Inserts into usage_events, as one block of ClickHouse's Native format. The format holds column after column, so the server copies instead
- * of parsing. docs/decisions/0003 compares it with JSON and RowBinary. Source: ClickHouse documentation, "Native" format.
+ * Inserts events as one block of ClickHouse's Native format, which stores column after column. So the server copies columns instead of
+ * parsing rows. docs/decisions/0003 compares other formats. Source: ClickHouse documentation, "Native" format.
  */
 import { insert, type PreparedInsert, type Warehouse } from '../clickhouse/connection.js';
 import { type EventColumns, EventRows, type NameField, Names, type PricedEvent } from './event-rows.js';
 
-/** Approximate size of a row in the block. The buffer grows if needed. */
 const BYTES_PER_ROW = 90;
 
 type ColumnWriter = (out: BlockWriter, parts: readonly EventRows[], rows: number) => void;
 
-/** The server converts columns whose type in the table differs. */
 const COLUMNS: readonly { readonly name: string; readonly type: string; readonly write: ColumnWriter }[] = [
   { name: 'account_id', ...names('accountId') },
   { name: 'event_id', type: 'UUID', write: numbers('eventId', 4) },
@@ -33,12 +31,12 @@ const INSERT = {
   query: `INSERT INTO usage_events (${COLUMNS.map(({ name }) => name).join(', ')}) FORMAT Native`,
 };
 
-/** Stores events; storing an event again changes nothing. See {@link PreparedInsert} for the meaning of success and failure. */
+/** Stores events. Storing an event again changes nothing. If the promise rejects, the events may or may not be stored. */
 export async function insertUsageEvents(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
   if (events.length > 0) await prepareUsageEvents([EventRows.of(events, new Names())])(warehouse);
 }
 
-/** Prepares one insert of all parts. @throws RangeError if the rows do not fit a buffer; a retry cannot help */
+/** @throws RangeError if the rows do not fit into a buffer. A retry cannot help. */
 export function prepareUsageEvents(parts: readonly EventRows[]): PreparedInsert {
   const rows = parts.reduce((sum, { length }) => sum + length, 0);
   const block = encodeUsageEvents(parts, rows);
@@ -52,13 +50,12 @@ function encodeUsageEvents(parts: readonly EventRows[], rows: number): Buffer {
   for (const { name, type, write } of COLUMNS) {
     out.string(name);
     out.string(type);
-    // A column without rows consists of its header alone.
     if (rows > 0) write(out, parts, rows);
   }
   return out.bytes();
 }
 
-/** Writes a column unchanged from memory. @param each how many numbers a row has */
+/** Writes a column unchanged from memory. Each row has `each` numbers. */
 function numbers(column: Exclude<keyof EventColumns, NameField | 'timestamp'>, each = 1): ColumnWriter {
   return (out, parts) => {
     for (const { columns, length } of parts) out.numbers(columns[column].subarray(0, each * length));
@@ -72,9 +69,9 @@ function timestamps(out: BlockWriter, parts: readonly EventRows[]): void {
 }
 
 /**
- * LowCardinality writes each distinct name once, and for each row the number of its name. Source: ClickHouse,
- * `SerializationLowCardinality`. The column starts with the version of the format. The block follows: flags (it includes its names; the
- * width of the numbers), the names, and the numbers.
+ * Encoding of a LowCardinality column. The column starts with the format's version. One block follows: flags, the distinct names, and for
+ * each row the number of its name. The flags say that the block contains the names, and how wide the numbers are. Source: ClickHouse,
+ * `SerializationLowCardinality`.
  */
 const KEYS_VERSION = 1;
 const HAS_NAMES = 0x600;
@@ -84,7 +81,7 @@ function names(field: NameField): { type: string; write: ColumnWriter } {
     const keys = new Map<string, number>();
     const column = new Uint32Array(rows);
     let row = 0;
-    // Maps the numbers of each Names table to the numbers in this block plus one; 0 means unknown.
+    // Maps a number of each Names table to the name's number in this block plus one. 0 means that the name has no number in this block yet.
     const known = new Map<Names, Uint32Array>();
     for (const { names, columns, length } of parts) {
       const keyOf = known.get(names) ?? new Uint32Array(names.size);
@@ -114,10 +111,10 @@ function keyFor(keys: Map<string, number>, text: string): number {
   return keys.size - 1;
 }
 
-/** 42 UTF-16 code units are at most 126 bytes, and a length below 128 takes one byte. */
+/** 42 UTF-16 code units take at most 126 bytes. A length below 128 fits into one byte. */
 const SHORT_TEXT = 42;
 
-/** A growing byte buffer. Integers are little-endian. */
+/** Writes integers in little-endian byte order. */
 class BlockWriter {
   #bytes: Buffer;
   #length = 0;
@@ -130,7 +127,6 @@ class BlockWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Accepts any safe integer. */
   int64(value: number): void {
     this.#reserve(8);
     const low = value >>> 0;
@@ -142,7 +138,7 @@ class BlockWriter {
     // A UTF-16 code unit takes at most three bytes in UTF-8; the length prefix takes at most five.
     this.#reserve(5 + text.length * 3);
     if (text.length <= SHORT_TEXT) {
-      // The prefix is always one byte, so write the text first, which yields its length.
+      // The length takes one byte, so write the string after that byte first, which yields the length.
       const size = this.#bytes.write(text, this.#length + 1);
       this.#bytes[this.#length] = size;
       this.#length += 1 + size;
@@ -152,7 +148,7 @@ class BlockWriter {
     }
   }
 
-  /** Copies a whole column unchanged: every processor that ClickHouse supports is little-endian. */
+  /** Copies a column unchanged, because every processor that ClickHouse supports is little-endian. */
   numbers({ buffer, byteOffset, byteLength }: ArrayBufferView): void {
     this.#reserve(byteLength);
     this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#length);

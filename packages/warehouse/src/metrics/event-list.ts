@@ -1,4 +1,4 @@
-/** Reads the events behind a response: the current payload of each, and the payloads that it replaced. */
+/** Reads the events that a metrics response was computed from: the current payload of each event, and the payloads that it replaced. */
 
 import { TupleParam } from '@clickhouse/client';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
@@ -8,9 +8,8 @@ import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
 
-/** The position of an event in the table's sort order, which is also the order of the list. */
+/** The position of an event in the sort order of the table and of the list. */
 export interface EventPlace {
-  /** UTC hour, in epoch milliseconds. */
   readonly hour: EpochMs;
   readonly eventId: string;
 }
@@ -18,17 +17,16 @@ export interface EventPlace {
 export interface EventListQuery extends Omit<Selection, 'accounts'> {
   readonly accountId: string;
   readonly includesVoided: boolean;
-  /** Undefined for the first page. */
   readonly after: EventPlace | undefined;
   readonly limit: number;
 }
 
-/** Limits on the cost of one page, however many events the account has and however few match the filters. */
+/** Limits the cost of one page, no matter how many events the account has or how few of them match the filters. */
 export interface EventListLimits {
-  /** Maximum number of the account's rows that are examined. */
+  /** Maximum number of rows of the account that ClickHouse examines. */
   readonly examined: number;
   readonly payloads: number;
-  /** Maximum total length of the returned texts, in UTF-16 code units. */
+  /** Maximum total length of all returned strings, in UTF-16 code units. */
   readonly textLength: number;
 }
 
@@ -73,14 +71,11 @@ export type StoredPayload = z.output<typeof storedPayload>;
 
 export interface ListedEvent {
   readonly newest: StoredPayload;
-  /** Payloads that {@link newest} replaced and that merges have not removed yet, newest first. */
+  /** Payloads that `newest` replaced and that merges have not removed yet, newest first. */
   readonly replaced: readonly StoredPayload[];
 }
 
-/**
- * Reads where a page stops: `examined` rows after its start, whatever the filters. It reads only key columns, from the hour of the window's
- * start.
- */
+/** Selects the position `examined` rows after the page's start, regardless of the filters. Reads only key columns. */
 function lastPlaceStatement({ accountId, window, after }: EventListQuery, examined: number): Statement {
   const { startTime, endTime } = withEvents(window);
   return {
@@ -107,11 +102,7 @@ const storedPlace = z
   .object({ hour: z.number(), id: z.string() })
   .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
 
-/**
- * Selects the current payload of each matching event, in key order. No revision changes the position of an event, because the event keeps
- * its hour and its ID.
- * @param last the last position to include; undefined: no limit
- */
+/** Selects the current payload of each matching event up to `last`, in key order. A revision never changes an event's position. */
 export function eventListStatement(query: EventListQuery, last?: EventPlace): Statement {
   const accounts = [query.accountId];
   const { includesVoided, after, limit } = query;
@@ -149,7 +140,7 @@ const AFTER = `event_hour >= {after_hour: UInt32}
 const UP_TO = `event_hour <= {last_hour: UInt32}
   AND (event_hour < {last_hour: UInt32} OR UUIDToNum(event_id) <= UUIDToNum({last_id: UUID}))`;
 
-/** Without FINAL, to read every payload that merges have not removed. */
+/** FINAL would hide replaced payloads. This query reads every payload that merges have not removed. */
 const PAYLOADS = `
 SELECT DISTINCT${COLUMNS}
 FROM usage_events
@@ -164,9 +155,8 @@ LIMIT {longest: UInt32} BY event_hour, event_id
 LIMIT {payloads: UInt32}`;
 
 /**
- * Reads one page of matching events, by UTC hour and then by ID. A page that reaches one of the limits has fewer than `limit` events, even
- * none. It examines at most `examined` rows in key order, starting after `after`.
- * @returns next: the position after which the next page starts; undefined on the last page
+ * Reads one page of matching events, ordered by UTC hour and then by ID. A page that reaches one of the limits may have fewer than `limit`
+ * events, or none. The next page starts after `next`, which is undefined on the last page.
  */
 export async function readEventList(
   warehouse: Warehouse,
@@ -184,7 +174,7 @@ export async function readEventList(
   return { events, next: isWhole || !shown ? last : placeOf(shown) };
 }
 
-/** Adds the replaced payloads. Returns only the first events, at least one, if there are too many payloads. */
+/** Adds the replaced payloads to the events. If there are too many payloads, only the first events are returned, but at least one. */
 async function withHistories(
   warehouse: Warehouse,
   accountId: string,
@@ -192,7 +182,7 @@ async function withHistories(
   limits: EventListLimits,
 ): Promise<ListedEvent[]> {
   const places = newest.map((payload) => placeOf(payload));
-  // Large enough for all payloads of a single event.
+  // Large enough for all payloads of a single event, so that the first event is always complete.
   const most = Math.max(limits.payloads, LONGEST_HISTORY + 2);
   const payloads = await warehouse.read(
     {
@@ -209,18 +199,17 @@ async function withHistories(
   );
   const byEvent = new Map<string, StoredPayload[]>();
   for (const payload of payloads) byEvent.set(keyOf(payload), [...(byEvent.get(keyOf(payload)) ?? []), payload]);
-  // The limit cut the payloads off, so the history of this event may be incomplete.
+  // If the payloads reached the limit, the last one belongs to an event whose history may be incomplete. The page ends before that event.
   const cut = payloads[most - 1];
   const end = cut ? newest.findIndex((payload) => keyOf(payload) === keyOf(cut)) : newest.length;
   return newest.slice(0, end).map((payload) => {
     const version = BigInt(payload.version);
-    // Skip newer payloads, which arrived between the two statements.
+    // Skip payloads that arrived between the two statements.
     const replaced = (byEvent.get(keyOf(payload)) ?? []).filter((other) => BigInt(other.version) < version);
     return { newest: payload, replaced: replaced.slice(0, LONGEST_HISTORY) };
   });
 }
 
-/** Returns the first events up to the limit of text, and at least one. */
 function withinLimits(events: readonly ListedEvent[], { textLength }: EventListLimits): readonly ListedEvent[] {
   let length = 0;
   const end = events.findIndex(({ newest, replaced }, index) => {

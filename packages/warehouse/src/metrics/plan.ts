@@ -1,7 +1,4 @@
-/**
- * Plans what a query reads: the table for each part of the window, and the conditions on its rows with their parameters. Pure. Source:
- * DESIGN section 6.
- */
+/** Plans which tables a metrics query reads for each part of its window, and with which conditions. Source: DESIGN section 6. */
 
 import { TupleParam } from '@clickhouse/client';
 import {
@@ -19,25 +16,22 @@ import { bucketOf, type Grain, nextBucket, type RollupKey } from '../rollups/rol
 import { dateTime } from '../rollups/sources.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
 
-/**
- * A part of a window, from <= time < to, and the source that it is read from: the events, or the rollup rows of a grain. The lists restrict
- * it to some buckets of accounts, given by their starts.
- */
+/** A part of a window, with from <= time < to. `only` and `except` select or exclude single buckets of accounts. */
 export interface Segment {
   readonly source: 'events' | Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
   readonly only?: readonly RollupKey[];
   readonly except?: readonly RollupKey[];
-  /** Only the hours of these days. */
+  /** Restricts the segment to the hours of these days. */
   readonly days?: readonly RollupKey[];
 }
 
 /**
- * Plans which source each part of a window is read from. Partial hours at the window's edges, unsealed hours and dirty hours come from the
- * events. Whole days come from daily rollup rows unless the resolution is hourly, and all other hours from hourly rollup rows. Every hour
- * of an account is in exactly one segment. The segments of dirty hours, if they are listed, are last; the other segments ascend without
- * gaps and cover the window.
+ * Plans the source of each part of a window. Partial hours at the window's edges, unsealed hours and dirty hours are read from the events.
+ * Whole days are read from daily rollup rows unless the resolution is hourly. All other hours are read from hourly rollup rows. Every hour
+ * of an account is in exactly one segment. If dirty hours are listed, their segments come last. The other segments ascend without gaps and
+ * cover the window.
  */
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
   const { dirtyHours } = rollups;
@@ -53,7 +47,10 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
   return segments.filter(isNotEmpty);
 }
 
-/** Excludes dirty hours from hourly segments, and their days from daily segments. Then adds the dirty hours and the rest of these days. */
+/**
+ * Moves dirty hours, and days with dirty hours, out of their segments. Then adds segments for the dirty hours and for the days' other
+ * hours.
+ */
 function withoutDirtyHours(segments: readonly Segment[], dirtyHours: readonly RollupKey[]): Segment[] {
   const dirty: RollupKey[] = [];
   const ofDays: RollupKey[] = [];
@@ -71,13 +68,13 @@ function withoutDirtyHours(segments: readonly Segment[], dirtyHours: readonly Ro
   return [...reduced, ...restOfDays(ofDays), events];
 }
 
-/** Returns the span from the first bucket to the end of the last. @param buckets ascending, at least one */
+/** Returns the span from the start of the first bucket to the end of the last. The buckets ascend, and there is at least one. */
 function spanOf(buckets: readonly RollupKey[], length: number): TimeSpan {
   const [from = 0, last = 0] = [buckets[0]?.bucket, buckets.at(-1)?.bucket];
   return { from, to: last + length };
 }
 
-/** Returns the days that contain the hours, and the number of hours in each. @param hours ascending */
+/** Returns the days that contain the hours, and the number of the given hours in each day. The hours ascend. */
 function daysOf(hours: readonly RollupKey[]): { readonly day: RollupKey; count: number }[] {
   const days = new Map<string, { readonly day: RollupKey; count: number }>();
   for (const { accountId, bucket } of hours) {
@@ -90,7 +87,7 @@ function daysOf(hours: readonly RollupKey[]): { readonly day: RollupKey; count: 
   return [...days.values()];
 }
 
-/** Reads the clean hours of days with dirty hours. Lists the days: listing up to 23 hours of each would take longer to parse. */
+/** Reads the clean hours of days with dirty hours. Listing days parses faster than listing up to 23 hours per day. */
 function restOfDays(hours: readonly RollupKey[]): Segment[] {
   const days = daysOf(hours).flatMap(({ day, count }) => (count < MS_PER_DAY / MS_PER_HOUR ? [day] : []));
   if (days.length === 0) return [];
@@ -99,7 +96,7 @@ function restOfDays(hours: readonly RollupKey[]): Segment[] {
   return [{ source: 'hourly', from, to, days, except }];
 }
 
-/** Plans a window without dirty hours. The segments ascend without gaps and cover the window exactly. */
+/** Plans a window without regard to dirty hours. The segments ascend without gaps and cover the window exactly. */
 function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableRollups): Segment[] {
   const hours = spanBetween(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
   if (!hours) return [{ source: 'events', from: startTime, to: endTime }];
@@ -121,31 +118,27 @@ function isNotEmpty({ from, to }: TimeSpan): boolean {
   return from < to;
 }
 
-/** Undefined if the span is empty. */
 function spanBetween(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | undefined {
   return from < to ? { from, to } : undefined;
 }
 
-/** The events that a query selects: accounts, a window, and values of dimensions to include and exclude. */
 export interface Selection {
   readonly accounts: Accounts;
-  /** May be of any years: {@link withEvents} returns the part that is read. */
+  /** May be in any year. {@link withEvents} returns the part that is read. */
   readonly window: Window;
   readonly filters: DimensionValues;
-  /** Per dimension, the values to exclude, which take precedence over the filters. */
+  /** Values to exclude, by dimension. Exclusions take precedence over the filters. */
   readonly excluded?: DimensionValues;
 }
 
 /** A dimension that is present has at least one value. */
 export type DimensionValues = Readonly<Partial<Record<MetricsDimension, readonly string[]>>>;
 
-/** A condition on a dimension's value, which is compared with a parameter. */
 export interface Filter {
   readonly dimension: MetricsDimension;
   readonly condition: string;
 }
 
-/** Returns the filters in canonical order, exclusions last. */
 export function filtersOf({ filters, excluded = {} }: Pick<Selection, 'filters' | 'excluded'>): Filter[] {
   return [
     ...conditionsOn(filters, '=', 'IN', (dimension) => dimension),
@@ -178,14 +171,13 @@ function excludedParameter(dimension: string): string {
 export type TimeSpan = Omit<Segment, 'source'>;
 
 /**
- * Selects the events that count, so no voided ones. A revision may move an event within its hour, so the exact window is a condition on the
- * row that FINAL picks, and the condition on hours only limits what is read.
+ * Excludes voided events. A revision may move an event within its hour, so the exact window is a condition on the row that FINAL picks. The
+ * condition on hours only limits the rows that are read.
  */
 export function eventsCondition(accounts: Accounts, span: TimeSpan, index: number): string[] {
   return [...eventsOfSpan(accounts, span, index), 'NOT voided'];
 }
 
-/** Selects the events of a span, including voided ones. */
 export function eventsOfSpan(accounts: Accounts, span: TimeSpan, index: number): string[] {
   const times = isOfWholeHours(span)
     ? bucketsCondition('event_hour', span, index)
@@ -228,10 +220,9 @@ export function selectionParameters(
   return { ...accountsParameters(accounts), ...Object.assign({}, ...times), ...Object.fromEntries(values) };
 }
 
-/** All events are within these bounds. */
 const EVENTS: Window = { startTime: 0, endTime: Date.UTC(2106, 0) };
 
-/** Returns the part of the window that may have events. It may be empty. */
+/** Returns the part of the window that may have events. The part may be empty. */
 export function withEvents({ startTime, endTime }: Window): Window {
   return { startTime: clamp(startTime, EVENTS), endTime: clamp(endTime, EVENTS) };
 }
@@ -241,8 +232,8 @@ function clamp(instant: EpochMs, { startTime, endTime }: Window): EpochMs {
 }
 
 /**
- * Returns the times of segment number `index`: in seconds for whole hours, in milliseconds otherwise. With seconds, DateTime columns are
- * compared as plain numbers, which saves a tenth of a short statement's planning time.
+ * Returns seconds for whole hours, otherwise milliseconds. With seconds, ClickHouse compares DateTime columns as plain numbers, which saves
+ * a tenth of the planning time of a short statement.
  */
 function timeParameters(span: TimeSpan, index: number): StatementParameters {
   const unit = isOfWholeHours(span) ? 1000 : 1;
@@ -256,7 +247,6 @@ function timeParameters(span: TimeSpan, index: number): StatementParameters {
   };
 }
 
-/** The end of ClickHouse's DateTime. */
 const DATE_TIME_END: EpochMs = 2 ** 32 * 1000;
 
 function isOfWholeHours({ from, to }: TimeSpan): boolean {

@@ -1,4 +1,4 @@
-/** Reads usage and cost of accounts: computes results, and stores results that have later pages. */
+/** Reads the usage and cost of accounts. Also stores results that have more than one page, so that later pages can be read. */
 import {
   type DecimalText,
   DIMENSIONS,
@@ -24,10 +24,9 @@ import {
   shownDimensions,
 } from './statement.js';
 
-/** The amounts of buckets, identified by their index on the axis. Buckets that are missing hold zero. */
+/** The amounts of buckets, which are identified by their index on the time axis. A bucket that is missing has zero usage and cost. */
 interface SparseSeries {
   readonly buckets: readonly number[];
-  /** One cost for each bucket; `usages` is alike. */
   readonly costs: readonly DecimalText[];
   readonly usages: readonly DecimalText[];
 }
@@ -38,24 +37,21 @@ interface MetricsTotals {
 }
 
 export interface MetricsGroup extends MetricsTotals {
-  /** Values of the groupBy dimensions, and of the enriched dimensions if all usage of the group has the same value. */
+  /** Values of the groupBy dimensions. Also the value of an enriched dimension if all usage of the group has the same value. */
   readonly values: Readonly<Partial<Record<MetricsDimension, string>>>;
   readonly series: SparseSeries;
 }
 
 export interface MetricsResult {
-  /** The first groups by rank: cost descending, then the dimensions' values ascending, bytewise. */
+  /** The first groups by rank. The order is by cost descending, then by the values of the dimensions ascending, compared as bytes. */
   readonly groups: readonly MetricsGroup[];
-  /** Over all groups, including those beyond the limit. */
+  /** Includes the groups beyond the limit. */
   readonly totals: MetricsTotals;
   readonly totalGroups: number;
   readonly mark: SnapshotMark;
 }
 
-/**
- * @returns the groups in rank order. Without groupBy there is exactly one group, with zeros if nothing was used. With groupBy and no usage
- * there is none.
- */
+/** Without groupBy there is exactly one group, whose amounts may be zero. With groupBy there are no groups without usage. */
 export async function readMetrics(warehouse: Warehouse, request: MetricsQuery): Promise<MetricsResult> {
   const statement = metricsStatement(request);
   if (hasOnePage(request)) return onlyPage(toGroups(await warehouse.read(statement, groupRow), request));
@@ -66,12 +62,12 @@ export async function readMetrics(warehouse: Warehouse, request: MetricsQuery): 
   return { groups: toGroups(rows, request), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
 }
 
-/** Reads the resource types that have at least one matching event that counts, in the catalog's order. */
+/** Returns the resource types that have at least one matching event, in the catalog's order. Voided events do not count. */
 export async function readResourceTypes(
   warehouse: Warehouse,
   selection: Selection & Pick<MetricsQuery, 'rollups'>,
 ): Promise<ResourceType[]> {
-  // Any resolution except hourly, so that daily rollup rows can be read.
+  // Any resolution except hourly allows the query to read daily rollup rows.
   const request = {
     ...selection,
     resolution: 'monthly',
@@ -83,7 +79,7 @@ export async function readResourceTypes(
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }
 
-/** Returns the result of a query with only one page, which needs no snapshot mark. @param groups all groups */
+/** Returns the result of a query whose groups all fit on one page. Such a result needs no snapshot mark. */
 function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
   const totals = {
     cost: sumDecimals(groups.map(({ cost }) => cost)),
@@ -93,10 +89,7 @@ function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
 }
 
 export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
-/**
- * Checks only that they are strings: a page holds thousands, and ClickHouse prints each decimal in its shortest form (the totals are
- * checked).
- */
+/** Checks only for strings, because a page has thousands and ClickHouse prints decimals in shortest form. Totals are checked in full. */
 const decimals = z.custom<DecimalText[]>(areTexts, 'must be decimals as texts');
 const series = z
   .tuple([z.array(z.number()), decimals, decimals])
@@ -110,7 +103,6 @@ function areTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((text) => typeof text === 'string');
 }
 
-/** The columns of a group, in a computed and in a stored result. */
 const groupRow = z.object({
   values: z.array(z.string()),
   cost: decimal,
@@ -150,17 +142,15 @@ function shownValues(
 export type StoredPage = Pick<MetricsResult, 'groups' | 'totals' | 'totalGroups'>;
 
 export interface StoredResult {
-  /** The owning account. For a result about several accounts, a name that no account can have. */
+  /** The account that owns the result. A result about several accounts has an owner that no account can be called. */
   readonly owner: string;
   readonly resultId: string;
 }
 
 /**
- * Recomputes a result and stores all its groups for a day, so that later pages are slices of it. Stores nothing if the digest has changed.
- * Storing the same result twice changes nothing.
- *
- * A first page stores nothing. Only a request for the second page stores the result, and only if each group is still as it was on the first
- * page. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ * Recomputes a result and stores all its groups for a day, so that later pages are slices of the stored result. Stores nothing if the
+ * digest differs, which means that a group has changed since the first page. Storing the same result twice changes nothing. Only a request
+ * for the second page calls this function, so first pages cost no writes. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 export async function storeMetrics(
   warehouse: Warehouse,
@@ -191,8 +181,8 @@ QUALIFY ${digest} = {digest: UInt64}`,
 }
 
 /**
- * Reads up to `limit` stored groups that rank after number `after`. Returns undefined if the result is not stored or has expired, or if
- * some of its groups are missing: a server that loses power may lose recent writes, because this table is not fsynced.
+ * Returns up to `limit` groups that rank after number `after`. Returns undefined if the result is not stored, has expired or lacks groups,
+ * which a power loss can cause, because this table is not fsynced.
  */
 export async function readStoredMetrics(
   warehouse: Warehouse,
@@ -214,7 +204,7 @@ export async function readStoredMetrics(
   };
 }
 
-/** LIMIT 1 BY rank, because two concurrent page requests may have stored the same result twice. */
+/** Two concurrent page requests may store the same result twice, so LIMIT 1 BY rank removes duplicates. */
 export const STORED_METRICS = `
 SELECT values, cost, usage, series, total_cost, total_usage, total_groups
 FROM result_pages

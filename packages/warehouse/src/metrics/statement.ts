@@ -1,10 +1,9 @@
 /**
- * Builds the SQL of a metrics query. One statement reads each segment of the window once, so that groups, their series and the totals add
- * up.
+ * Builds the SQL of a metrics query. One statement reads each segment of the window once, so that groups, series and totals add up.
  *
- * Two rules keep it fast (docs/decisions/0010). The statement is flat: each level of subqueries costs ClickHouse a millisecond of planning,
- * hardly less than computing a summary. And SELECT never gives a parameter an alias, because the alias would hide the column of that name
- * in WHERE.
+ * Two rules keep the statement fast and correct (docs/decisions/0010). It is flat, because each level of subqueries costs ClickHouse about
+ * a millisecond of planning, nearly as long as computing a summary. SELECT never gives a parameter an alias, because in WHERE the alias
+ * would hide the column with the same name.
  */
 import {
   BILLING_DIMENSIONS,
@@ -36,22 +35,21 @@ import {
 } from './plan.js';
 
 export interface Grouping {
-  /** In canonical order; empty for the total alone. */
   readonly groupBy: readonly MetricsDimension[];
-  /** Whether to hide the workspaces of groups that are not grouped by workspace: a member may not see which workspaces exist. */
+  /** Hides the workspace of groups that are not grouped by workspace, because a member may not see which workspaces exist. */
   readonly hidesWorkspace?: boolean;
 }
 
 export interface MetricsQuery extends Selection, Grouping {
   readonly resolution: Resolution;
-  /** Which rollup rows may be read, determined before the query. Undefined: read events only. */
+  /** The rollup rows that the query may read, determined before the query. Undefined: the query reads only events. */
   readonly rollups?: ReadableRollups;
-  /** Reads only events up to this block, as an earlier page did; see {@link SnapshotMark}. */
+  /** The newest block of events to read, from the {@link SnapshotMark} of an earlier page. */
   readonly asOf?: string;
   readonly limit: number;
 }
 
-/** Reads the first groups by rank. If there may be more pages, each row also has the columns that describe the whole result. */
+/** Selects the first groups by rank. If there may be more pages, each row also has the columns that describe the whole result. */
 export function metricsStatement(request: MetricsQuery): Statement {
   const { columns, wholeResponse, from, order, query_params, isSmall } = rankedGroups(request);
   return {
@@ -62,20 +60,19 @@ SELECT
 ORDER BY ${order}
 LIMIT {limit: UInt32}`,
     query_params: { ...query_params, limit: request.limit },
-    // Starting more threads takes longer than the work.
+    // Starting more threads would take longer than the statement itself.
     ...(isSmall && { settings: { max_threads: 1 } }),
   };
 }
 
-/** Maximum number of groups, for dimensions with few values. */
 const MOST_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
   resource_type: RESOURCE_TYPES.length,
   billing_dimension: BILLING_DIMENSIONS.length,
 };
 
 /**
- * Whether all groups fit on the first page, so that it needs no columns for later pages. A billing dimension has one resource type, so
- * grouping by both yields no more groups than the larger dimension.
+ * True if all groups certainly fit on the first page, which then omits the columns for later pages. A billing dimension has one resource
+ * type, so grouping by both yields no more groups than the larger dimension.
  */
 export function hasOnePage({ groupBy, limit }: Pick<MetricsQuery, 'groupBy' | 'limit'>): boolean {
   const groups = groupBy.map((dimension) => MOST_GROUPS[dimension] ?? Number.POSITIVE_INFINITY);
@@ -88,28 +85,22 @@ export function selectList(columns: Readonly<Record<string, string>>): string {
     .join(',\n  ');
 }
 
-/** All groups of a query, as parts of one SELECT. */
 export interface RankedGroups {
-  /** The expressions of a group's columns, in a computed and in a stored result. An expression may use the columns before it. */
+  /** Expressions of the columns that differ by group, in computed and in stored results. An expression may use the columns before it. */
   readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series', string>>;
-  /** The expressions of the columns that are the same for every group. */
   readonly wholeResponse: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
   readonly from: string;
-  /** ORDER BY of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
   readonly query_params: StatementParameters;
-  /** Whether it reads only the summaries of one account's rollup rows. */
+  /** True if the statement reads only the summaries of one account's rollup rows. */
   readonly isSmall: boolean;
 }
 
-/** Identifies the data of a result, so that a later page can detect whether the result has changed since the first page. */
+/** Identifies the data of a result. A later page uses the mark to detect whether the result has changed since the first page. */
 export interface SnapshotMark {
-  /** A hash of all groups with all their values, independent of their order: UInt64 as decimal digits. */
+  /** A hash of all groups, independent of their order: UInt64 in decimal digits. */
   readonly digest: string;
-  /**
-   * The newest block of `usage_events` that the result contains an event of: UInt64 as decimal digits. Blocks are numbered in the order in
-   * which inserts become visible, so later inserts have higher numbers.
-   */
+  /** The newest block that the result read: UInt64 in decimal digits. Inserts that become visible later have higher block numbers. */
   readonly newest_block: string;
 }
 
@@ -150,13 +141,12 @@ export function rankedGroups(request: MetricsQuery): RankedGroups {
   };
 }
 
-/** Returns the dimensions that a group shows: the groupBy dimensions, then the enriched ones. */
 export function shownDimensions({ groupBy, hidesWorkspace }: Grouping): MetricsDimension[] {
   const enriched = enrichedDimensions(groupBy);
   return [...groupBy, ...enriched.filter((dimension) => dimension !== 'workspace' || !hidesWorkspace)];
 }
 
-/** Returns the expression of a dimension's value if all usage of the group has the same, and of NO_VALUE otherwise. */
+/** Returns an SQL expression: the dimension's value if all usage of the group has the same value, otherwise NO_VALUE. */
 function shownValue(dimension: MetricsDimension, groupBy: readonly MetricsDimension[]): string {
   const column = columnOf(dimension);
   if (groupBy.includes(dimension)) return column;
@@ -165,44 +155,42 @@ function shownValue(dimension: MetricsDimension, groupBy: readonly MetricsDimens
     : `if(min(${column}) = max(${column}), min(${column}), '${NO_VALUE}')`;
 }
 
-/** Marks a dimension with several values, and a resource type that follows from the billing dimension. A name is never empty. */
+/** Marks a dimension with several values in a group, or one that need not be read (see {@link isKnown}). Names are never empty. */
 export const NO_VALUE = '';
 
-/** Whether the resource type need not be read because the billing dimension determines it. */
+/** Returns true if the query need not read the resource type, because the billing dimension determines it. */
 function isKnown(dimension: MetricsDimension, groupBy: readonly MetricsDimension[]): boolean {
   return dimension === 'resource_type' && !groupBy.includes(dimension) && groupBy.includes('billing_dimension');
 }
 
-/** The parts of the query that are the same for every segment. */
 interface EntriesQuery extends Pick<MetricsQuery, 'accounts' | 'resolution'> {
   readonly columns: readonly MetricsDimension[];
   readonly filters: readonly Filter[];
-  /** Whether the window is a single bucket. Then the series of a group is just its cost and usage. */
+  /** True if the window is a single bucket. The series of a group is then just the group's cost and usage. */
   readonly isOneBucket: boolean;
   readonly asOf: string | undefined;
 }
 
-/** A relation of partial sums, with any number of rows per group and bucket. */
+/** A relation of partial sums. A group may have any number of rows per bucket. */
 interface Entries {
-  /** FROM and WHERE. It provides the query's columns, and the columns that the expressions below use. */
   readonly from: string;
-  /** Index of the bucket on the axis, which begins at the parameter `axis_start`. */
+  /** Expression of the bucket's index on the axis, which begins at the parameter `axis_start`. */
   readonly bucket: string;
   readonly cost: string;
   readonly usage: string;
-  /** The newest block of events in the row; 0 for rollup rows. */
+  /** Expression of the newest block that the row was computed from; 0 for rollup rows. */
   readonly block: string;
 }
 
 /**
- * Combines the segments. A single segment is read without a subquery, except for events of several buckets: summing them by group and
- * bucket first takes less time per event than `sumMap` (docs/decisions/0022).
+ * Reads a single segment without a subquery. But events of several buckets are first summed by group and bucket, which takes less time per
+ * event than `sumMap` (docs/decisions/0022).
  */
 function entriesOf(segments: readonly Segment[], request: EntriesQuery): Entries {
   const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, request) }));
   const [only, ...others] = parts;
   if (only && others.length === 0 && (only.segment.source !== 'events' || request.isOneBucket)) return only.entries;
-  // Events, and the remaining hours of dirty days, have many rows per group and bucket: sum them first, which is faster than `sumMap`.
+  // Events and the clean hours of dirty days have many rows per group and bucket. Summing these rows first is faster than `sumMap`.
   const selects = parts.map(({ segment: { source, days }, entries }) =>
     source === 'events' || days ? sumsSelect(entries, request) : entriesSelect(entries, request),
   );
@@ -223,7 +211,6 @@ function sumsSelect({ from, bucket, cost, usage, block }: Entries, request: Entr
   return `${entriesSelect({ ...sums, from }, request)}\n  GROUP BY ${keys}`;
 }
 
-/** Returns one part of the UNION. All parts use the same column names. */
 function entriesSelect({ from, bucket, cost, usage, block }: Entries, request: EntriesQuery): string {
   const columns = [
     ...request.columns.map(columnOf),
@@ -238,8 +225,8 @@ function entriesSelect({ from, bucket, cost, usage, block }: Entries, request: E
 }
 
 /**
- * Reads one row per event. PREWHERE drops rows inserted after block `as_of` before FINAL picks a row of each event, so that a later
- * revision does not hide the one that was current then.
+ * PREWHERE drops rows inserted after block `as_of` before FINAL picks a row for each event. Otherwise a later revision would hide the
+ * revision that was current at that block.
  */
 function eventEntries(span: TimeSpan, index: number, request: EntriesQuery): Entries {
   const { accounts, resolution, filters, asOf } = request;
@@ -268,7 +255,7 @@ function rollupEntries(
   ].join('\n  AND ');
   const bucket = BUCKETS[resolution](`${table}.bucket`);
   if (read.length === 0) {
-    // A rollup row whose events are all void has no entries, and must not make its account a group.
+    // Skip rollup rows whose events are all voided. Such a row has no entries, and must not make its account a group.
     const from = `\nFROM ${table} FINAL\nWHERE ${condition}\n  AND notEmpty(${arrays}.cost)`;
     return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)`, block: NO_BLOCK };
   }
@@ -281,10 +268,9 @@ function rollupEntries(
   return { from, bucket, cost: 'rollup_cost', usage: 'rollup_usage', block: NO_BLOCK };
 }
 
-/** Rollup rows do not know the blocks of their events. */
+/** Rollup rows do not store the block numbers of their events. */
 const NO_BLOCK = 'toUInt64(0)';
 
-/** Returns the smaller set of a rollup row's arrays that has all the dimensions. */
 function smallestArrays(dimensions: readonly MetricsDimension[]): RollupArrays {
   const inSummary: readonly MetricsDimension[] = ROLLUP_ARRAYS.summary;
   return dimensions.every((dimension) => dimension === 'account' || inSummary.includes(dimension))
@@ -292,12 +278,11 @@ function smallestArrays(dimensions: readonly MetricsDimension[]): RollupArrays {
     : 'detail';
 }
 
-/** UTC has no daylight saving time, so all buckets except months have a fixed length. */
+/** All buckets except months have a fixed length, because UTC has no daylight saving time. */
 function fixedBucket(milliseconds: number): (hour: string) => string {
   return (hour) => `toInt32(intDiv(toUInt32(${hour}) - {axis_start: Int64}, ${milliseconds / 1000}))`;
 }
 
-/** Expressions of a bucket's index on the axis. */
 const BUCKETS = {
   hourly: fixedBucket(MS_PER_HOUR),
   daily: fixedBucket(MS_PER_DAY),
@@ -305,7 +290,7 @@ const BUCKETS = {
   monthly: (hour) => `toInt32(dateDiff('month', toDateTime(0, 'UTC'), ${hour}) - {axis_start: Int64})`,
 } as const satisfies Record<Resolution, (hour: string) => string>;
 
-/** Returns the start of the axis as seconds, or months, since 1970. It may lie long before the first event. */
+/** Returns the start of the axis in seconds since 1970, or in months since 1970 for monthly buckets. */
 function axisStart({ startTime }: Window, resolution: Resolution): number {
   const start = bucketStart(startTime, resolution);
   if (resolution !== 'monthly') return start / 1000;

@@ -1,27 +1,22 @@
-/** Finds and deletes all rows of one account, a partition at a time. */
+/** Finds and deletes all rows of an account, one partition at a time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
 
-/** Tables derived from usage_events and from the tables before them in this list. They are erased in this order, after usage_events. */
+/** Each table is computed from usage_events or from tables earlier in this list. Erase them in this order, after usage_events. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'dirty_hours', 'result_pages'] as const;
-/** The tables with rows of accounts, in the order of their erasure. */
 const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
-/** A partition of a table (in most tables a month) and the number of the account's rows in it, including unmerged duplicates. */
 export interface AccountPartition {
   readonly shard: Warehouse;
   readonly table: AccountTable;
   readonly partition: string;
-  /** The number of the account's rows. 0 if the partition only has results about several accounts. */
+  /** Includes unmerged duplicates. 0 if the partition has only stored results about several accounts. */
   readonly rows: number;
 }
 
-/**
- * Returns the condition that selects rows to delete. Results about several accounts, stored under names that start with \0, may contain
- * groups of this account, so all of them are deleted.
- */
+/** Stored results about several accounts have owners that begin with \0. They may contain this account's groups, so all are deleted. */
 function rowsOf(table: AccountTable): string {
   const ofAccount = 'account_id = {account_id: String}';
   return table === 'result_pages' ? `(${ofAccount} OR startsWith(account_id, '\\0'))` : ofAccount;
@@ -58,9 +53,9 @@ export async function readAccountPartitions(
 }
 
 /**
- * Resolves when the rows are gone from every replica. Uses a mutation, which rewrites the parts of the partition without the rows. A
- * lightweight DELETE would only mark rows, and merges might never drop them. ClickHouse removes the old files some minutes later
- * (old_parts_lifetime, 8 by default). Rows inserted after the mutation has started remain.
+ * Resolves when the rows are gone from every replica. Uses a mutation, which rewrites the partition's parts: a lightweight DELETE would
+ * only mark rows, and merges might never remove them. Old files disappear some minutes later (old_parts_lifetime, 8 minutes by default).
+ * Rows that are inserted after the mutation has started remain.
  */
 export async function eraseAccountPartition(
   { shard, table, partition }: AccountPartition,
@@ -76,10 +71,7 @@ WHERE ${rowsOf(table)}`,
   });
 }
 
-/**
- * Running statements of any process that compute rollup rows or result pages. Their text begins like this: see recompute.ts and
- * metrics/read.ts.
- */
+/** Finds running recomputations by the first words of the SQL in recompute.ts and metrics/read.ts. */
 const RECOMPUTATIONS: Statement = {
   name: 'read_recomputations',
   query: `
@@ -91,8 +83,8 @@ const recomputationRow = z.object({ query_id: z.string() });
 const RECOMPUTATION_POLL_MS = 50;
 
 /**
- * Resolves when all recomputations that are running now have ended, because they may still store rows computed from erased events. The
- * server's limits bound how long each takes. With several replicas only one is checked, so erase once more later.
+ * Waits for all running recomputations, which may still store rows computed from erased events. The server's limits bound the wait. Checks
+ * only one replica of each shard, so with several replicas the caller must erase once more later.
  */
 export async function recomputationsEnded(shards: readonly Warehouse[]): Promise<void> {
   const read = async (shard: Warehouse) =>
@@ -107,7 +99,7 @@ export async function recomputationsEnded(shards: readonly Warehouse[]): Promise
   });
 }
 
-/** Resolves when the rows of settled rejections, which are marked as deleted, are gone from the files of every shard. */
+/** Removes settled rejections, which are only marked as deleted, from the files of every shard. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
   const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK' };

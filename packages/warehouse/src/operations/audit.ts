@@ -1,7 +1,4 @@
-/**
- * Compares rollup rows with the events, row by row and group by group. It shares only the tables with the recomputation, so that a bug
- * there shows up here.
- */
+/** Compares rollup rows with events. The queries share only the tables with the recomputation, so that the audit finds its bugs. */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, StatementParameters, Warehouse } from '../clickhouse/connection.js';
@@ -11,11 +8,10 @@ import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays, type Rollup
 
 export interface AuditScope {
   readonly window: Window;
-  /** Undefined for every account. */
   readonly accountId?: string | undefined;
 }
 
-/** The sums of one rollup row, computed from one of the two sides. Usage and cost are decimal text. */
+/** Usage and cost are decimal strings. */
 const rollupContent = z
   .tuple([z.coerce.number(), z.string(), z.string()])
   .transform(([events, usage, cost]) => ({ events, usage, cost }));
@@ -24,16 +20,15 @@ const rollupDifference = z
   .object({
     accountId: z.string(),
     started: z.number(),
-    /** The set of arrays that differs, or the version. */
     part: z.enum(['summary', 'detail', 'version']),
     truth: rollupContent,
     rollup: rollupContent,
-    /** Whether the rollup row's version is higher than the events' version, so that a recomputed row would not replace it. */
+    /** True if the stored version is higher than the computed version, so that a recomputed row would not replace the stored row. */
     isAhead: z.coerce.boolean(),
   })
   .transform(({ started, ...difference }) => ({ ...difference, bucket: started * 1000 }));
 
-/** A rollup row that differs from its events, the truth. If the sums are equal, the groups or the versions differ. */
+/** A rollup row that differs from its events, which are the truth. If the sums are equal, the groups or the versions differ. */
 export type RollupDifference = Readonly<z.output<typeof rollupDifference>> & { readonly grain: Grain };
 
 const EVENT_BUCKET = {
@@ -51,7 +46,6 @@ function scopeParameters({ window, accountId }: AuditScope): StatementParameters
   return { from: startTime / 1000, to: endTime / 1000, ...(accountId !== undefined && { account_id: accountId }) };
 }
 
-/** @returns the starts of the days in the scope with events or rollup rows, ascending */
 export async function readAuditDays(warehouse: Warehouse, scope: AuditScope): Promise<EpochMs[]> {
   const days = (table: string, bucket: string) => `
   SELECT DISTINCT toStartOfDay(${bucket}) AS day
@@ -72,10 +66,7 @@ ORDER BY started`,
   return rows.map(({ started }) => started * 1000);
 }
 
-/**
- * Each of the following SELECTs returns rows of (rollup row, part, is_truth, events, usage, cost, version, digest): one per group, and one
- * for the rollup row's version. Groups are compared by the sum of their hashes, so their order does not matter.
- */
+/** The four SELECTs below have the same columns. Groups are compared by the sum of their hashes, so their order does not matter. */
 function truthGroups(grain: Grain, part: RollupArrays, scope: AuditScope): string {
   const dimensions = ROLLUP_ARRAYS[part].join(', ');
   return `
@@ -176,9 +167,9 @@ ORDER BY rollup_bucket, account_id, part`,
 }
 
 /**
- * Rollup rows of dirty hours, and of their days, may differ, because nothing reads them. While events arrive, a rollup row may also differ
- * until its hour is marked.
- * @param scope whole, sealed buckets of the grain
+ * Rollup rows of dirty hours and of their days may differ, because no query reads them. While events arrive, other rows may differ until
+ * their hours are marked.
+ * @param scope a window of whole, sealed buckets of the grain
  */
 export async function readRollupDifferences(
   warehouse: Warehouse,
@@ -190,8 +181,8 @@ export async function readRollupDifferences(
 }
 
 /**
- * Recomputes a rollup row that differs. A row whose version is too high, which restoring a backup can cause, is removed first. Until it is
- * recomputed, queries read its hours from the events, even if this process dies.
+ * Set `remove` if the row's version is too high, which restoring a backup can cause: the row is then removed first. Until the new row is
+ * stored, queries read its hours from the events, even if this process dies.
  */
 export async function replaceRollup(
   warehouse: Warehouse,

@@ -1,4 +1,4 @@
-/** Stores rejected events and jobs with the reason and the payload. Operators list them, read their payloads and settle them. */
+/** Stores rejected events and jobs with the reason and the payload. Operators list rejections, read their payloads and settle them. */
 import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { z } from 'zod';
 import {
@@ -11,25 +11,17 @@ import {
 } from '../clickhouse/connection.js';
 import type { Shards } from '../shards.js';
 
-/** A row of rejected_events. */
 export interface RejectedEvent {
-  /** When the job was added to the queue. */
   readonly receivedAt: EpochMs;
   readonly jobId: string;
-  /** Index of the event in its job; 0 for a rejected job. */
   readonly position: number;
-  /** As claimed by the event; empty if unreadable. */
+  /** The account that the event names. Empty if the event is unreadable. */
   readonly accountId: string;
   readonly reason: RejectionReason;
   readonly message: string;
-  /** JSON. */
   readonly payload: string;
 }
 
-/**
- * Prepares an insert of rejected events; inserting one again replaces it. See {@link PreparedInsert} for the meaning of success and
- * failure.
- */
 export function prepareRejectedEvents(events: readonly RejectedEvent[]): PreparedInsert {
   const rows = events.map(({ receivedAt, jobId, position, accountId, reason, message, payload }) => ({
     received_at: receivedAt,
@@ -43,10 +35,9 @@ export function prepareRejectedEvents(events: readonly RejectedEvent[]): Prepare
   return prepareRows('rejected_events', rows);
 }
 
-/** Identifies one rejection. Derived from the row's key, so a redelivered job has the same IDs. */
+/** Identifies a rejection. The ID is derived from the row's key, so a redelivered job yields the same IDs. */
 export interface RejectionId {
   readonly receivedAt: EpochMs;
-  /** A 64-bit hash of the job ID, the position and the payload. */
   readonly fingerprint: bigint;
 }
 
@@ -61,13 +52,12 @@ export interface RejectionFilter {
 
 export interface RejectionPage {
   readonly limit: number;
-  /** The last rejection of the previous page. */
   readonly after?: OpenRejection | undefined;
 }
 
 const FINGERPRINT = 'sipHash64(job_id, position, payload)';
 
-/** The condition of each filter field. Its parameter has the name of the field. */
+/** The SQL condition of each filter field. The SQL parameter has the same name as the field. */
 const CONDITIONS = {
   from: "received_at >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')",
   to: "received_at < fromUnixTimestamp64Milli({to: Int64}, 'UTC')",
@@ -85,14 +75,14 @@ const rejectionId = z.object({ receivedAt: z.coerce.number(), fingerprint: z.coe
 const openRejection = rejectionId.extend({
   jobId: z.string(),
   position: z.number(),
-  /** As claimed by the event; empty if unreadable. */
+  /** The account that the event names. Empty if the event is unreadable. */
   accountId: z.string(),
   reason: z.enum(REJECTION_REASONS),
   message: z.string(),
   payloadBytes: z.coerce.number(),
 });
 
-/** An unsettled rejection, without its payload, which may be megabytes. */
+/** An unsettled rejection, without its payload, which may take megabytes. */
 export type OpenRejection = Readonly<z.output<typeof openRejection>>;
 
 export async function readOpenRejections(
@@ -130,7 +120,7 @@ LIMIT {limit: UInt32}`,
   return warehouse.read(statement, openRejection);
 }
 
-/** Selects rejections by ID, with the parameters of {@link idParameters}. The first part narrows the read by the table's key. */
+/** The first condition uses the table's key to limit the rows that are read. */
 const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 'UTC'), {times: Array(Int64)})
   AND (toUnixTimestamp64Milli(received_at), ${FINGERPRINT})
     IN arrayZip({times: Array(Int64)}, {fingerprints: Array(UInt64)})`;
@@ -142,7 +132,7 @@ function idParameters(ids: readonly RejectionId[]): Record<string, Parameter> {
   };
 }
 
-/** @returns the payloads in the order of the IDs; undefined for a rejection that was settled meanwhile */
+/** Returns the payloads in the order of the IDs, with undefined for a rejection that was settled in the meantime. */
 export async function readRejectionPayloads(
   warehouse: Warehouse,
   ids: readonly RejectionId[],
@@ -167,8 +157,8 @@ WHERE ${HAS_ID}`,
 export type SettlementOutcome = 'replayed' | 'discarded';
 
 /**
- * Settles rejections permanently and deletes their rows. Writes the record first: after a crash in between, readers already skip the rows,
- * and a redelivered job that writes the rows again does not reopen them. Settling a rejection again changes nothing.
+ * Settles rejections permanently and deletes their rows. The settlement is recorded first. So after a crash in between, readers skip the
+ * rows, and a redelivered job that writes them again reopens nothing. Settling a rejection again changes nothing.
  */
 export async function settleRejections(
   { whole, all }: Shards,
@@ -184,7 +174,7 @@ export async function settleRejections(
   await insertRows(whole, 'settled_rejections', settled);
   const statement = {
     name: 'delete_rejections',
-    // A lightweight delete, because ALTER TABLE … DELETE would rewrite every part for a few rows.
+    // Use a lightweight delete. ALTER TABLE … DELETE would rewrite every part for a few rows.
     query: `
 DELETE FROM rejected_events
 WHERE ${HAS_ID}`,
@@ -195,7 +185,7 @@ WHERE ${HAS_ID}`,
 
 function openConditions(filter: RejectionFilter): string[] {
   const selected = conditions(filter);
-  // Limited to the same times, because the subquery holds all its rows in memory.
+  // Limit the subquery to the filter's time range, because it holds all its rows in memory.
   const times = conditions({ from: filter.from, to: filter.to });
   const settled = `SELECT received_at, fingerprint FROM settled_rejections${times.length > 0 ? ` WHERE ${times.join(' AND ')}` : ''}`;
   return [...selected, `(received_at, ${FINGERPRINT}) NOT IN (${settled})`];

@@ -20,7 +20,6 @@ export interface RepricingScope {
   readonly window: Window;
 }
 
-/** The position of an event in the table's sort order. */
 export type EventKey = Pick<PricedEvent, 'eventId' | 'timestamp'>;
 
 const dimensionSpan = z
@@ -32,11 +31,10 @@ const dimensionSpan = z
   })
   .transform(({ firstEventId: eventId, firstTimestamp: timestamp, ...span }) => ({
     ...span,
-    /** The oldest event. If a price book has a price for it, it has one for all. */
+    /** The oldest event. If a price book has a price for this event, it also has a price for all later events. */
     first: { eventId, timestamp },
   }));
 
-/** The events of a billing dimension in the window, without voided ones. */
 type DimensionSpan = z.output<typeof dimensionSpan>;
 
 export async function readDimensionSpans(
@@ -87,9 +85,8 @@ function scaledBy(scale: number, amount: DecimalText): bigint {
 }
 
 /**
- * Reads the next step of the scope. The server starts reading at `after` and stops at the end of the step. No event is skipped.
+ * Returns at most `limit` events that count, with their current cost, and fewer only in the last step. No event is skipped.
  * @param after the last event of the previous step
- * @returns at most `limit` events that count, with their current cost; fewer in the last step
  */
 export async function readRepricingStep(
   warehouse: Warehouse,

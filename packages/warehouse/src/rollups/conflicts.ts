@@ -1,11 +1,11 @@
-/** Finds different events with the same ID and revision. Only one of them counts, and a merge removes the other (docs/guarantees.md). */
+/** Finds different events with the same ID and revision. Only one counts, and a merge removes the other (docs/guarantees.md). */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import { LOW_PRIORITY, type Warehouse } from '../clickhouse/connection.js';
 import { type Selected, selectHours } from './sources.js';
 
 export interface Conflicts {
-  /** Number of conflicts whose rows are not merged yet. */
+  /** The number of conflicts whose rows no merge has combined yet. */
   readonly events: number;
   readonly first?: { readonly accountId: string; readonly hour: EpochMs; readonly eventId: string };
 }
@@ -17,14 +17,14 @@ const conflict = z.object({
   events: z.coerce.number(),
 });
 
-/** The bits of row_version that hash the producer's content. Source: clickhouse/migrations/0001_usage_events.sql. */
+/** The bits of row_version that are a hash of the content sent by the producer. Source: clickhouse/migrations/0001_usage_events.sql. */
 const CONTENT = 'bitAnd(row_version, toUInt128(0xFFFFFFFFFFFF))';
 
 export function readConflictsOfHours(shard: Warehouse, from: EpochMs, to: EpochMs): Promise<Conflicts> {
   return readConflicts(shard, selectHours('hourly', from, to));
 }
 
-/** A failed statement counts as no conflicts, because nothing depends on the result. Metrics record the failure as usual. */
+/** Returns no conflicts if the statement fails, because nothing depends on the result. Metrics record the failure as usual. */
 export async function readConflicts(shard: Warehouse, { condition, query_params }: Selected): Promise<Conflicts> {
   const statement = {
     name: 'read_conflicting_events',

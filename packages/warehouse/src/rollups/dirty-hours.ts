@@ -1,9 +1,9 @@
 /**
  * Tracks dirty hours: hours whose rollup rows may lack acknowledged events. A writer that has stored events of sealed hours marks these
  * hours, and then acknowledges. A sealer also marks hours whose rollup rows exceed the server's limits. Queries read dirty hours from the
- * events until a maintainer has recomputed their rollup rows and cleared the marks.
+ * events until a maintainer has recomputed the rollup rows and cleared the marks.
  *
- * Why a response contains every event that was acknowledged when its query began, and contains each once. The protocol:
+ * Claim: a response contains every event that was acknowledged when its query began, and contains each event once. The protocol:
  *
  * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of the rows that it could not
  *   write (for a day: the first hour), and publishes `sealedUntil`.
@@ -14,31 +14,31 @@
  * - A maintainer reads marks, writes the hourly rows, then reads the daily `sealingUntil`, then writes the daily rows below it, and then
  *   clears exactly the marks that it read.
  *
- * The query's value of `sealedUntil` may be old. The watermark only rises, so every hour below an old value is also below the current one,
- * and the proof below holds for it. An older value only makes the query read more from the events. readable.ts keeps a value for two
- * seconds.
+ * The query's value of `sealedUntil` may be old, because readable.ts keeps a value for two seconds. The watermark only rises, so every hour
+ * below an old value is also below the current value, and the proof below holds for this hour. An older value only makes the query read
+ * more hours from the events.
  *
- * Proof for hours. Take an event that was acknowledged before the query began, and whose hour the query reads from its rollup row: the hour
- * is below `sealedUntil`, and the query saw no mark. There are two cases:
+ * Proof for hours. Take an event that was acknowledged before the query began, and whose hour the query reads from its rollup row. So the
+ * hour is below `sealedUntil`, and the query saw no mark. There are two cases:
  *
  * 1. The event's writer read a `sealingUntil` that was not above the hour. Then the event was stored before any sealer of the hour took its
- *    snapshot. Before `sealedUntil` was published, the sealer wrote the row, which contains the event, or marked the hour. The query read
- *    `sealedUntil` before the marks, so it would have seen that mark unless the mark was cleared.
+ *    snapshot. Before the sealer published `sealedUntil`, it either wrote the row, which contains the event, or marked the hour. The query
+ *    read `sealedUntil` before the marks, so it would have seen that mark unless the mark was cleared.
  * 2. The writer marked the hour before it acknowledged, so the query would have seen that mark unless the mark was cleared.
  *
- * If a mark was cleared, a maintainer had read it, and took its snapshot later, so the snapshot contains the event. It wrote the row before
- * it cleared the mark. Any row that replaces this row has a higher version, so it comes from a later snapshot.
+ * If a mark was cleared, a maintainer had read the mark and then took its snapshot, so the snapshot contains the event. The maintainer
+ * wrote the row before it cleared the mark. Any row that replaces this row has a higher version, so it comes from a later snapshot.
  *
  * Proof for days. A day is read from its row only if none of its hours is dirty. By the proof above, the hourly row with the event was
- * written. Either it was written before the snapshot of the day's sealer, so the day's row contains the event. Or it was written after that
- * sealer had published the daily `sealingUntil`. Then the maintainer read that value, and wrote the day's row before it cleared the mark.
- * If the sealer marked the day's first hour instead of writing the day, the same holds for the maintainer that cleared this mark: it read
- * the marks and the hourly rows after the sealer had published the daily `sealingUntil`.
+ * written. Either the hourly row was written before the snapshot of the day's sealer, so the day's row contains the event. Or it was
+ * written after that sealer had published the daily `sealingUntil`. Then the maintainer read that value, and wrote the day's row before it
+ * cleared the mark. If the sealer marked the day's first hour instead of writing the day, the same holds for the maintainer that cleared
+ * this mark: it read the marks and the hourly rows after the sealer had published the daily `sealingUntil`.
  *
- * The proof does not need a single maintainer: any number of them, late or killed at any point, do no harm. If a writer dies before its
- * mark is durable, the event is not acknowledged, and its redelivery marks the hour again. A cleared key is never written again on purpose.
- * A mark that arrives after its clearing, because it was sent twice, costs a recomputation. The marks of rows that are too large are
- * cleared in the same insert that marks the hours again with a later due time.
+ * The proof does not need a single maintainer: any number of maintainers, late or killed at any point, do no harm. If a writer dies before
+ * its mark is durable, the event is not acknowledged, and its redelivery marks the hour again. A cleared key is never written again on
+ * purpose. A mark that was sent twice may arrive after its clearing, which only costs a recomputation. When marks of rows that are too
+ * large are cleared, the same insert marks the hours again with a later due time.
  */
 import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
@@ -52,13 +52,12 @@ import type { AccountHours, RollupKey } from './rollup-rows.js';
 import type { DirtyHours } from './watermarks.js';
 
 const TABLE = 'dirty_hours';
-/** When to retry rollup rows that exceeded the server's limits. Each attempt uses all the time or memory that the limits allow. */
+/** Delays the retry of rollup rows that exceed the server's limits, because each attempt uses all the time or memory allowed. */
 const TOO_LARGE_DUE_SECONDS = 3_600;
 
 /**
- * Marks the hours of durable events that are below `sealingUntil`. Call it before acknowledging the job. Calling it again does no harm.
+ * Marks the hours of stored events below `sealingUntil`. Call this before acknowledging the job. Repeating the call does no harm.
  * @param sealingUntil the hourly watermark, read after the insert succeeded
- * @returns the marked hours by account
  */
 export async function markDirtyHours(
   warehouse: Warehouse,
@@ -70,9 +69,7 @@ export async function markDirtyHours(
   return dirty;
 }
 
-/**
- * Marks the hours of all of an account's events on a shard that are below `sealingUntil`, because an erasure may have removed their marks.
- */
+/** Marks all hours below `sealingUntil` in which the account has events on this shard, because an erasure may have removed their marks. */
 export async function markHoursOfEvents(shard: Warehouse, accountId: string): Promise<void> {
   const query = `
 SELECT DISTINCT account_id AS accountId, toUnixTimestamp(event_hour) AS bucket
@@ -82,13 +79,13 @@ WHERE account_id = {account_id: String}`;
     { name: 'read_event_hours', query, query_params: { account_id: accountId } },
     markedHourRow,
   );
-  // Read after the events, as by a writer: an hour that is not being sealed by then will be computed with its events.
+  // Read the watermark after the events, as a writer does. An hour that is not being sealed by then will later be sealed with its events.
   const { hourly } = await readBounds(shard);
   const sealed = rows.filter(({ bucket }) => bucket < hourly.sealingUntil);
   await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
 }
 
-/** Returns one row per account with all its hours, so no two rows of an insert have the same key. */
+/** Returns one row per account with all the account's hours, so that no two rows of an insert have the same key. */
 function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
   const markId = randomUUID();
   return dirty.map(({ accountId, hours }) => ({
@@ -101,8 +98,8 @@ function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
 }
 
 /**
- * Marks rollup rows that queries must not read, due for recomputation in an hour. For a day, marking its first hour is enough to keep
- * queries from reading the day. A sealer marks rows that it could not compute, before it raises `sealedUntil` above them.
+ * Marks rollup rows that queries must not read, due in an hour. A sealer marks rows that it could not compute, before it raises
+ * `sealedUntil` above them. For a day, one dirty hour is enough: queries then do not read the day's row.
  */
 export async function markUnreadable(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<MarkKey[]> {
   const marks = setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS);
@@ -121,8 +118,8 @@ export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
 }
 
 /**
- * Clears marks. Call it when the rollup rows of all their hours and of these hours' days are durable.
- * @param left hours among these whose rollup rows are too large; the same insert marks them again, due later
+ * Call this only when the rollup rows of all marked hours and of their days are durable.
+ * @param left marked hours whose rollup rows are too large. The same insert marks them again, due later.
  */
 export async function clearMarks(
   warehouse: Warehouse,
@@ -139,15 +136,15 @@ export async function clearMarks(
   await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
 }
 
-/** Whether no row of the key clears the mark. */
+/** True if no row with the mark's key clears the mark. */
 const IS_OPEN = 'min(sign) > 0';
-/** The marked hours in seconds since 1970. */
+/** The marked hours, in seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
-/** More hours than this are never listed: their list would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
+/** A longer list would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
 const MOST_LISTED_HOURS = Math.floor(MAX_LIST_BYTES / listedBytes(''));
 
-/** Reads the dirty hours of accounts in a window. In one statement, without subqueries, unless they are too many: docs/decisions/0010. */
+/** One statement without subqueries is enough, unless there are too many hours to list (docs/decisions/0010). */
 export async function readDirtyHours(warehouse: Warehouse, accounts: Accounts, window: Window): Promise<DirtyHours> {
   const hours = await readMarkedHours(warehouse, accounts, window, MOST_LISTED_HOURS + 1);
   const bytes = hours.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
@@ -176,7 +173,7 @@ export function windowsOf(hours: readonly EpochMs[]): Window[] {
       }));
 }
 
-/** Reads the marked hours of accounts in a window, ascending. @param limit maximum number; 0 for all */
+/** Reads the marked hours of accounts in a window, ascending. A `limit` of 0 means no limit. */
 export async function readMarkedHours(
   warehouse: Warehouse,
   accounts: Accounts,
@@ -195,7 +192,6 @@ const MARKED_HOUR = `arrayJoin(arrayFilter(hour -> hour >= {from: Int64} AND hou
 const hourRow = z.object({ bucket: z.number().transform((second) => second * 1000) });
 const markedHourRow = hourRow.extend({ accountId: z.string() });
 
-/** @param window may be of any years */
 function dirtyHoursStatement(
   accounts: Accounts,
   { startTime, endTime }: Window,
@@ -219,7 +215,7 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
   };
 }
 
-/** If any mark of an account is due later, all its marks wait until then, because one of its rollup rows is too large. */
+/** If any mark of an account is due later, all marks of the account wait until then, because one of its rollup rows is too large. */
 const OPEN_MARKS = `
     SELECT
       account_id,
@@ -232,7 +228,7 @@ const OPEN_MARKS = `
     HAVING ${IS_OPEN}`;
 
 export interface OpenMarks {
-  /** The number of marked hours; an hour with several marks counts several times. */
+  /** The number of marked hours. An hour with several marks counts once per mark. */
   readonly hours: number;
   readonly oldestSeconds: number;
 }
@@ -258,13 +254,12 @@ const mark = z.object({
   hours: z.array(z.number().transform((second) => second * 1000)),
 });
 
-/** The hours of one account that one insert marked. */
 type Mark = z.output<typeof mark>;
 type MarkKey = Pick<Mark, 'accountId' | 'markId'>;
 
 /**
- * Reads due marks of one shard with about `hours` hours, and at least one mark if there is any. The order of accounts is random, so that an
- * account whose recomputation fails does not block others forever; the marks of one account come together.
+ * Reads due marks with about `hours` hours in total, and at least one mark if any is due. The order of accounts is random, so that a
+ * failing account does not block others forever. The marks of one account come together.
  */
 export async function readDueMarks(shard: Warehouse, hours: number): Promise<Mark[]> {
   const statement = {

@@ -1,6 +1,7 @@
 /**
- * Maintains the rollups: recomputes dirty hours, and seals past hours and days. Each function performs one bounded step. The steps are
- * correct however often they run, concurrently, suspended or killed at any point: see dirty-hours.ts. Source: DESIGN section 5.
+ * Maintains the rollups: recomputes dirty hours, and seals past hours and days. Each function performs one bounded step. Steps may be
+ * repeated, run concurrently, or be suspended or killed at any point, and the rollups stay correct: see dirty-hours.ts. Source: DESIGN
+ * section 5.
  */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
@@ -22,22 +23,21 @@ import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sour
 import { lowestWatermarks, raiseWatermarks } from './watermarks.js';
 
 export interface DirtyLimits extends StatementLimits {
-  /** Approximate number of dirty hours per step. A step takes at least one mark, however many hours the mark has. */
+  /** Approximate number of dirty hours per step. A step includes at least one mark, even if this mark has more hours. */
   readonly hours: number;
 }
 
 export const DIRTY_LIMITS: DirtyLimits = { hours: 10_000, statementRows: 500_000, largeRows: LARGE_ROWS };
 
-/** The number of cleared marks and, per grain, of recomputed rollup rows. */
 export interface Recomputed extends Readonly<Record<Grain | 'marks', number>> {
-  /** Rollup rows that exceed the server's limits. They are marked again, and due in an hour. */
+  /** Rollup rows that exceed the server's limits. Their hours are marked again, due in an hour. */
   readonly tooLarge: readonly RollupKey[];
   readonly conflicts: Conflicts;
 }
 
 /**
- * Recomputes the hourly rows of one bounded step of a shard's dirty hours, then the rows of their days, and clears the marks. After a
- * failure the marks remain, and the next step recomputes the rows once more. If no mark was cleared, none was due.
+ * Recomputes one bounded step of a shard's dirty hours, then their days, and clears the marks. After a failure the marks remain, and the
+ * next step repeats the work. If the result counts no mark, none was due.
  */
 export async function recomputeDirtyHours(
   shard: Warehouse,
@@ -47,7 +47,7 @@ export async function recomputeDirtyHours(
   if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [], conflicts: { events: 0 } };
   const hourly = bucketsOf(marks, 'hourly');
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
-  // Read after the hourly rows are durable, so that a sealer that publishes a later watermark finds them.
+  // Read the watermark after the hourly rows are durable, so that a sealer that publishes a later watermark finds these rows.
   const { sealingUntil } = (await readBounds(shard)).daily;
   const daily = bucketsOf(marks, 'daily').filter(({ bucket }) => bucket < sealingUntil);
   const largeDays = await recomputeEach(shard, 'daily', daily, limits);
@@ -73,7 +73,6 @@ function hoursLeft(
   return hoursOf(bucketsOf(marks, 'hourly').filter(isLeft));
 }
 
-/** Returns the rollup rows that contain the hours, without duplicates. */
 function bucketsOf(marked: readonly AccountHours[], grain: Grain): RollupKey[] {
   const buckets = new Map<string, Set<EpochMs>>();
   for (const { accountId, hours } of marked) {
@@ -84,15 +83,15 @@ function bucketsOf(marked: readonly AccountHours[], grain: Grain): RollupKey[] {
   return [...buckets].flatMap(([accountId, starts]) => Array.from(starts, (bucket) => ({ accountId, bucket })));
 }
 
-/** Limits count source rows: events for hourly rows, and groups of hourly rows for daily rows. */
+/** Limits in source rows: events for hourly rows, and groups of hourly rows for daily rows. */
 export interface SealingLimits extends StatementLimits {
-  /** Approximate number of rows that one step reads on a shard. A step has at least one bucket, however many rows the bucket has. */
+  /** Approximate number of rows that one step reads on a shard. A step includes at least one bucket, even if this bucket has more rows. */
   readonly stepRows: number;
 }
 
 const SEALING_LIMITS: SealingLimits = { stepRows: 4_000_000, statementRows: 250_000, largeRows: LARGE_ROWS };
 
-/** A sealed step: all rollup rows with from <= bucket < to are computed and may be read, except those that are too large. */
+/** A sealed step. All rollup rows with from <= bucket < to are computed and may be read, except those that are too large. */
 export interface SealedStep {
   readonly grain: Grain;
   readonly from: EpochMs;
@@ -103,8 +102,8 @@ export interface SealedStep {
 }
 
 /**
- * Seals one bounded step of buckets that ended before `due`, on all shards, hours before their days.
- * @returns undefined if there is nothing to seal. The next call, in any process, repeats a failed step.
+ * Seals one bounded step of buckets that ended before `due`, hours before days. The next call, in any process, repeats a failed step.
+ * Returns undefined if there is nothing to seal.
  */
 export async function sealNext(
   shards: readonly Warehouse[],
@@ -114,7 +113,7 @@ export async function sealNext(
   const { hourly, daily } = await lowestWatermarks(shards);
   return (
     (await sealStep(shards, 'hourly', hourly.sealedUntil, bucketOf(due, 'hourly'), limits)) ??
-    // Days are computed from hours, so a day can be sealed only after all its hours.
+    // A day can be sealed only after all its hours, because it is computed from them.
     sealStep(shards, 'daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily'), limits)
   );
 }
@@ -126,7 +125,7 @@ async function readClock(shard: Warehouse): Promise<EpochMs> {
   return row.second * 1000;
 }
 
-/** Reads the slices after raising the first watermark, so a rollup row in no slice has only later events. */
+/** Raises the first watermark before it reads the slices. So a rollup row that is in no slice only has events that were stored later. */
 async function sealStep(
   shards: readonly Warehouse[],
   grain: Grain,
@@ -135,7 +134,7 @@ async function sealStep(
   limits: SealingLimits,
 ): Promise<SealedStep | undefined> {
   if (from >= due) return undefined;
-  // A watermark never falls, so a local clock that runs ahead must not raise it.
+  // Also use the servers' clocks. A watermark never falls, so a local clock that runs ahead must not raise it.
   const limit = Math.min(due, bucketOf(Math.min(...(await onEachShard(shards, readClock))), grain));
   if (from >= limit) return undefined;
   const { stepRows, statementRows } = limits;
@@ -147,7 +146,7 @@ async function sealStep(
     for (const slice of await readSlices(shard, grain, { from, to, sliceRows: statementRows })) {
       found.push(...(await sealSlice(shard, grain, slice, limits)));
     }
-    // Before raising the second watermark, which allows queries to read the step: see dirty-hours.ts.
+    // Mark the rows before raising the second watermark, which allows queries to read the step: see dirty-hours.ts.
     await markUnreadable(shard, found);
     return found;
   });
@@ -157,7 +156,7 @@ async function sealStep(
   return { grain, from, to, tooLarge: tooLarge.flat(), conflicts: allConflicts(conflicts) };
 }
 
-/** Computes a slice, in smaller parts if it exceeds the server's limits. @returns the rollup rows that are too large */
+/** Computes a slice, in smaller parts if the slice exceeds the server's limits. Returns the rollup rows that are too large. */
 async function sealSlice(
   shard: Warehouse,
   grain: Grain,

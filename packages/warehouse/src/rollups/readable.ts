@@ -1,7 +1,6 @@
 /**
- * Determines which rollup rows and events a query may read. The watermarks come from a reading that is at most two seconds old. The dirty
- * hours are read for each query, after the watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an
- * acknowledged event.
+ * Determines which rollup rows and events a query may read. The watermarks may be up to two seconds old. The dirty hours are read for each
+ * query, after the watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an acknowledged event.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import type { Accounts } from '../accounts.js';
@@ -10,25 +9,25 @@ import type { Warehouse } from '../clickhouse/connection.js';
 import { readDirtyHours } from './dirty-hours.js';
 import { type DirtyHours, NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
 
-/** The accounts of a query, and a connection that aborts its statements when the client disconnects. */
+/** The connection aborts the query's statements when the client disconnects. */
 export interface QueryScope {
   readonly accounts: Accounts;
   readonly warehouse: Warehouse;
 }
 
-/** The rollup rows that a query may read, and the time before which it may read nothing else. */
+/** The rollup rows that a query may read. Before `droppedBefore`, the query may read nothing but rollup rows. */
 export interface RollupState extends ReadableRollups {
   readonly droppedBefore: EpochMs;
 }
 
 export type ReadRollupState = (scope: QueryScope, window: Window) => Promise<RollupState>;
 
-/** How long a reading of the watermarks is used, counted from before the read. From half of that on it is refreshed in the background. */
+/** Maximum age of cached watermarks, from before they were read. At half this age they are refreshed in the background. */
 const REMEMBERED_MS = 2_000;
 
 /**
- * @param own a connection that no request aborts, because requests share the watermarks
- * @param isOfEventsAlone whether to read only events, as far as they exist: slower, to compare rollups with
+ * @param own a connection that no request aborts, because requests share the cached watermarks
+ * @param isOfEventsAlone reads only events, unless they are dropped: slower, but useful to check the rollups
  */
 export function rollupStateReader(own: Warehouse, isOfEventsAlone = false): ReadRollupState {
   const bounds = remembered(() => readBounds(own), REMEMBERED_MS);
@@ -71,8 +70,8 @@ function remembered<T>(read: () => Promise<T>, maxAgeMs: number): () => Promise<
 }
 
 /**
- * Everything before `droppedBefore` is read from rollup rows: months are dropped only after they were sealed, even if a watermark was set
- * back since. A mark before `droppedBefore` comes from a worker that was suspended; the rollup rows of its hours are final.
+ * Treats everything before `droppedBefore` as sealed and clean. Months are dropped only after they were sealed, even if a watermark was set
+ * back since. A mark there comes from a suspended worker, and the rollup rows of its hours are final.
  */
 export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }: ReadableRollups): RollupState {
   return {

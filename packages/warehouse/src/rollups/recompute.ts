@@ -1,6 +1,7 @@
 /**
- * Recomputes rollup rows: hours from the deduplicated events, days from hours. Recomputing a row again, late, twice or concurrently does no
- * harm: the row with the higher version comes from the later snapshot, and readers see that row. Source: DESIGN section 4.
+ * Recomputes rollup rows: hourly rows from the deduplicated events, daily rows from hourly rows. Recomputing a row again, late, twice or
+ * concurrently does no harm, because readers see the row with the highest version, which comes from the latest snapshot. Source: DESIGN
+ * section 4.
  */
 import type { Warehouse } from '../clickhouse/connection.js';
 import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
@@ -9,7 +10,7 @@ import { allConflicts, type Conflicts, readConflicts } from './conflicts.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
 import { type RollupSelection, readSourceRows, SOURCES, selectRollups } from './sources.js';
 
-/** In the order of the columns of {@link rollupsSelect}. */
+/** In the same order as the columns of {@link rollupsSelect}. */
 export const ROLLUP_COLUMNS = [
   'account_id',
   'bucket',
@@ -20,18 +21,18 @@ export const ROLLUP_COLUMNS = [
 ];
 
 /**
- * The highest bit of a version marks a final rollup row. A version computed from events reaches it only above 2^31 events in one rollup
- * row. The sum of final hours' versions may overflow this bit, but is correct in the other bits.
+ * Marks a final rollup row, in the highest bit of its version. Other versions reach this bit only with more than 2^31 events in one row.
+ * Adding the versions of final hours may overflow the bit, but leaves the other bits correct.
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
-/** A final rollup row replaces every other one: see retention.ts. */
+/** A final rollup row replaces every other row with its key: see retention.ts. */
 export type Finality = 'replaceable' | 'final';
 
 /**
  * Selects the correct rollup rows, with the columns of ROLLUP_COLUMNS. Summary and detail come from a single read of the source. Entries
- * are sorted because they then compress better. Comparing them as text takes a seventh of the time of comparing tuples. Names contain no
- * control characters, so the order is the same.
+ * are sorted because sorted entries compress better. They are sorted as strings, which takes a seventh of the time of sorting tuples. The
+ * order is the same, because names contain no control characters.
  */
 function rollupsSelect(grain: Grain, condition: string, finality: Finality): string {
   const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
@@ -94,15 +95,15 @@ GROUP BY account_id, bucket`;
 }
 
 /**
- * One thread: several would each build arrays for every rollup row and then merge them, which is more work than they save, and takes
- * processors from queries (measured in docs/performance.md). Low priority: no caller waits for these statements, so inserts and queries go
- * first.
+ * Use one thread. Several threads would each build arrays for every rollup row and then merge them, which is more work than they save, and
+ * takes processors from queries (measured in docs/performance.md). Use low priority, because no caller waits for these statements, so
+ * inserts and queries go first.
  */
 export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
 /**
- * Recomputes the selected rollup rows, which are durable when the promise resolves.
- * @throws ForeignResponse if ClickHouse reports fewer rows as written than there are
+ * The rows are durable when the promise resolves.
+ * @throws ForeignResponse if ClickHouse reports that it wrote fewer rows than the selection has
  */
 export async function recomputeRollups(
   warehouse: Warehouse,
@@ -118,7 +119,7 @@ export async function recomputeRollups(
       query_params,
     })) ?? Number.POSITIVE_INFINITY;
   if (written >= ('rollups' in selection ? selection.rollups.length : selection.rollupRows)) return;
-  // An account may have been erased meanwhile. Rollup rows without source rows need not be written.
+  // An account may have been erased in the meantime. Rollup rows without source rows need not be written.
   const present = await readSourceRows(warehouse, grain, selection);
   if (written < present.length) {
     throw new ForeignResponse(`recomputing wrote ${written} rows of ${present.length} to ${ROLLUP_TABLE[grain]}`);
@@ -126,16 +127,13 @@ export async function recomputeRollups(
 }
 
 export interface StatementLimits {
-  /** Approximate maximum number of rows that one statement reads. Each takes a few hundred bytes of the server's memory. */
+  /** Approximate maximum number of rows that one statement reads. Each row takes a few hundred bytes of the server's memory. */
   readonly statementRows: number;
-  /**
-   * A statement with at least this many rows that exceeds a limit is itself too large. With fewer rows the server is overloaded, and may
-   * recover.
-   */
+  /** A statement of this size that exceeds a limit is too large. If a smaller statement fails, the server is overloaded and may recover. */
   readonly largeRows: number;
 }
 
-/** With the longest names, a thousand rows take a few megabytes. */
+/** A thousand rows take a few megabytes, even with the longest names. */
 export const LARGE_ROWS = 1_000;
 
 export async function readConflictsOfRollups(warehouse: Warehouse, hours: readonly RollupKey[]): Promise<Conflicts> {
@@ -146,7 +144,7 @@ export async function readConflictsOfRollups(warehouse: Warehouse, hours: readon
   return allConflicts(found);
 }
 
-/** Recomputes rollup rows in statements of bounded size. @returns the rollup rows that exceed the server's limits */
+/** Recomputes rollup rows in statements of bounded size. Returns the rollup rows that exceed the server's limits. */
 export async function recomputeEach(
   warehouse: Warehouse,
   grain: Grain,
@@ -155,14 +153,14 @@ export async function recomputeEach(
 ): Promise<RollupKey[]> {
   const tooLarge: RollupKey[] = [];
   for (const named of inParts(rollups, ({ accountId }) => listedBytes(accountId))) {
-    // A single rollup row cannot be split, however many source rows it has.
+    // A single rollup row cannot be split, even if it has many source rows.
     const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
     for (const part of parts) tooLarge.push(...(await recomputePart(warehouse, grain, part, largeRows)));
   }
   return tooLarge;
 }
 
-/** Splits a part that exceeds the server's limits until the rollup row at fault stands alone, so that it does not block other accounts. */
+/** Splits a part that exceeds the server's limits until the large row is alone, so that it does not block other accounts. */
 async function recomputePart(
   warehouse: Warehouse,
   grain: Grain,
@@ -185,7 +183,6 @@ async function recomputePart(
   ];
 }
 
-/** @returns a function that returns the number of source rows of a rollup row */
 async function sizesOf(
   warehouse: Warehouse,
   grain: Grain,

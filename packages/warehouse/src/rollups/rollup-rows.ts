@@ -1,7 +1,7 @@
-/** Defines rollup rows: one row of usage_hourly or usage_daily is the usage of one account in one hour or day. Source: DESIGN section 4. */
+/** Defines the rows of usage_hourly and usage_daily: the usage of one account in one hour or day. Source: DESIGN section 4. */
 import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 
-/** The lengths of a rollup row's bucket. UTC has no daylight saving time, so all buckets of a grain have the same length. */
+/** All buckets of a grain have the same length, because UTC has no daylight saving time. */
 export const GRAINS = ['hourly', 'daily'] as const;
 export type Grain = (typeof GRAINS)[number];
 
@@ -19,7 +19,7 @@ export interface AccountHours {
   readonly hours: readonly EpochMs[];
 }
 
-/** The two sets of parallel arrays in a rollup row, and the dimensions that distinguish their entries. */
+/** The two sets of parallel arrays in a rollup row, each with the dimensions that distinguish its entries. */
 export const ROLLUP_ARRAYS = {
   summary: ['workspace', 'resource_type', 'billing_dimension'],
   detail: ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],
@@ -30,7 +30,6 @@ export function bucketOf(instant: EpochMs, grain: Grain): EpochMs {
   return instant - (instant % GRAIN_MS[grain]);
 }
 
-/** Returns the start of the first bucket that begins at or after the instant. */
 export function nextBucket(instant: EpochMs, grain: Grain): EpochMs {
   return bucketOf(instant + GRAIN_MS[grain] - 1, grain);
 }

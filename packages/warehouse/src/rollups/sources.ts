@@ -1,6 +1,6 @@
 /**
- * Selects the source rows of rollup rows: events for hours, hourly rollup rows for days. Also measures how many there are, so that no
- * statement takes too long or too much memory. Source: DESIGN section 4.
+ * Selects and counts the source rows of rollup rows: events for hours, hourly rows for days. The counts keep statements small enough for
+ * the server's time and memory limits. Source: DESIGN section 4.
  */
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
@@ -8,10 +8,9 @@ import { z } from 'zod';
 import type { StatementParameters, Warehouse } from '../clickhouse/connection.js';
 import { GRAIN_MS, type Grain, type RollupKey } from './rollup-rows.js';
 
-/** The position of a rollup row in the sort order of its table. */
 type RollupKeyPair = readonly [accountId: string, bucket: EpochMs];
 
-/** The rollup rows with from <= bucket < to between two keys, inclusive. */
+/** The rollup rows with from <= bucket < to whose keys are between `first` and `last`, inclusive. */
 interface Slice {
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -23,14 +22,13 @@ export type RollupSelection = SizedSlice | { readonly rollups: readonly RollupKe
 
 export interface Source {
   readonly table: string;
-  /** The second column of the table's sort order, after the account. */
   readonly hour: string;
   readonly bucket: string;
-  /** The expression that counts the source rows of a rollup row, including unmerged duplicates. */
+  /** Expression for the number of source rows of a rollup row, including unmerged duplicates. */
   readonly rows: string;
-  /** Additional conditions of a slice that help ClickHouse find its rows. */
+  /** Additional conditions that help ClickHouse find the rows of a slice. */
   readonly ofSlice: readonly string[];
-  /** @param condition on key columns only, because it applies before FINAL picks a row of each key */
+  /** @param condition may use only key columns, because it applies before FINAL picks a row for each key */
   readonly relation: (condition: string) => string;
 }
 
@@ -39,8 +37,8 @@ const OF_HOURS = (hour: string) =>
 const OF_ACCOUNTS = 'account_id >= {first_account: String} AND account_id <= {last_account: String}';
 
 /**
- * A relation has a row for each event, or for each group of an hourly rollup row. Voided events have no amounts and no place in the arrays,
- * but they add to the version: otherwise voiding an event would not change the version of its rollup row.
+ * A relation has a row for each event, or for each group of an hourly row. Voided events have no amounts or array entries, but add to the
+ * version: otherwise voiding an event would leave its rollup row's version unchanged.
  */
 export const SOURCES: Readonly<Record<Grain, Source>> = {
   hourly: {
@@ -48,7 +46,7 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
     hour: 'event_hour',
     bucket: 'event_hour',
     rows: 'count()',
-    // Skips accounts without events in these hours. The projection by_hour makes this check cheap.
+    // Skip accounts without events in these hours. The projection by_hour makes this check cheap.
     ofSlice: [
       `account_id IN (SELECT account_id FROM usage_events WHERE ${OF_HOURS('event_hour')} AND ${OF_ACCOUNTS} GROUP BY account_id)`,
     ],
@@ -103,13 +101,11 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
   },
 };
 
-/** A condition on the table's key, with its parameters. */
 export interface Selected {
   readonly condition: string;
   readonly query_params: StatementParameters;
 }
 
-/** Selects the rows of every account with from <= hour < to. */
 export function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
   return { condition: OF_HOURS(SOURCES[grain].hour), query_params: { from: from / 1000, to: to / 1000 } };
 }
@@ -123,7 +119,7 @@ export function selectRollups(grain: Grain, selection: RollupSelection): Selecte
   const { from, to, first, last } = selection;
   const conditions = [
     OF_HOURS(hour),
-    // The tuples below imply these bounds, but ClickHouse can use only the bounds to find rows.
+    // The tuple conditions below imply these bounds, but ClickHouse can use only the bounds to find rows.
     OF_ACCOUNTS,
     `(account_id, ${bucket}) >= {first_rollup: ${KEY}}`,
     `(account_id, ${bucket}) <= {last_rollup: ${KEY}}`,
@@ -147,7 +143,7 @@ function keyTuple([accountId, bucket]: RollupKeyPair): TupleParam {
   return new TupleParam([accountId, dateTime(bucket)]);
 }
 
-/** Formats a DateTime as text: inside a tuple no other form works for all of 1970. */
+/** Formats a DateTime as a string. Inside a tuple, no other format works for all of 1970. */
 export function dateTime(instant: EpochMs): string {
   return new Date(instant).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
 }
@@ -156,10 +152,8 @@ const sourceRows = z
   .object({ accountId: z.string(), started: z.number(), rows: z.coerce.number() })
   .transform(({ started, ...row }) => ({ ...row, bucket: started * 1000 }));
 
-/** A rollup row and the number of its source rows, including unmerged duplicates. */
 type SourceRows = z.output<typeof sourceRows>;
 
-/** @returns the rollup rows of the selection that have source rows */
 export async function readSourceRows(
   warehouse: Warehouse,
   grain: Grain,
@@ -183,8 +177,7 @@ GROUP BY account_id, started`,
 }
 
 /**
- * Returns the end of a step that begins at `from`: after the bucket in which it reaches `stepRows` rows, or `limit` if there are fewer
- * rows. Empty buckets cost nothing.
+ * Returns the end of the bucket in which a step reaches `stepRows` rows, or `limit` if there are fewer rows. Empty buckets cost nothing.
  */
 export async function readStepEnd(
   warehouse: Warehouse,
@@ -223,14 +216,13 @@ const slice = z.object({ first: place, last: place, rows: z.coerce.number(), rol
 
 export interface SizedSlice extends Slice {
   readonly rollupRows: number;
-  /** The number of their source rows, including unmerged duplicates. */
+  /** Includes unmerged duplicates. */
   readonly rows: number;
 }
 
 /**
- * Splits the rollup rows of a step into slices of about `sliceRows` source rows each, fewer than twice as many. A rollup row is never
- * split: one with at least `sliceRows` source rows is a slice of its own. There are at most as many groups as source rows, so this also
- * bounds the memory of a statement.
+ * Splits rollup rows into slices of about `sliceRows` source rows, fewer than twice as many. A larger rollup row is a slice by itself. A
+ * slice has at most as many groups as source rows, so this also bounds a statement's memory.
  */
 export async function readSlices(
   warehouse: Warehouse,

@@ -1,20 +1,19 @@
 /**
- * Reads and raises watermarks: up to which hour and day the rollups may be read. Both watermarks of a grain only rise. Source: DESIGN
- * section 5.
+ * Reads and raises watermarks, which say up to which hour and day the rollups may be read. Both watermarks of a grain only rise. Source:
+ * DESIGN section 5.
  *
  * Watermarks are the same for all shards, and each shard has a copy. `sealingUntil` is written to every shard before any shard takes its
- * snapshot, and every shard has recomputed a bucket before `sealedUntil` is written to any. So workers and queries may read any copy, even
- * while other shards are unavailable.
+ * snapshot. Every shard has recomputed a bucket before `sealedUntil` is written to any shard. So workers and queries may read any copy,
+ * even while other shards are unavailable.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { type GrainWatermarks, readBounds, type Watermarks } from '../bounds.js';
 import { insertRows, onEachShard, type Warehouse } from '../clickhouse/connection.js';
 import type { Grain, RollupKey } from './rollup-rows.js';
 
-/** Rollup rows of each grain below this instant may be read. */
 export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
-/** The rollup rows that a query may read: those below these instants, except the rows of dirty hours and of their days. */
+/** Queries may read the rollup rows below these instants, except the rows of dirty hours and of their days. */
 export interface ReadableRollups extends SealedUntil {
   readonly dirtyHours: DirtyHours;
 }
@@ -27,7 +26,7 @@ export type DirtyHours = readonly RollupKey[] | { readonly windows: readonly Win
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };
 
-/** Raises watermarks on every shard; a higher watermark stays. Durable when the promise resolves. */
+/** Raises watermarks on every shard. A higher watermark stays. The watermarks are durable when the promise resolves. */
 export async function raiseWatermarks(
   shards: readonly Warehouse[],
   grain: Grain,

@@ -1,8 +1,8 @@
 /**
- * Applies migrations to a database, however many processes start concurrently. A file is named `NNNN_name.sql`; the numbers run from 0001
- * without a gap. Each file holds one statement that changes nothing when it runs again, because ClickHouse has no lock to take: concurrent
- * processes run the same files, and a process may crash between a statement and its record. In a cluster each host is migrated separately
- * and has its own record, so a new host, or one that was away, gets the migrations that it lacks.
+ * Applies migrations to a database. Any number of processes may do so at once. Files are named `NNNN_name.sql`; the numbers start at 0001
+ * and have no gaps. ClickHouse has no lock, so concurrent processes run the same files, and a process may crash between a statement and its
+ * record. So each file holds a single statement that changes nothing if it runs again. In a cluster, each host is migrated separately and
+ * has its own record. So a host that is new or was away gets the migrations that it lacks.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -23,11 +23,11 @@ export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
-  /** Hexadecimal SHA-256 of the text, independent of line endings. */
+  /** Hexadecimal SHA-256 of the SQL text, independent of line endings. */
   readonly checksum: string;
 }
 
-/** Thrown if the migration files are inconsistent, or if they did not create the database. The message says what to do. */
+/** Thrown if the migration files are inconsistent, or if other files created the database. The message says what to do. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
@@ -69,16 +69,16 @@ const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z
 type AppliedMigration = z.output<typeof historyRow>;
 
 /**
- * Creates the database if it does not exist and runs all missing migrations, in order, on each host. A user without rights to the schema
- * can call this too: if the schema is up to date, it only sends a SELECT. Concurrent calls and crashes are safe.
+ * Creates the database if needed, and runs all missing migrations in order on each host. If the schema is up to date, this only sends a
+ * SELECT, so a user without rights to change the schema can call it. Concurrent calls and crashes are safe.
  * @returns the names of the migrations that this call ran, on any host
- * @throws MigrationError if another build created the database, if its layout (single server or cluster) differs from the options, or if a
- * migration must run and the user may not run it; the database is left unchanged
+ * @throws MigrationError if another build created the database, if its layout (single server or cluster) differs from the options, or if
+ * the user may not run a missing migration. The database is then unchanged.
  */
 export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const names = new Set<string>();
-  // One host after another: two replicas must not alter their table concurrently.
+  // Migrate one host after another, because two replicas must not alter their table concurrently.
   for (const url of hostsOf(options.url)) {
     for (const name of await migrateHost({ ...options, url }, migrations)) names.add(name);
   }
@@ -87,7 +87,7 @@ export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_
 
 async function migrateHost(options: WarehouseOptions, migrations: readonly Migration[]): Promise<string[]> {
   const { database, cluster } = options;
-  // A host of a cluster has a local database with its tables and the migration record, and one with Distributed tables.
+  // A host of a cluster has two databases: a local one with its own tables and the migration record, and one with Distributed tables.
   const local = createWarehouse({ ...options, database: cluster ? localDatabase(database) : database });
   const distributed = createWarehouse(options);
   try {
@@ -99,14 +99,13 @@ async function migrateHost(options: WarehouseOptions, migrations: readonly Migra
   }
 }
 
-/** A host of a cluster, or a single server, where both connections use the same database. */
+/** On a single server, both connections use the same database. */
 interface MigratedHost {
   readonly options: WarehouseOptions;
   readonly local: Warehouse;
   readonly distributed: Warehouse;
 }
 
-/** Returns an empty list for a database that does not exist. */
 async function readHistory(warehouse: Warehouse): Promise<AppliedMigration[]> {
   try {
     return await warehouse.read(READ_HISTORY, historyRow);
@@ -134,7 +133,7 @@ async function runMigrations(host: MigratedHost, pending: readonly Migration[]):
   }
 }
 
-/** CREATE … IF NOT EXISTS does nothing if a table of another layout has the name, and would leave a database with two layouts. */
+/** Prevents a database with two layouts: CREATE … IF NOT EXISTS does nothing if the table exists in the other layout. */
 async function checkLayout({ options: { database, cluster }, distributed }: MigratedHost): Promise<void> {
   const [table] = await distributed.read(READ_ENGINE, z.object({ engine: z.string() }));
   if (!table || (table.engine === 'Distributed') === (cluster !== undefined)) return;
@@ -146,7 +145,10 @@ async function checkLayout({ options: { database, cluster }, distributed }: Migr
   );
 }
 
-/** Returns the migrations still to run. The applied ones must equal the first files, byte for byte. @throws MigrationError */
+/**
+ * The applied migrations must equal the first files, byte for byte.
+ * @throws MigrationError
+ */
 export function pendingMigrations(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
@@ -165,7 +167,7 @@ export function pendingMigrations(
   return migrations.filter(({ version }) => !applied.some((past) => past.version === version));
 }
 
-/** Reads an ID that is unique to the database: a new database with the name and address of an old one has another ID. */
+/** Reads the unique ID of the database. A new database has another ID, even with the name and address of an old database. */
 export async function readDatabaseId(warehouse: Warehouse): Promise<string> {
   const [row] = await warehouse.read(READ_DATABASE_ID, z.object({ id: z.guid() }));
   if (!row) throw new Error('the database that is in use does not exist');
@@ -206,10 +208,7 @@ async function readMigration(directory: string, name: string, expected: number):
   return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
 }
 
-/**
- * Tables that are not sharded by `account_id`. All other tables must have that column. `every shard`: every shard has all rows, which are
- * written to each shard and read from any.
- */
+/** Tables that are not sharded by `account_id`. `every shard`: every shard has all rows, which are written to each and read from any. */
 const NOT_BY_ACCOUNT: Readonly<Record<string, 'every shard' | { readonly key: string }>> = {
   rollup_watermarks: 'every shard',
   retention_bounds: 'every shard',
@@ -218,17 +217,16 @@ const NOT_BY_ACCOUNT: Readonly<Record<string, 'every shard' | { readonly key: st
 };
 
 const CREATED_TABLE = /^CREATE TABLE IF NOT EXISTS (\w+)/m;
-/** Changes of columns also apply to the Distributed table. */
+/** Column changes must also run on the Distributed table. */
 const COLUMN_CHANGE = /^ALTER TABLE \w+ \w+ COLUMN\s/m;
 const ENGINE = /^ENGINE = (\w*MergeTree)(?:\((.*)\))?$/m;
 
-/** A statement for the shard's local database, or for the database of Distributed tables. */
 interface FormStatement {
   readonly database: 'local' | 'distributed';
   readonly sql: string;
 }
 
-/** Returns the statements of a migration for each host of a cluster, in order. Like the file, they change nothing when they run twice. */
+/** Returns the statements for each host of a cluster, in order. Like the file, they change nothing if they run again. */
 export function inCluster(sql: string, database: string, cluster: Cluster): FormStatement[] {
   const local: FormStatement = { database: 'local', sql: cluster.insertQuorum === undefined ? sql : replicated(sql) };
   const table = CREATED_TABLE.exec(sql)?.[1];
@@ -236,7 +234,7 @@ export function inCluster(sql: string, database: string, cluster: Cluster): Form
   return COLUMN_CHANGE.test(sql) ? [local, { database: 'distributed', sql }] : [local];
 }
 
-/** Replaces the engine by its replicated form. The host's macros identify the replica. */
+/** Replaces the table engine by its replicated variant. The host's macros identify the replica. */
 function replicated(sql: string): string {
   return sql.replace(ENGINE, (_, engine: string, columns?: string) => {
     const place = "'/clickhouse/tables/{shard}/{database}/{table}', '{replica}'";
@@ -244,7 +242,7 @@ function replicated(sql: string): string {
   });
 }
 
-/** Returns the statement that creates a Distributed table of the same name, or a view of the host's own copy. */
+/** Returns a statement that creates a Distributed table with the same name, or a view if every shard has all rows. */
 function leadingTo(table: string, sql: string, database: string, { name }: Cluster): FormStatement {
   const rows = NOT_BY_ACCOUNT[table];
   const local = localDatabase(database);

@@ -1,6 +1,6 @@
 /**
- * Admits requests to ClickHouse, so that one account cannot slow down others. When the account of a request is known, the request is counted
- * for the rate limits. Before its first statement, the request acquires a permit. The design is explained in docs/decisions/0014.
+ * Admits requests to ClickHouse, so that one account cannot slow down others. Once the account of a request is known, the request counts
+ * for the rate limits. Before its first statement, the request acquires a permit. docs/decisions/0014 explains the design.
  */
 import type { ServerResponse } from 'node:http';
 import {
@@ -20,7 +20,7 @@ import { overloaded, tooManyStatements } from '../http/errors.js';
 
 export interface AdmissionLimits extends PermitLimits {
   readonly maxWaitMs: number;
-  /** Maximum number of waiting requests, of one account and in the process. The first request of an account may always wait. */
+  /** Maximum number of waiting requests of one account. The first request of an account may always wait. */
   readonly maxWaitingOfAccount: number;
   readonly maxWaiting: number;
 }
@@ -34,9 +34,9 @@ export interface AdmissionOptions {
 
 export interface Admitted {
   /**
-   * Waits for a permit, unless the request already has one.
-   * @returns the warehouse for its statements. They must run one at a time, and are canceled if the client closes the connection
-   * @throws ApiError `too_many_statements`, `overloaded`; ClientGone
+   * Waits for a permit, unless the request already has one. Returns the warehouse for the request's statements, which must run one at a
+   * time. If the client disconnects, the statements are canceled.
+   * @throws ApiError `too_many_statements` or `overloaded`; ClientGone
    */
   acquire(): Promise<Warehouse>;
   /** Releases the permit. Must be called after the last statement, and may be called twice. */
@@ -91,7 +91,7 @@ export class Admission {
     return ofAccount === 0 || (this.permits.waiting < maxWaiting && ofAccount < maxWaitingOfAccount);
   }
 
-  /** Returns the error for a request that gets no permit: 429 if its account or caller uses up its share, otherwise 503. */
+  /** Returns the error for a request without a permit: 429 if its account or caller uses up its share, otherwise 503. */
   #denial(principal: Principal): ApiError {
     const { limits, observeDenial } = this.#options;
     const hasItsShare = this.permits.hasItsShare(principal);

@@ -1,6 +1,6 @@
 /**
- * Serves /v0/accounts/{accountId}/alerts, an extension of the platform's API: an account's alerts and their webhook deliveries. Admins read and
- * write. Members only read, and do not see alerts with a workspace filter, because members may not know the workspaces.
+ * Serves /v0/accounts/{accountId}/alerts, an extension of the platform's API, with an account's alerts and their webhook deliveries. Admins
+ * read and write. Members only read, and do not see alerts with a workspace filter, because members may not know the workspaces.
  */
 import {
   invalidBody,
@@ -112,7 +112,6 @@ export function alertDeletionRoute(dependencies: RouteDependencies): RequestHand
   };
 }
 
-/** Queues a test webhook. */
 export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   const { alerts, clock } = dependencies;
   return async (request, response) => {
@@ -155,7 +154,7 @@ export function redeliveryRoute(dependencies: RouteDependencies): RequestHandler
   };
 }
 
-/** @throws ApiError `forbidden` unless the caller is an admin of the account. Checked before parameters, body and alert. */
+/** Throws `forbidden` unless the caller is an admin of the account. Runs before the checks of parameters, body and alert. */
 async function admitWriter(
   dependencies: RouteDependencies,
   request: Request<AccountPath>,
@@ -195,7 +194,7 @@ function rejectTooMany(error: unknown): never {
   throw error instanceof TooManyAlerts ? tooManyAlerts() : error;
 }
 
-/** @param hasUrl false to return only the origin of the URL, because path and query may contain a secret */
+/** @param hasUrl if false, only the origin of the URL is returned, because the path and the query may contain a secret */
 async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, hasUrl: boolean) {
   const { startTime } = periodAt(alert.period, clock().getTime());
   const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
@@ -217,7 +216,7 @@ function send(response: Response, value: ExactJson): void {
   response.type('json').send(writeJson(value));
 }
 
-/** Checks the rules that involve several members. */
+/** Checks the rules that involve several fields, which the schema cannot check. */
 function alertProblems({ measure, filters }: { readonly measure: AlertMeasure; readonly filters: AlertFilters }) {
   const problems: { parameter: string; message: string }[] = [];
   const count = Object.values(filters).reduce((sum, list) => sum + (list?.length ?? 0), 0);

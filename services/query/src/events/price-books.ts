@@ -1,4 +1,3 @@
-/** Reads the price books that ingest workers have registered in ClickHouse. */
 import { PriceBook } from '@meterline/catalog';
 import { remembered } from '@meterline/service/waiting';
 import { type ListedEvent, readNewestPriceBookVersion, readPriceBook, type Warehouse } from '@meterline/warehouse';
@@ -9,12 +8,12 @@ const WITHOUT_PRICES = PriceBook.ofBillingDimensions([]);
 
 export type KnownBooks = ReadonlyMap<number, PriceBook>;
 
-/** Caches price books by version, without expiration: the prices of a version never change, and there are few versions. */
+/** Caches price books from ClickHouse forever, because the prices of a version never change and there are few versions. */
 export class PriceBooks {
   readonly #books = new Map<number, PriceBook>();
   /**
-   * Returns the newest book, or a book without prices if no book is registered. Needs no permit: requests share the statement, so it must not
-   * be canceled with one of them.
+   * Returns the newest book, or a book without prices if no book is registered. The statement needs no permit. Requests share it, so it
+   * must not be canceled together with one of them.
    * @throws ApiError `storage_unavailable`
    */
   readonly newest: () => Promise<PriceBook>;

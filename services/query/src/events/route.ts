@@ -1,6 +1,6 @@
 /**
- * GET /v0/accounts/{accountId}/events: the events behind a total, with their cost and price. For admins only, because events name workspaces.
- * An extension of the platform's API.
+ * Handles GET /v0/accounts/{accountId}/events, an extension of the platform's API: lists the events behind a total, with their cost and
+ * price. Only admins may read events, because events name workspaces.
  */
 import { QueryParameters, rawQuery, requireAdmin, requireRoomForResponse, sendJson } from '@meterline/api';
 import {
@@ -22,10 +22,10 @@ import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
 import type { KnownBooks, PriceBooks } from './price-books.js';
 
-/** The sort order. It is part of the cursor's binding, because a position is valid only in this order. */
+/** The sort order of the list. Cursors are bound to it, because a position is valid only in this order. */
 const ORDER = 'hour, text of id';
 
-/** The last event of the previous page. Its ID may be a UUID of any version and variant, which z.uuid() would reject. */
+/** The last event of the previous page. Its ID may be a UUID of any version and variant, and z.uuid() would reject some of these. */
 const eventPosition = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
 export function eventsRoute(
@@ -47,7 +47,7 @@ export function eventsRoute(
       const { events, next } = await orStorageUnavailable(
         readEventList(warehouse, { ...selection, accountId, after, limit }),
       );
-      // Read after the events, so that events dropped in the meantime are detected.
+      // Read the bounds after the events, so that events dropped in the meantime are detected.
       const { droppedBefore } = await orStorageUnavailable(readBounds(warehouse));
       // A bound of 0 (the year 1970) means that no events have been dropped.
       if (droppedBefore > 0 && selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);

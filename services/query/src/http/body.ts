@@ -1,4 +1,3 @@
-/** Parses the JSON body of a request. */
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, type ParameterProblem } from '@meterline/api/http/errors';
 import { quoted, shortened } from '@meterline/api/http/query-parameters';
@@ -8,7 +7,8 @@ import { z } from 'zod';
 const jsonObject = z.record(z.string(), z.unknown());
 
 /**
- * @param body the value set by the body parser: bytes, or undefined without a body
+ * Parses the JSON body of a request.
+ * @param body the bytes from the body parser, or undefined if the request has no body
  * @param example an example body for the error message
  * @throws ApiError `invalid_body` with all errors
  */

@@ -13,7 +13,7 @@ import { COMMON_ERRORS, type ErrorSketch } from '@meterline/api/openapi/common';
 import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse/clickhouse/errors';
 
-/** Longer than Meterline's own clients wait automatically, because the same query would most likely fail again. */
+/** Longer than Meterline's own clients wait before they retry, because the same query would most likely fail again. */
 const QUERY_LIMIT_RETRY_SECONDS = 60;
 
 export function invalidCursor(): ApiError {
@@ -65,7 +65,7 @@ interface FullStore {
 export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullStore): ApiError {
   const whose = isOfCaller ? 'you may have' : 'all callers of this account together may have';
   const limit = `This result has ${counted(groups, 'group')}, and ${whose} ${counted(most, 'group')} stored for later pages in 24 hours`;
-  // A retry cannot help.
+  // Return 400, because a retry cannot succeed.
   if (groups > most) return new ApiError(400, 'too_many_groups', `${limit}; filter, or group by fewer dimensions.`);
   const minutes = counted(Math.ceil(seconds / 60), 'minute');
   const message = `${limit}; filter, group by fewer dimensions, or try again in ${minutes}.`;
@@ -84,7 +84,7 @@ export function tooManyApiKeys(): ApiError {
   return new ApiError(409, 'too_many_api_keys', message);
 }
 
-/** The same error for an alert that does not exist, an alert of another account, and an alert that the caller may not see. */
+/** The error is the same if the alert does not exist, belongs to another account or is hidden from the caller. */
 export function noSuchAlert(): ApiError {
   return notFound('The account has no such alert that you may see; list its alerts to find their IDs.');
 }
@@ -173,5 +173,4 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   },
 };
 
-/** The errors of every operation that needs credentials. */
 export const API_ERRORS = ['BadRequest', 'Unauthorized', 'Forbidden', 'TooMany', 'Unavailable'] as const;

@@ -1,4 +1,3 @@
-/** Defines the dependencies of routes, and admits requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
@@ -28,20 +27,19 @@ export interface RouteDependencies extends PagesDependencies {
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
-  /** Cached list of registered accounts. Requests that register an account discard the cached list. */
+  /** A cached list of accounts. Requests that register an account discard it. */
   readonly registered: ReturnType<typeof remembered<Account[]>>;
 }
 
-/** The dependencies of a route: those for its admission, and the named ones. */
 export type Requires<Name extends keyof RouteDependencies = never> = Pick<
   RouteDependencies,
   'admission' | 'authenticate' | Name
 >;
 
 /**
- * Authenticates a request, checks its scope and rights, and counts it for the rate limits. Requests of an operator do not count for the
- * account that they read.
- * @param accountId undefined: the request is about all accounts of the caller
+ * Authenticates a request, checks its scope and rights, and counts it for the rate limits. A request of an operator counts for the
+ * operator, not for the account that it reads.
+ * @param accountId undefined if the request is about all accounts of the caller
  * @param requireRight throws unless the caller may send such a request
  * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
  */

@@ -1,7 +1,7 @@
 /**
  * Signs and verifies cursors, and paginates the lists of the management API. A cursor contains the position where a list continues. The
- * signature prevents forgery and use for another query: base64url(payload) "." base64url(HMAC-SHA256 of the encoded payload). Source: DESIGN
- * section 6, "Paging"; the API specification, section "Limits".
+ * signature prevents forgery, and use for another query. Format: base64url(payload) "." base64url(HMAC-SHA256 of the encoded payload).
+ * Source: DESIGN section 6, "Paging"; the API specification, section "Limits".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { QueryParameters } from '@meterline/api/http/query-parameters';
@@ -18,10 +18,10 @@ import { z } from 'zod';
 import { cursorExpired, invalidCursor } from './errors.js';
 
 const LIFETIME_MS = MS_PER_DAY;
-/** 256 bits are 43 characters of base64url. */
+/** A signature has 256 bits, which are 43 characters of base64url. */
 const CURSOR = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
 
-/** The values that all pages of one list share: operation, caller, and every parameter except the page size. */
+/** The values that all pages of a list share: the operation, the caller, and every parameter except the page size. */
 export type CursorBinding = readonly unknown[];
 
 const payload = z.object({ issuedAt: z.number(), binding: z.string(), position: z.unknown() });
@@ -35,11 +35,7 @@ export class CursorCodec {
     this.#clock = clock;
   }
 
-  /**
-   * Creates a cursor.
-   * @param position the position of the last item of the page, a JSON value
-   * @param issuedAt start of the lifetime of 24 hours, in epoch milliseconds
-   */
+  /** @param issuedAt when the cursor's lifetime of 24 hours starts, in epoch milliseconds */
   issue(binding: CursorBinding, position: unknown, issuedAt = this.#clock().getTime()): string {
     const content: z.input<typeof payload> = {
       issuedAt,
@@ -51,12 +47,12 @@ export class CursorCodec {
   }
 
   /**
-   * Returns the position in a cursor, if the cursor was issued for this binding within the last 24 hours.
+   * Returns the position in a cursor that was issued for this binding within the last 24 hours.
    * @throws ApiError `invalid_cursor`, `cursor_expired`
    */
   open<Position extends z.ZodType>(cursor: string, binding: CursorBinding, position: Position): z.output<Position> {
     const [, text, signature] = CURSOR.exec(cursor) ?? [];
-    // Compares the encoded texts, because different base64url texts can decode to the same bytes.
+    // Compare the encoded strings, because different base64url strings can decode to the same bytes.
     if (!text || !signature || !timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(text)))) {
       throw invalidCursor();
     }
@@ -82,7 +78,7 @@ interface ListParameters {
   readonly limit: z.ZodType<number>;
   readonly cursor: z.ZodType<string>;
   readonly sort: z.ZodType<string>;
-  /** Only for lists with the parameter `account`, which all API versions accept. */
+  /** Only lists with the parameter `account` have this schema. All API versions accept the parameter. */
   readonly account?: z.ZodType<string>;
 }
 
@@ -93,7 +89,7 @@ export interface ListRequest {
   readonly page: { readonly limit: number; readonly cursor: string } | undefined;
 }
 
-/** The fields that lists are sorted by. Entries without a date count as the oldest. */
+/** The fields that lists are sorted by. An entry without a date counts as the oldest. */
 export interface ListEntry {
   readonly id: string;
   readonly name?: string;
@@ -121,9 +117,7 @@ export function parseListRequest(
 }
 
 /**
- * Returns the JSON of a list, or of one page of it.
- * @param entries all entries, in any order
- * @param list the operation and the owner of the list, which cursors are bound to
+ * Returns the JSON of a list, or of one page. Cursors are bound to `list`: the operation and the owner of the list.
  * @throws ApiError `invalid_cursor`, `cursor_expired`
  */
 export function listResponse<Entry extends ListEntry>(

@@ -1,8 +1,8 @@
 /**
- * Splits a result into pages. A first page is computed and nothing is stored. Its cursor holds a digest of the whole result, so the request
- * for the second page can check whether the result is still the same. If so, all its groups are stored, ranked, and this page and all later
- * ones are slices of the stored groups. If events have changed the result, pagination ends with `cursor_expired`. Source: DESIGN section 6,
- * "Paging"; docs/decisions/0022.
+ * Splits the result of a metrics query into pages. The first page is computed and not stored. Its cursor holds a digest of the whole
+ * result, so that the request for the second page can check whether the result is still the same. If it is, all groups are stored by rank,
+ * and all later pages are slices of the stored groups. If events have changed the result, pagination ends with `cursor_expired`. Source:
+ * DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
 import { ClientGone, callerKey, type Principal } from '@meterline/api';
@@ -35,12 +35,12 @@ export interface PagesDependencies {
 
 const digits = z.string().regex(/^\d{1,20}$/);
 
-/** The position of the next page: the result, and the last group of the previous page. */
+/** The cursor's content: the result, and where the next page starts. */
 export const pagePosition = z.object({
   resultId: z.uuid(),
   /** When the first page was computed, in epoch milliseconds. */
   requestedAt: z.number(),
-  /** Up to when the first page could read rollup rows. */
+  /** The watermarks that the first page used: rollup rows below these instants could be read. */
   sealed: z.object({ hourly: z.number(), daily: z.number() }),
   digest: digits,
   newestBlock: digits,
@@ -50,16 +50,14 @@ export const pagePosition = z.object({
 });
 export type PagePosition = z.output<typeof pagePosition>;
 
-/** The query, and whether the caller may see workspaces. */
 export type PageRequest = MetricsRequest & Required<Pick<Grouping, 'hidesWorkspace'>>;
 
 export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
-  /** Undefined on the last page. */
   readonly next: PagePosition | undefined;
 }
 
 /**
- * @param query identifies the query, equal for all pages of a result
+ * @param query identifies the query, and is the same for all pages of a result
  * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped`
  */
 export async function firstPage(
@@ -85,7 +83,7 @@ export async function firstPage(
 }
 
 /**
- * @param principal charged for storing the result, if it is not stored yet
+ * @param principal is charged for storing the result if it is not stored yet
  * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_groups`, `too_many_stored_groups`
  */
 export async function nextPage(
@@ -104,12 +102,12 @@ export async function nextPage(
   const stored = await readPage();
   if (stored) return pageOf(stored, position);
   const release = await storedGroups.reserve(principal, position.totalGroups);
-  // Hours marked as dirty since the first page are read from the events, like those that were dirty then.
+  // Read the current dirty hours. Hours marked since the first page are read from the events, like the hours that were dirty then.
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
-    // The first attempt ignores everything inserted since the first page. It also ignores a void or a revision that the first page had
-    // seen, if the first page contained no newer event. Then the second attempt, which reads everything, returns the same result if nothing
-    // was inserted since.
+    // The first attempt ignores everything inserted since the first page. It may also ignore a void or a revision that the first page took
+    // into account, if that page contained no newer event. Then the second attempt, which reads everything, returns the same result as the
+    // first page, unless rows have been inserted since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
@@ -118,13 +116,13 @@ export async function nextPage(
     }
     throw cursorExpired();
   } catch (error) {
-    // If the client disconnected, the groups may have been stored all the same.
+    // Keep the reservation if the client disconnected, because the groups may have been stored.
     if (!(error instanceof ClientGone)) await release();
     throw error;
   }
 }
 
-/** Returns the ID under which a query's result is stored once for all callers: a UUID of version 8 (RFC 9562, section 5.8). */
+/** Returns the ID under which a query's result is stored, once for all callers. The ID is a UUID of version 8 (RFC 9562, section 5.8). */
 function resultIdOf(query: string, digest: string): string {
   const bytes = createHash('sha256')
     .update(JSON.stringify([query, digest]))
@@ -141,9 +139,9 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 }
 
 /**
- * Runs a query, and runs it again if events that it may have read were dropped meanwhile. Months whose events are dropped are read from
- * rollup rows, exactly. A query for a part of such an hour needs the events, so it is rejected. See retention.ts in packages/warehouse
- * for why no response lacks events that are dropped meanwhile.
+ * Runs a query, and runs it again if events that it may have read have been dropped in the meantime. Dropped months are read from rollup
+ * rows, with the same totals. A window that starts or ends within an hour of a dropped month needs the events, so the query is rejected.
+ * retention.ts in packages/warehouse proves that no response lacks dropped events.
  * @throws ApiError `events_dropped` if the window includes a part of an hour whose events are dropped
  */
 export async function whileEventsLast<T>(
@@ -154,8 +152,8 @@ export async function whileEventsLast<T>(
 ): Promise<T> {
   rejectDroppedParts(window, state.droppedBefore);
   const result = await run(state);
-  // This month and the previous one are never dropped. Events of earlier months may have been read if the watermarks are old, or if the
-  // query reads only events.
+  // The current and the previous month are never dropped. The query may have read events of earlier months if the watermarks are old, or if
+  // it reads only events.
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
   const hasDirtyHours = 'windows' in state.dirtyHours || state.dirtyHours.length > 0;
   if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;
@@ -164,7 +162,7 @@ export async function whileEventsLast<T>(
   return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
 }
 
-/** The previous month began at least this long ago, with a day for clock differences. */
+/** The previous month began at least this long ago, minus a day for clock differences. */
 const NEVER_DROPPED_MS = 27 * MS_PER_DAY;
 
 function rejectDroppedParts(window: Window, droppedBefore: EpochMs): void {
@@ -172,7 +170,7 @@ function rejectDroppedParts(window: Window, droppedBefore: EpochMs): void {
   if (parameters.length > 0) throw partOfHourDropped(window, parameters, droppedBefore);
 }
 
-/** Returns the ends of the window that are within an hour, and after the start of all events but before `before`. */
+/** Returns the ends of the window that lie between 1970, where events begin, and `before`, and not at the start of an hour. */
 function partsOfHours(window: Window, before: EpochMs): (keyof Window)[] {
   const ends = ['startTime', 'endTime'] as const;
   return ends.filter((end) => window[end] > 0 && window[end] < before && window[end] % MS_PER_HOUR !== 0);
@@ -182,14 +180,13 @@ const WINDOW_SECONDS = 24 * 60 * 60;
 const CALLER_SHARE = 1 / 4;
 
 /**
- * Limits how many groups are stored for later pages, per 24 hours: of an account, and of each caller a quarter of that, so that one caller
- * cannot use up the account's limit. The counters are in Redis and shared by all processes.
+ * Limits how many groups are stored within 24 hours, per account and per caller. A caller may use a quarter of the account's limit, so that
+ * one caller cannot use up the limit. The counters are in Redis, and all processes share them.
  */
 export class StoredGroups {
   readonly #account: RateLimiterAbstract;
   readonly #caller: RateLimiterAbstract;
 
-  /** @param most maximum number of stored groups per account and 24 hours */
   constructor(redis: Redis, prefix: string, most: number) {
     const limiter = (name: string, points: number) => {
       const window = { points, duration: WINDOW_SECONDS, keyPrefix: `${prefix}:stored-groups:${name}` };
@@ -201,8 +198,8 @@ export class StoredGroups {
   }
 
   /**
-   * Reserves groups. Call it before storing them.
-   * @returns a function that releases the groups if none are stored
+   * Reserves groups. Call this method before storing the groups.
+   * @returns a function that gives the reservation back if no groups are stored
    * @throws ApiError `too_many_groups`; `too_many_stored_groups`, which includes when to retry
    */
   async reserve(principal: Principal, groups: number): Promise<() => Promise<void>> {
@@ -210,7 +207,8 @@ export class StoredGroups {
     const release = async () => {
       for (const [limiter, key] of reserved) await limiter.reward(key, groups);
     };
-    // Reserve from the account only if the caller's limit allows it, so that a rejected request does not block other callers meanwhile.
+    // Reserve from the caller's limit first. If that fails, the account's limit stays unchanged, so that other callers are not blocked in
+    // the meantime.
     for (const [limiter, key] of [
       [this.#caller, callerKey(principal)],
       [this.#account, principal.account],

@@ -25,7 +25,7 @@ import type { DimensionValues, MetricsQuery, Selection } from '@meterline/wareho
 
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
-/** A query to the warehouse as the caller requested it, without the accounts and the watermarks. */
+/** A metrics query as the caller requested it, without the accounts and the rollup rows to read. */
 export interface MetricsRequest
   extends FilterValues,
     Omit<MetricsQuery, 'accounts' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
@@ -44,8 +44,8 @@ const RULES = {
 } as const satisfies Omit<ParameterRules, 'names'>;
 
 /**
- * @param schemas the parameters of a query about one account, or about several
- * @returns with `limit` reduced so that a page stays within the maximum number of points
+ * @param schemas the parameters of a query about one account, or about several accounts
+ * @returns the request, with `limit` reduced so that a page stays within the maximum number of points
  * @throws ApiError `invalid_parameter` with every error
  */
 export function parseMetricsRequest(
@@ -64,7 +64,7 @@ export function parseMetricsRequest(
   return { window, resolution, groupBy, ...selected, limit: Math.min(limit, mostGroups), cursor };
 }
 
-/** Whether the request groups or filters by workspace, which requires the role admin. */
+/** Returns true if the request groups or filters by workspace, which only admins may do. */
 export function readsWorkspaces({
   groupBy = [],
   filters,
@@ -73,7 +73,7 @@ export function readsWorkspaces({
   return groupBy.includes('workspace') || filters.workspace !== undefined || excluded.workspace !== undefined;
 }
 
-/** Parses the query string of the enum of resource types. @throws ApiError `invalid_parameter` with every error */
+/** @throws ApiError `invalid_parameter` with every error */
 export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick<Selection, 'window'> {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(RESOURCE_TYPES_PARAMETERS),
@@ -97,7 +97,7 @@ function readResolution(parameters: QueryParameters, window: Window | undefined)
   }
   const resolution = requested ?? defaultResolution(window);
   const buckets = bucketCount(window, resolution);
-  // An exceeded cap is the more helpful error.
+  // If the cap is exceeded too, report only the cap, because that error is more helpful.
   if (!cap && buckets > MAX_PAGE_POINTS) {
     parameters.problem(
       'endTime',
@@ -117,11 +117,10 @@ export function readWindow(parameters: QueryParameters): Window | undefined {
 }
 
 const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
-/** The stored UUID of an event without a resource UUID. */
 const NO_UUID = '';
 
 /**
- * Reads the filters: values of one filter are alternatives, and excluding filters take precedence. Values are deduplicated and sorted.
+ * Reads the filters. The values of one filter are alternatives, and excluding filters take precedence. Values are deduplicated and sorted.
  * Source: DESIGN section 6; docs/decisions/0019.
  */
 export function readFilters(parameters: QueryParameters): FilterValues {

@@ -1,7 +1,7 @@
 /**
- * Caches first pages of metrics for requests that allow it with `Cache-Control: max-age=N` (RFC 9111, section 5.2.1.1). The age of a
- * response counts from before its data was read, so a response to a request with max-age=N contains every event acknowledged at least N
- * seconds ago. The cache is private to this process.
+ * Caches first pages of metrics for requests that allow cached responses with `Cache-Control: max-age=N` (RFC 9111, section 5.2.1.1). The
+ * age of a response counts from before its data was read. So a response to a request with max-age=N contains every event that was
+ * acknowledged at least N seconds ago. Each process has its own cache.
  */
 import { ApiError, ClientGone } from '@meterline/api/http/errors';
 import { instruments } from '@meterline/service/metrics';
@@ -9,19 +9,17 @@ import { LRUCache } from 'lru-cache';
 import type { Registry } from 'prom-client';
 
 export interface CachedResponse {
-  /** JSON. */
   readonly body: Buffer;
   readonly etag: string;
 }
 
-/** The source of a first page. `shared`: the response that another request was computing. */
+/** The source of a first page. `shared`: another request was already computing the response. */
 const CACHE_RESULTS = ['hit', 'shared', 'computed'] as const;
 export type CacheResult = (typeof CACHE_RESULTS)[number];
 
-/** The maximum max-age in seconds. */
 const MOST_SECONDS = 300;
 const ACCOUNT_SHARE = 1 / 4;
-/** Approximate memory of an entry besides its body and key. */
+/** Approximate memory of an entry without its body and key. */
 const ENTRY_BYTES = 500;
 
 export interface FoundResponse {
@@ -57,10 +55,7 @@ export class ResponseCache {
   readonly #observe: (result: CacheResult) => void;
   readonly #now: () => number;
 
-  /**
-   * @param maxBytes maximum memory in bytes; 0 disables the cache
-   * @param now milliseconds of a monotonic clock
-   */
+  /** A `maxBytes` of 0 disables the cache. `now` returns milliseconds of a monotonic clock. */
   constructor(
     maxBytes: number,
     observe: (result: CacheResult) => void = () => undefined,
@@ -85,9 +80,8 @@ export class ResponseCache {
   }
 
   /**
-   * Returns a response from memory or from a concurrent request, if it is not too old, and otherwise computes one.
-   * @param maxAgeSeconds 0 to always compute
-   * @throws the error of `work`
+   * Returns a recent enough response from memory or from a concurrent request. Otherwise computes one. If `maxAgeSeconds` is 0, always
+   * computes a response. Throws the error of `work`.
    */
   async get(
     account: string,
@@ -110,9 +104,9 @@ export class ResponseCache {
         this.#observe('shared');
         return { response, ageSeconds: ageSeconds(inFlight) };
       } catch (error) {
-        // The client of the computing request disconnected: one of the waiting requests computes the response for all.
+        // The client of the computing request has disconnected. One of the waiting requests now computes the response for all of them.
         if (error instanceof ClientGone) return this.get(account, key, maxAgeSeconds, work);
-        // A rate limit of that request says nothing about this one; any other failure would affect this request too.
+        // A rate limit applies only to the request that hit it, so compute the response. Any other failure would affect this request too.
         if (!isRateLimited(error)) throw error;
       }
     }
@@ -135,7 +129,7 @@ export class ResponseCache {
 
   #keep(key: string, entry: Entry): void {
     const known = this.#entries?.peek(key);
-    // A computation that started later may have finished earlier.
+    // A computation that started later may have finished earlier. Keep its response, which has newer data.
     if (!this.#entries || (known && known.startedAt > entry.startedAt)) return;
     const size = sizeOf(entry, key);
     if (size > this.#most) return;
@@ -171,8 +165,8 @@ function sizeOf({ body }: CachedResponse, key: string): number {
 const DIRECTIVE = /^([a-z-]+)(?:="?(\d+)"?)?$/;
 
 /**
- * Returns the maximum age that a request allows, in seconds. 0, the default, means to compute the response. Unreadable values, `no-cache`
- * and `no-store` also mean 0.
+ * Returns the maximum age in seconds that a request allows. The default is 0, which means to compute the response. Unreadable values,
+ * `no-cache` and `no-store` also return 0.
  */
 export function allowedAgeSeconds(cacheControl: string | undefined): number {
   const directives = (cacheControl ?? '').toLowerCase().split(',');
@@ -185,7 +179,6 @@ export function allowedAgeSeconds(cacheControl: string | undefined): number {
   return seconds;
 }
 
-/** Creates a cache with metrics. @param maxBytes as for {@link ResponseCache} */
 export function measuredCache(registry: Registry, maxBytes: number): ResponseCache {
   const { counter, readAtScrape } = instruments(registry);
   const results = counter(

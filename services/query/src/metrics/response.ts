@@ -1,9 +1,9 @@
 /**
- * Writes the response of GET …/metrics as JSON, with a series over the whole window for each group. Source: the API specification, section
+ * Writes the response of GET …/metrics as JSON. Each group has a series over the whole window. Source: the API specification, section
  * "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  *
- * Numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write exact numbers, but not
- * the preformatted text of a whole series, and is eight times slower (docs/decisions/0002).
+ * Amounts are exact decimals, but JSON.stringify can write numbers only as doubles. `JSON.rawJSON` (Node 22) can write exact numbers, but
+ * it cannot insert a preformatted series, and is eight times slower (docs/decisions/0002).
  */
 import {
   bucketAxis,
@@ -17,7 +17,6 @@ import type { MetricsGroup } from '@meterline/warehouse';
 import type { MetricsPage } from './pages.js';
 import type { MetricsRequest } from './request.js';
 
-/** @param nextCursor empty on the last page */
 export function metricsResponse(
   request: MetricsRequest,
   { groups, totals }: MetricsPage,
@@ -51,9 +50,9 @@ function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJ
 }
 
 interface Axis {
-  /** The text of each bucket's entry, up to its cost. */
+  /** For each bucket, the JSON of its entry up to the value of `cost`. */
   readonly starts: readonly string[];
-  /** The text of each bucket's entry without usage. */
+  /** For each bucket, the JSON of its entry if there is no usage. */
   readonly zeros: readonly string[];
 }
 
@@ -62,7 +61,7 @@ function shapeAxis({ window, resolution }: MetricsRequest, withUsage: boolean): 
   return { starts, zeros: starts.map((start) => (withUsage ? `${start}0,"usage":0}` : `${start}0}`)) };
 }
 
-/** Writes the series as text. Most of a response is series, and building objects for their entries took most of the time. */
+/** Formats a series as JSON directly. Series are most of a response, and building objects for their entries took most of the time. */
 function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsage: boolean): RawJson {
   const { buckets, costs, usages } = series;
   const entries = zeros.slice();
@@ -79,7 +78,6 @@ export class RawJson {
 
 export type ExactJson =
   | string
-  /** A small whole number. */
   | number
   | boolean
   | RawJson
@@ -90,11 +88,11 @@ export function exactNumber(amount: DecimalText): RawJson {
   return new RawJson(amount);
 }
 
-/** Leaves out undefined members, like JSON.stringify. */
+/** Omits undefined members, as JSON.stringify does. */
 export function writeJson(value: ExactJson): string {
   if (typeof value !== 'object') return JSON.stringify(value);
   if (value instanceof RawJson) return value.text;
-  // Concatenation with + does not copy the texts; joining at each level would.
+  // Concatenate with +, which does not copy the strings. Joining at each level would.
   let text = '';
   if (isList(value)) {
     for (const element of value) text += `${text === '' ? '' : ','}${writeJson(element)}`;
@@ -106,7 +104,7 @@ export function writeJson(value: ExactJson): string {
   return `{${text}}`;
 }
 
-/** Array.isArray does not narrow a readonly array. */
+/** Array.isArray does not narrow the type of a readonly array. */
 function isList(value: object): value is readonly ExactJson[] {
   return Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-/** Handles GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
+/** Handles GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the endpoints that list values for filters. */
 import { createHash } from 'node:crypto';
 import {
   type Caller,
@@ -22,14 +22,14 @@ import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, re
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
 
-/** Handles queries about one account, or, without an `accountId`, about the caller's accounts. */
+/** Handles queries about one account. Without an `accountId`, handles queries about all accounts of the caller. */
 export function metricsRoute(
   dependencies: Requires<'budget' | 'cache' | 'cursors' | keyof PagesDependencies>,
 ): RequestHandler<{ accountId?: string }> {
   const { budget, cache, cursors } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
-    // The compression middleware omits Vary from a 304, which must have it too (RFC 9110, section 15.4.5).
+    // Set Vary here, because a 304 must have it too (RFC 9110, section 15.4.5) and the compression middleware omits it from a 304.
     response.vary('Accept-Encoding');
     const { admitted, caller, principal, version } = await admitCaller(dependencies, request, response, accountId);
     const { account } = principal;
@@ -42,7 +42,7 @@ export function metricsRoute(
       if (readsWorkspaces(query)) requireAdmin(role);
 
       const { account: _subject, ...filters } = query.filters;
-      // A member must not learn which workspaces exist.
+      // Hide workspaces, because a member must not learn which workspaces exist.
       const requested = { ...query, filters, hidesWorkspace: role !== 'admin' };
       const compute = async () => {
         requireRoomForResponse(budget, account);
@@ -60,7 +60,7 @@ export function metricsRoute(
       admitted.release();
       const { body, etag } = found.response;
       const isKnown = matchesEtag(request.headers['if-none-match'], etag);
-      // Set last, because error responses do not have these headers. Clients may store the response, but must revalidate it with
+      // Set these headers last, because error responses do not have them. Clients may store the response, but must revalidate it with
       // If-None-Match.
       response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
       if (found.ageSeconds !== undefined) response.setHeader('Age', Math.floor(found.ageSeconds));
@@ -73,8 +73,8 @@ export function metricsRoute(
 }
 
 /**
- * Returns the accounts of a query and the caller's role in all of them: member, if the caller is a member of any.
- * @throws ApiError `forbidden` for an account that is not the caller's, whether it exists or not
+ * Returns the accounts of a query, and the caller's role in all of them: `member` if the caller is a member of any of them.
+ * @throws ApiError `forbidden` if the caller has no access to an account, whether or not the account exists
  */
 function subjectOf(
   caller: Caller,
@@ -91,25 +91,27 @@ function subjectOf(
 }
 
 function responseOf(json: string): CachedResponse {
-  // A separate allocation: Buffer.from would place a short body in a shared 8 KB pool, and caching the body would retain the whole pool.
+  // Allocate separately. Buffer.from would place a short body in a shared 8 KB pool, and caching the body would keep the whole pool in
+  // memory.
   const body = Buffer.allocUnsafeSlow(Buffer.byteLength(json));
   body.write(json);
-  // Weak (RFC 9110, section 8.8.1), because the body may be sent compressed.
+  // Use a weak tag (RFC 9110, section 8.8.1), because the body may be sent compressed.
   return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
 }
 
 /**
- * Whether `If-None-Match` matches an entity tag, weak or not (RFC 9110, section 13.1.2). Express' own comparison never matches with
- * `Cache-Control: no-cache`, which is meant for intermediate caches, and which `fetch` adds to every conditional request.
+ * Returns true if `If-None-Match` matches an entity tag, weak or not (RFC 9110, section 13.1.2). Express' own comparison never matches a
+ * request with `Cache-Control: no-cache`. That directive is meant for intermediate caches, but `fetch` adds it to every conditional
+ * request.
  */
 function matchesEtag(condition: string | undefined, etag: string): boolean {
   return condition?.split(',').some((tag) => ['*', etag, etag.replace('W/', '')].includes(tag.trim())) ?? false;
 }
 
 /**
- * Binds a cursor to accounts, role and every parameter except `limit`, in canonical form: neither the order of groupBy nor the notation of
- * a time matters. The role is part of it because an admin's pages show more than a member's. The key is not: any caller that may run the
- * query may continue with its pages.
+ * Returns the values that a cursor is bound to: the accounts, the role, and every parameter except `limit`. They are in canonical form, so
+ * neither the order of groupBy nor the notation of a time matters. The role is included because an admin's pages show more than a member's.
+ * The key is not, so any caller that may run the query may request its later pages.
  */
 function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): CursorBinding {
   const { window, resolution, groupBy, filters, excluded } = request;
@@ -120,13 +122,13 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
     [window.startTime, window.endTime],
     resolution,
     groupBy,
-    // A missing filter becomes null in JSON.
+    // A missing filter becomes null in the JSON of the binding.
     GROUP_BY_DIMENSIONS.map((dimension) => filters[dimension]),
     GROUP_BY_DIMENSIONS.map((dimension) => excluded[dimension]),
   ];
 }
 
-/** Handles an enum without parameters. It runs no statement, so it needs no permit. */
+/** Lists the values of an enum. The request runs no statement, so it needs no permit. */
 export function enumRoute(
   dependencies: Requires,
   valuesOf: (accountId: string) => readonly unknown[] | Promise<readonly unknown[]>,

@@ -1,7 +1,4 @@
-/**
- * Creates the OpenAPI document of this service. It uses the schemas that check requests and that clients parse responses with. Contract tests
- * compare its operations with the routes.
- */
+/** Creates the OpenAPI document from the schemas that validate requests. Contract tests compare its operations with the routes. */
 import { COMMON_SCHEMAS, commonOperations, type OpenApiDocument, openApiDocument } from '@meterline/api';
 import * as api from '@meterline/catalog';
 import { ERRORS } from '../http/errors.js';

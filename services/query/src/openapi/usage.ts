@@ -103,7 +103,6 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
 
 const COMMON = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as const;
 
-/** Shared by the operations for one account and for several accounts. */
 const METRICS_RESPONSE = {
   otherParameters: [IF_NONE_MATCH, CACHE_CONTROL],
   success: {
