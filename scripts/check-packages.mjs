@@ -1,7 +1,7 @@
 /**
  * Checks the packages before they are published: `npm run check:packages`. Each public workspace, and the bundled command, needs a complete
- * manifest, the version of the release, and a tarball with all files that the manifest names. In CI, the script also compares the repository
- * and the tag. It prints each error with its package, and exits with code 1 if there are errors.
+ * manifest, the version of the release, and a tarball with all files that the manifest names. In CI, the script also compares the
+ * repository and the tag. Prints each error with the name of its package, and exits with code 1 if there are errors.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

@@ -1,12 +1,12 @@
 /**
- * Prepares a fresh clone, which only needs Node and npm. Installs packages, compiles, builds the web page, and installs missing programs with
- * the system's package manager in parallel. Prints nothing if there is nothing to do. Imports only modules that need no installation or
- * compilation.
+ * Prepares a fresh clone on a machine that has only Node and npm: installs packages, compiles, and builds the web page. In parallel,
+ * installs missing programs with the system's package manager. Prints nothing if there is nothing to do. The script imports only modules
+ * that need neither installation nor compilation.
  *
  * Usage: `node scripts/make-ready.mjs [--tests [--programs]]`
  *
- * Without options: prepares `npm start`, which needs Redis unless REDIS_URL is set. `--tests` adds development dependencies and type checks.
- * `--programs` adds Redis and a browser.
+ * Without options, prepares `npm start`, which needs Redis unless REDIS_URL is set. `--tests` adds development dependencies and type
+ * checks. `--programs` adds Redis and a browser.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,10 +22,10 @@ const PAGE = `${DASHBOARD}/dist/page/index.html`;
 const PAGE_INPUTS = ['package-lock.json', DASHBOARD, 'packages/catalog/src', 'packages/client/src'];
 const SILENT_MS = 1_500;
 const REMINDER_MS = 20_000;
-/** The exit code of a command that was ended by Ctrl-C. */
+/** Exit code of a command that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
-/** Commands to kill together with this process. After Ctrl-C, npm would otherwise roll back for up to a minute, in parallel to the next start. */
+/** Child processes to kill when this process ends. After Ctrl-C, npm would otherwise roll back for a minute, during the next start. */
 const running = new Set();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
@@ -39,7 +39,7 @@ try {
   await makeReady({ forTests: flags.includes('--tests'), withPrograms: flags.includes('--programs') });
 } catch (error) {
   console.error(`meterline: ${error.message}`);
-  // Does not wait for the installation of programs, which continues in its own session.
+  // Exit without waiting for the installation of programs, which continues in a session of its own.
   process.exit(1);
 }
 
@@ -49,10 +49,10 @@ async function makeReady({ forTests, withPrograms }) {
     redis: forTests ? withPrograms : !process.env.REDIS_URL,
     browser: withPrograms,
   });
-  // Checked before packages are installed, because npm may rewrite the lock file.
+  // Check this before packages are installed, because npm may rewrite the lock file, which is an input of the page.
   const isPageBuilt = modifiedAt(PAGE) > Math.max(...PAGE_INPUTS.map(newest));
   await installPackages(forTests, { pageTools: forTests || !isPageBuilt });
-  // Can run in parallel, because Vite reads the sources of packages, and not their compiled files.
+  // The page can be built in parallel, because Vite reads the sources of the packages and not their compiled files.
   await all([compile(forTests), ...(isPageBuilt ? [] : [buildPage()])]);
   await announce('Waiting for the package manager', programs);
 }
@@ -63,16 +63,13 @@ function requireNode() {
   if (!isNewer) throw new Error(`Node ${oldest} or newer is needed; this is ${process.versions.node}.`);
 }
 
-/**
- * Installs programs early, to save time. Failures are not reported here: the program that needs Redis or the browser tries again, and reports
- * the reason and how to fix it.
- */
+/** Installs programs early, to save time. Ignores failures: the program that needs Redis or the browser tries again and reports them. */
 async function installPrograms({ redis, browser }) {
   if (redis && !(await findExecutable(REDIS.program, process.env))) await install('scripts/install-redis.mjs');
   if (browser) await install('test/setup/chromium-binary.mjs');
 }
 
-/** Runs in its own session, so that Ctrl-C does not interrupt the package manager, which could leave a package half installed. */
+/** Runs an installation in its own session, so that Ctrl-C does not interrupt the package manager and leave a package half installed. */
 async function install(script) {
   const child = spawn(process.execPath, [script], {
     cwd: ROOT,
@@ -83,19 +80,19 @@ async function install(script) {
 }
 
 /**
- * Uses `npm ci` only for a fresh clone, because it removes installed packages. Development dependencies are omitted until tests need them. The
- * tools that build the page are omitted if the page is already built, as in a release archive.
+ * Installs npm packages. `npm ci` removes installed packages, so it is used only for a fresh clone. Development dependencies are omitted
+ * until tests need them. The tools that build the page are omitted if the page is already built, as in a release archive.
  */
 async function installPackages(forTests, { pageTools }) {
   const list = 'node_modules/.package-lock.json';
-  // npm writes this file last, so it is missing after an installation that was killed.
+  // npm writes this file last, so it is missing if an installation was killed.
   const installed = modifiedAt(list);
   const has = (name) => installed > 0 && read(list).includes(`"node_modules/${name}"`);
   const [hasTestTools, hasPageTools] = [has('jest'), has('vite')];
   const folders = ['packages', 'services'].flatMap((group) =>
     readdirSync(join(ROOT, group)).map((name) => `${group}/${name}`),
   );
-  // A removed workspace may have left a folder without a manifest.
+  // A removed workspace may have left a folder without a manifest, so ignore such folders.
   const workspaces = folders.filter((folder) => modifiedAt(`${folder}/package.json`) > 0);
   const manifests = ['package.json', 'package-lock.json', ...workspaces.map((folder) => `${folder}/package.json`)];
   const isCurrent = installed >= Math.max(...manifests.map(modifiedAt));
@@ -115,9 +112,9 @@ function withoutDashboard(workspaces) {
 
 async function compile(forTests) {
   const projects = JSON.parse(read('tsconfig.json')).references.map(({ path }) => path);
-  // Vite compiles the page itself, so only tests need its type check.
+  // Vite compiles the page itself, so only tests need the type check of the page.
   const products = projects.filter((path) => !path.startsWith('test') && (forTests || path !== DASHBOARD));
-  // The compiler's build info does not notice a removed dist/ folder.
+  // The compiler's build info does not notice a removed dist/ folder, so force a build if one is missing.
   const isWhole = products.every((project) => modifiedAt(`${project}/dist`) > 0);
   const args = [...(isWhole ? [] : ['--force']), ...(forTests ? [] : ['--noCheck', ...products])];
   await step('Compiling', process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '-b', ...args]);
@@ -136,7 +133,6 @@ function modifiedAt(file) {
   return statSync(join(ROOT, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** Returns the modification time of a file, or of the newest source file in a folder. */
 function newest(path) {
   if (!statSync(join(ROOT, path)).isDirectory()) return modifiedAt(path);
   const entries = readdirSync(join(ROOT, path), { withFileTypes: true });
@@ -144,7 +140,7 @@ function newest(path) {
   return Math.max(0, ...inputs.map(({ name }) => newest(join(path, name))));
 }
 
-/** Waits for all steps, so that no step keeps running after another has failed. @throws the first failure */
+/** Waits for all steps, so that no step keeps running after another step has failed. @throws the first failure */
 async function all(steps) {
   await Promise.allSettled(steps);
   await Promise.all(steps);
@@ -162,13 +158,13 @@ async function step(what, command, args) {
   const [code, signal] = await announce(what, once(child, 'close'));
   running.delete(child);
   if (code === 0) return;
-  // Ctrl-C also reaches the command, perhaps before this process.
+  // Ctrl-C also reaches the child process, maybe before it reaches this process.
   if (signal === 'SIGINT') process.exit(INTERRUPTED);
   console.error(Buffer.concat(output).toString('utf8').trimEnd());
   throw new Error(`${what} failed (exit code ${code}).`);
 }
 
-/** Prints the name of a step if it takes long, and then the elapsed time at intervals. */
+/** Prints the name of a step that takes long, and then the elapsed time at intervals. */
 async function announce(what, work) {
   const started = Date.now();
   const notice = setTimeout(() => console.log(`${what}…`), SILENT_MS);
@@ -183,8 +179,8 @@ async function announce(what, work) {
 }
 
 /**
- * Removes the variables that npm sets for the current command (`npm start --foo`), because a nested npm must not use them. Also removes
- * NODE_ENV, which would change the packages that npm installs and the React build that Vite uses.
+ * Returns the environment without the variables that npm sets for the current command (`npm start --foo`), because a nested npm must not
+ * use them. Also removes NODE_ENV, which would change the packages that npm installs and the React build that Vite uses.
  */
 function buildEnvironment(env) {
   const ignored =

@@ -1,7 +1,7 @@
 /**
- * Sets the version of all workspaces and of their dependencies on each other: `npm run set-version -- 0.2.0`. Run `npm install` afterwards to
- * update the lock file. `npm version` cannot do this: it installs after each manifest, while the other manifests require a version that does
- * not exist.
+ * Sets the version of all workspaces and of their dependencies on each other: `npm run set-version -- 0.2.0`. Run `npm install` afterwards
+ * to update the lock file. `npm version` does not work here. It installs packages after it changes each manifest, while the other manifests
+ * still require a version that does not exist.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -10,10 +10,10 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const MODULES = join(ROOT, 'node_modules');
-/** Each test file loads its modules again. A larger young generation reduces how often the garbage collector copies them. */
+/** Each test file loads its modules again. With a larger young generation, the garbage collector copies them less often. */
 const NODE_OPTIONS = ['--max-semi-space-size=64', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
-/** Tests that must pass with any number of shards, because services and operators must not notice how many shards there are. */
+/** Tests that must pass with any number of shards, because services and operators must not notice the number of shards. */
 const ON_TWO_SHARDS = ['oracle/oracle', 'contract/', 'metrics/read.it', 'e2e/ingest', 'cli/(operators|rejected)'];
 
 const jest = (name, args, env = {}) => ({
@@ -23,11 +23,11 @@ const jest = (name, args, env = {}) => ({
 });
 const program = (name, file, ...args) => ({ name, args: [join('dist', file), ...args] });
 
-/** On two ClickHouse servers in one cluster; see test/setup/global-setup.mjs. */
+/** Runs tests on two ClickHouse servers that form a cluster; see test/setup/global-setup.mjs. */
 const onTwoShards = (name, files, cases) =>
   jest(name, files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases) });
 
-/** On ClickHouse servers with a hostile user profile; see test/setup/hostile-profile.mjs. */
+/** Runs tests on ClickHouse servers with a hostile user profile; see test/setup/hostile-profile.mjs. */
 const withHostileProfile = (name, shards, files) =>
   jest(`${name} with a hostile profile`, files, {
     METERLINE_TEST_SHARDS: shards,
@@ -50,7 +50,7 @@ const full = [
     'contract/',
   ]),
   withHostileProfile('orders of statements', '1', ['rollups/interleavings.it']),
-  // Run in parallel, because both mostly wait.
+  // These two steps run in parallel, because both mostly wait.
   [
     program('each fault once', 'faults/main.js', '--rounds', '1', '--parallel', '4'),
     { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
@@ -91,13 +91,13 @@ async function runSteps(steps) {
   console.log(`${process.exitCode === 0 ? 'All passed' : 'FAILED'} after ${secondsSince(started)}`);
 }
 
-/** @returns the exit code, or 130, as for Ctrl-C, if a signal ended the process */
+/** Runs a step. Returns its exit code, or 130, the code for Ctrl-C, if a signal ended the process. */
 async function runStep({ name, args, executable = process.execPath, env }) {
   const started = Date.now();
   const child = spawn(executable, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: 'inherit' });
   const forward = () => child.kill('SIGTERM');
   process.once('SIGTERM', forward);
-  // Waits for `exit` instead of `close`, because a grandchild that is still running would keep the output open.
+  // Wait for `exit`, because a running grandchild would keep the output open and delay `close`.
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('exit', resolve));
   process.off('SIGTERM', forward);
   console.log(`${code === 0 ? '✓' : '✗'} ${name} (${secondsSince(started)})`);

@@ -1,7 +1,7 @@
 /**
- * Generates files from the code: docs/configuration.md from the schemas that read the environment, docs/observability/metrics.md
- * from what the services register, and the alert rules for Kubernetes from docs/observability/alerts.yaml. Run it after `tsc -b`. With
- * `--check` it writes nothing, and fails if a file is out of date.
+ * Generates files from the code: docs/configuration.md from the schemas of environment variables, docs/observability/metrics.md from the
+ * metrics that the services register, and the alert rules for Kubernetes from docs/observability/alerts.yaml. Run this script after `tsc
+ * -b`. With `--check`, it writes nothing and fails if a file is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { denialCounter, requestMetrics } from '@meterline/api';
@@ -19,14 +19,14 @@ import { permitGauges } from '../services/query/dist/admission/admission.js';
 import { constants as ofQuery, environment as query } from '../services/query/dist/env.js';
 import { measuredCache } from '../services/query/dist/metrics/response-cache.js';
 
-/** Variables that systems set for all programs. */
+/** Variables that systems set for all programs. The reference omits them. */
 const CONVENTIONS = ['XDG_CONFIG_HOME', 'HOME'];
 
 const command = Object.fromEntries(Object.entries(ofCommand.shape).filter(([name]) => !CONVENTIONS.includes(name)));
 const programs = { ingest: ingest.shape, query: query.shape, collector: collector.shape, alerts: alerts.shape };
 const others = { meterline: command, 'npm start': ofStart.shape };
 
-/** Variables by name: the schema of the first program that describes the variable, and all programs that read it. */
+/** Variables by name. Each entry has all programs that read the variable, and the schema of the first program that describes it. */
 const variables = new Map();
 for (const [program, shape] of [...Object.entries(programs), ...Object.entries(others)]) {
   for (const [name, schema] of Object.entries(shape)) {
@@ -85,7 +85,7 @@ none: within a minute, it returns the prices of the registered book with the hig
 ${constants.join('\n')}
 `;
 
-/** Registers the metrics of each service. The gauges are never read, so empty objects are enough as their sources. */
+/** Registers the metrics of each service. Empty objects are enough as sources of the gauges, because the gauges are never read. */
 const SERVICES = {
   ingest: (registry) => {
     outageGauge(registry, {});
@@ -163,7 +163,6 @@ for (const [name, text] of Object.entries(pages)) {
   }
 }
 
-/** Returns the default value as Markdown, or a dash if there is none. */
 function defaultOf(schema) {
   const { data: value } = schema.safeParse(undefined);
   return value === undefined || value === '' || typeof value === 'object' ? '–' : `\`${value}\``;

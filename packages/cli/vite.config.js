@@ -1,18 +1,18 @@
-/** Bundles the command into dist/package, the npm package `meterline`. `npm run pack:cli` packs the folder; the image `cli` runs it. */
+/** Bundles the command into dist/package, the npm package `meterline`. `npm run pack:cli` packs the folder, and the image `cli` runs it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MIGRATIONS = 'clickhouse/migrations/';
-/** Resolves workspace packages to their sources, so that the bundle needs no compiled packages. */
+/** Resolves workspace packages to their sources, so that the bundle does not need compiled packages. */
 const SOURCES = {
   find: /^@meterline\/(catalog|client|service|warehouse)(?=\/|$)/,
   replacement: `${ROOT}/packages/$1/src`,
 };
 const read = (file) => readFileSync(join(ROOT, file), 'utf8');
 
-/** Adds the files that are not code. The manifest lists no dependencies, because the bundle contains them. */
+/** Adds the files that are not code. The manifest has no dependencies, because the bundle contains them. */
 function generateBundle() {
   const { version, description, license, type, engines, bin } = JSON.parse(read('packages/cli/package.json'));
   const { repository, publishConfig } = JSON.parse(read('packages/client/package.json'));
@@ -25,7 +25,7 @@ function generateBundle() {
   for (const name of ['LICENSE', ...migrations]) emit(name, read(name));
 }
 
-/** Adapts the path from the migrator to the migrations: bundled modules are in the package's folder dist. */
+/** Adapts the path from the migrator to the migrations, because bundled modules are in the folder dist of the package. */
 function transform(code, id) {
   if (!id.endsWith('/warehouse/src/schema/migrator.ts')) return undefined;
   const moved = code.replace(`../../../../${MIGRATIONS}`, `../${MIGRATIONS}`);

@@ -1,6 +1,4 @@
-/**
- * Builds the page into dist/page. `npm run dev` serves the page, and forwards API requests to a running stack.
- */
+/** Builds the page into dist/page. `npm run dev` serves the page and forwards API requests to a running stack. */
 import { defineConfig } from 'vite';
 
 const API = process.env.METERLINE_API ?? 'http://127.0.0.1:8080';
@@ -8,13 +6,13 @@ const API = process.env.METERLINE_API ?? 'http://127.0.0.1:8080';
 const SOURCES = { find: /^@meterline\/(catalog|client)(?=\/|$)/, replacement: `${import.meta.dirname}/../$1/src` };
 
 export default defineConfig({
-  // Relative, because a proxy may serve the page under a subpath.
+  // The base is relative, because a proxy may serve the page under a subpath.
   base: './',
   resolve: { alias: [SOURCES] },
   build: {
     outDir: 'dist/page',
     emptyOutDir: true,
-    // The first versions that support light-dark() in CSS.
+    // These are the first versions that support light-dark() in CSS.
     target: ['chrome123', 'firefox120', 'safari17.5'],
     // The content security policy does not allow data: URLs.
     assetsInlineLimit: 0,

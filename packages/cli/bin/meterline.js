@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Starts the `meterline` command. Plain JavaScript, so that npm can link it in a checkout before anything is compiled. */
+/** Starts the `meterline` command. This file is plain JavaScript, so that npm can link it in a checkout before anything is compiled. */
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { setFlagsFromString } from 'node:v8';
@@ -10,9 +10,9 @@ if (!existsSync(main)) {
   process.stderr.write('meterline: not built yet; run "npm install" and "npm run build", or "npm start"\n');
   process.exit(1);
 }
-// Caches compiled code in Node 22.8 and later, which makes the start a third faster.
+// In Node 22.8 and later, cache compiled code, which makes the start a third faster.
 module.enableCompileCache?.();
-// The HTTP parser of fetch is WebAssembly. Node would wait 0.2 s at exit for its optimization, which helps long runs only.
+// The HTTP parser of fetch is WebAssembly. At exit, Node would wait 0.2 s for its optimization, which only helps long runs.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
 await import(main.href);

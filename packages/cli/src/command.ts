@@ -3,21 +3,18 @@ import type { Readable, Writable } from 'node:stream';
 import type { Settings } from './settings.js';
 
 export interface CommandStreams {
-  /** Results only, so that they can be piped. `columns` is the width of a terminal. */
+  /** Results only, so that users can pipe them. `columns` is the width of a terminal. */
   readonly stdout: Writable & { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined };
-  /** Messages, progress and questions. */
+  /** Messages, progress, and prompts for confirmation. */
   readonly stderr: Writable & { readonly isTTY?: boolean | undefined };
 }
 
-/** Everything outside its own code that a command uses; tests replace it. */
+/** Everything that a command uses besides its own code. Tests replace it. */
 export interface CommandContext extends CommandStreams {
   readonly settings: Settings;
   readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   now(): Date;
-  /**
-   * Returns a signal that Ctrl-C or SIGTERM aborts; from this call on, only a second Ctrl-C or SIGTERM ends the process. For
-   * commands that finish a step and report what they did before they exit.
-   */
+  /** Returns a signal that Ctrl-C or SIGTERM aborts, so that a command can finish its step and report. A second one ends the process. */
   interruption(): AbortSignal;
 }
 
@@ -25,10 +22,7 @@ export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): v
   stderr.write(`${line}\n`);
 }
 
-/**
- * Shows progress. On a terminal, all calls share one line: each call replaces its text, and '' clears it. Elsewhere, only milestones
- * are printed, one per line.
- */
+/** Shows progress. On a terminal, each call replaces the same line, and '' clears it. Elsewhere, prints milestones, one per line. */
 export function sayProgress({ stderr }: Pick<CommandStreams, 'stderr'>, text: string, isMilestone = false): void {
   if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
   else if (isMilestone) stderr.write(`${text}\n`);

@@ -18,7 +18,6 @@ export interface OutputFlags {
   readonly csv?: 'excel' | true;
 }
 
-/** Adds the flags of commands that print a result. @param json describes --json */
 export function withOutput(command: Command, json = 'Print JSON'): Command {
   return command
     .addOption(
@@ -64,7 +63,7 @@ export function withRedisUrl(command: Command): Command {
   );
 }
 
-/** Adds the flags of commands that use the queue; other commands need the address of Redis only. */
+/** Adds the flags of commands that use the queue. Other commands only need the address of Redis. */
 export function withRedisFlags(command: Command): Command {
   return withRedisUrl(command).option(
     '--queue-prefix <prefix>',
@@ -89,17 +88,14 @@ export function withClickHouseFlags(command: Command): Command {
     );
 }
 
-/**
- * Parses a value with a schema whose messages start with "must".
- * @throws InvalidArgumentError, like all parsers below; commander turns it into a usage error that names the flag
- */
+/** Parses a value. Messages of the schema start with "must". @throws InvalidArgumentError, which commander turns into a usage error */
 export function parsedBy<Value>(schema: z.ZodType<Value>, text: string): Value {
   const parsed = schema.safeParse(text);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
 }
 
-/** Parses the name of an account or client. Rejects file names: a user may expect a list of names to be read from a file. */
+/** Parses the name of an account or client. Rejects file names, because users may expect the command to read names from the file. */
 export function nameOf(text: string): string {
   if (/^@|\.(txt|csv|jsonl?)$/i.test(text)) throw new InvalidArgumentError('It looks like a file. Give one name.');
   return parsedBy(nameText, text);
@@ -136,7 +132,7 @@ export function spanOf(text: string): Span {
   throw new InvalidArgumentError('It must be a number of minutes, hours, days or weeks: 90m, 24h, 30d, 12w.');
 }
 
-/** Returns the window that ends now or, for whole units, with the current hour or day. */
+/** Returns the window of a span. An exact span ends now. A span of whole hours or days ends with the current hour or day. */
 export function lastSpan({ count, unit }: Span, now: EpochMs): Window {
   return unit === 'exact' ? { startTime: now - count, endTime: now } : lastUnits(count, unit, now);
 }
@@ -153,7 +149,7 @@ export function monthText(month: EpochMs): string {
   return formatTimestamp(month).slice(0, 'YYYY-MM'.length);
 }
 
-/** Parses a time, or a day, which means its first instant. */
+/** Parses a time. A day without a time means its first instant. */
 export function timeOf(text: string): EpochMs {
   const instant = parseTimestamp(DATE.test(text) ? `${text}T00:00:00Z` : text);
   if (instant !== undefined && instant >= 0 && instant <= END_OF_TIME) return instant;

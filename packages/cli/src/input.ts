@@ -7,16 +7,13 @@ import { readEventJson } from '@meterline/catalog/plain';
 import type { CommandContext } from './command.js';
 import { CommandError, readFailure } from './failure.js';
 
-/**
- * Prints a question on stderr and requires an exact reply on standard input.
- * @throws CommandError for any other reply, or none
- */
+/** Prints a question on stderr, and requires an exact reply on standard input. @throws CommandError for any other reply, or none */
 export async function requireConfirmation({ stdin, stderr }: CommandContext, question: string, reply: string) {
   stderr.write(`${question} `);
   if ((await readLine(stdin)) !== reply) throw new CommandError('not confirmed; nothing was changed');
 }
 
-/** Reads the first line, or '' if the input is empty. @param isSecret hides what is typed at a terminal */
+/** Reads the first line. Returns '' if the input is empty. @param isSecret hides the characters that the user types at a terminal */
 export async function readLine(stdin: CommandContext['stdin'], isSecret = false): Promise<string> {
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() });
   const isHidden = isSecret && stdin.isTTY === true;
@@ -29,12 +26,7 @@ export async function readLine(stdin: CommandContext['stdin'], isSecret = false)
   }
 }
 
-/**
- * Opens a file of events.
- * @param path `-` for standard input
- * @returns the stream, and its name for messages
- * @throws CommandError if the file cannot be opened
- */
+/** Opens a file of events, or standard input for `-`. Returns the stream and its name for messages. @throws CommandError */
 export async function openEventSource(path: string, stdin: Readable, signal?: AbortSignal) {
   const abortable = (input: Readable) => (signal ? addAbortSignal(signal, input) : input);
   if (path === '-') return { name: 'standard input', input: abortable(stdin) };
@@ -42,7 +34,7 @@ export async function openEventSource(path: string, stdin: Readable, signal?: Ab
   return { name: path, input: abortable(file.createReadStream()) };
 }
 
-/** Rejects directories here: opening one succeeds, and the first read fails later with an unclear error. */
+/** Rejects directories immediately. Opening a directory succeeds, and only the first read would fail, with an unclear error. */
 async function openFile(path: string): Promise<FileHandle> {
   const file = await open(path).catch((error: unknown) => {
     throw readFailure(path, error);
@@ -57,13 +49,13 @@ export const MAX_LINE_BYTES = 1_048_576;
 const LINE_FEED = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
-/** A line of a JSON Lines file, numbered from 1: its object, or the reason why it holds none. */
+/** A line of a JSON Lines file, numbered from 1. Has either the object in the line, or the reason why the line contains no object. */
 export type JsonLine = { readonly number: number; readonly bytes: number } & (
   | { readonly object: object }
   | { readonly problem: string }
 );
 
-/** Yields the lines of a JSON Lines file, except blank lines. Holds one line at a time in memory. */
+/** Yields the lines of a JSON Lines file, except blank lines. Holds only one line in memory. */
 export async function* jsonLines(input: AsyncIterable<Buffer>): AsyncGenerator<JsonLine> {
   let number = 0;
   for await (const line of lines(input)) {
@@ -74,9 +66,9 @@ export async function* jsonLines(input: AsyncIterable<Buffer>): AsyncGenerator<J
 }
 
 /**
- * Splits a stream at line feeds. node:readline does not fit: it buffers lines of any length, and some versions also split at U+2028
- * and U+2029, which JSON allows inside strings. Carriage returns stay, because they are white space in JSON.
- * @returns undefined for a line longer than MAX_LINE_BYTES
+ * Splits a stream at line feeds. Yields undefined for a line longer than MAX_LINE_BYTES.
+ * node:readline is not suitable, because it buffers lines of any length. Some versions also split at U+2028 and U+2029, which JSON allows
+ * inside strings. Carriage returns stay in the lines, because they are white space in JSON.
  */
 async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
   let rest: Buffer | undefined = NOTHING;
@@ -92,7 +84,7 @@ async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer | und
   if (rest?.length !== 0) yield rest;
 }
 
-/** Returns undefined once the line is too long, and for each further part of that line. */
+/** Returns undefined when the line is too long, and for each further part of that line. */
 function joined(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
   if (line === undefined || line.length + bytes.length > MAX_LINE_BYTES) return undefined;
   return line.length === 0 ? bytes : Buffer.concat([line, bytes]);

@@ -11,8 +11,8 @@ import { runProgram } from './program.js';
 const { stdin, stderr } = process;
 const stdout: CommandStreams['stdout'] = process.stdout instanceof Socket ? process.stdout : fileWriter(1);
 
-// A reader such as `head` may close stdout early: end without an error then. Errors of stderr are ignored, so that a long operation
-// continues when nothing reads its progress.
+// If a reader such as `head` closes stdout early, end without an error. Ignore errors of stderr, so that a long operation continues when no
+// process reads its progress.
 for (const stream of [stdout, stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (stream === stderr) return;
@@ -34,7 +34,7 @@ process.exitCode = await useOutboundProxy(process.env).then(
   },
 );
 
-/** Writes to a file descriptor. Node's own stream loses data without an error if a full disk takes only a part of a write. */
+/** Writes to a file descriptor. If a full disk takes only a part of a write, Node's own stream loses data without an error. */
 function fileWriter(descriptor: number): Writable {
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => {

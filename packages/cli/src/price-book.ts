@@ -1,13 +1,9 @@
-/** Reads price books from files. */
 import { type PriceBook, PriceBookError } from '@meterline/catalog';
 import { loadPriceBook } from '@meterline/service/files';
 import { CommandError, readFailure, systemErrorCode } from './failure.js';
 import type { Setting } from './setting-sources.js';
 
-/**
- * Returns the price book in a JSON file, or the built-in one without a file.
- * @throws CommandError if the file cannot be read or holds no valid price book
- */
+/** Returns the price book in a JSON file, or without a file the built-in one. @throws CommandError if the file is unreadable or invalid */
 export async function readPriceBook(file: Setting | undefined): Promise<PriceBook> {
   try {
     return await loadPriceBook(file?.value, file && `the price book ${file.value} (from ${file.source})`);

@@ -6,7 +6,6 @@ import { type CommandContext, type CommandStreams, say } from './command.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './failure.js';
 import { rejectRepeated } from './repeated.js';
 
-/** Adds flags, help and an action, or subcommands, to a command. */
 type CompleteCommand = (command: Command, context: CommandContext) => void;
 
 const explain = () => import('./commands/user/explain.js');
@@ -79,8 +78,8 @@ Commands that call the API: 3 not allowed, 4 unreachable or unavailable (retry l
 /**
  * Runs the command line.
  * @param args the arguments, without the interpreter and the script
- * @param openContext creates the context once a command is named; --help and --version of the program itself never call it
- * @returns the exit code; the messages of expected errors are on stderr by then
+ * @param openContext creates the context when a command runs. The program's own --help and --version do not need it.
+ * @returns the exit code. The messages of expected errors are already on stderr.
  * @throws any unexpected error, which is a bug
  */
 export async function runProgram(
@@ -91,11 +90,11 @@ export async function runProgram(
   try {
     const program = createProgram(streams);
     const isCompletion = args[0] === 'complete';
-    // Rewrite `help keys create` to `keys create --help`: commander would show the help of `keys`.
+    // Rewrite `help keys create` to `keys create --help`, because commander would show the help of `keys`.
     const line = args[0] === 'help' && args.length > 1 ? [...args.slice(1), '--help'] : args;
     await addCommands(program, isCompletion ? args[2] : line[0], openContext);
     addCompletion(program, isCompletion ? args.at(-1) : undefined);
-    // For an unknown command `foo`, drop the other arguments: commander would show the program's help for `foo --help`.
+    // For an unknown command `foo`, drop the other arguments. Otherwise commander would show the program's help for `foo --help`.
     const isKnown = ['complete', 'help', ...program.commands.map((command) => command.name())].includes(line[0] ?? '');
     const isCommand = line[0] !== undefined && !line[0].startsWith('-');
     await program.parseAsync(isCommand && !isKnown ? line.slice(0, 1) : line, { from: 'user' });
@@ -126,8 +125,8 @@ function createProgram({ stdout, stderr }: CommandStreams): Command {
 }
 
 /**
- * Adds all commands by name and summary, which is enough for --help and for suggestions after a typing error. Loads the module
- * of the named command alone, because modules take most of the start time.
+ * Adds all commands with their names and summaries, which is enough for --help and for suggestions after a typing error. Loads only the
+ * module of the named command, because loading modules takes most of the start time.
  */
 async function addCommands(program: Command, named: string | undefined, openContext: () => Promise<CommandContext>) {
   for (const [heading, commands] of Object.entries(COMMAND_GROUPS)) {
@@ -153,10 +152,7 @@ Setup:
   fish  meterline completion fish > ~/.config/fish/completions/meterline.fish
 Then open a new shell. "meterline" must be on the PATH.`;
 
-/**
- * Adds the `completion` command and the hidden `complete` command, which shells call. They know the commands added so far.
- * @param typed the word to complete; undefined unless a shell requests completions
- */
+/** Adds the `completion` command, and the hidden `complete` command, which shells call. Both know the commands added so far. */
 function addCompletion(program: Command, typed: string | undefined): void {
   if (typed !== undefined) {
     for (const command of program.commands.flatMap((each) => [each, ...each.commands]))
@@ -173,7 +169,7 @@ function addCompletion(program: Command, typed: string | undefined): void {
 
 const FILE = /<(?:file|path)>/;
 
-/** Replaces long descriptions by summaries, which fit on one line, and offers file names for file arguments. */
+/** Replaces long descriptions with summaries, which fit on one line. Offers file names for file arguments. */
 function describeForShell(command: Command, typed: string): void {
   command.description(command.summary());
   for (const option of command.options) if (FILE.test(option.flags)) option.choices(filesFor(typed));

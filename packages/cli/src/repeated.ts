@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 /** A flag that may be repeated. {@link rejectRepeated} rejects the repetition of any other flag with a value. */
 export class RepeatableOption extends Option {}
 
-/** Makes a repeated flag with a value a usage error, in the command and its subcommands. Commander would silently use the last value. */
+/** Makes repeated flags with a value a usage error, also in subcommands. Otherwise commander would silently use the last value. */
 export function rejectRepeated(command: Command): void {
   for (const option of command.options) {
     if (option.isBoolean() || option instanceof RepeatableOption) continue;

@@ -1,10 +1,10 @@
 /**
- * Looks up settings in an ordered list of sources: flags and environment variables, then files. Also finds the sources that belong to a
- * server, because the settings in a file, such as a key, are used only for the server whose address the file contains.
+ * Looks up settings in an ordered list of sources: first flags and environment variables, then files. Also finds the sources that belong to
+ * a server: the settings in a file, such as a key, are used only for the server whose address the file contains.
  */
 import { z } from 'zod';
 
-/** An environment variable. An empty one counts as unset. Those without a description here are described by the services. */
+/** An environment variable. An empty variable counts as unset. The services describe the variables that have no description here. */
 const variable = z
   .string()
   .transform((text) => text || undefined)
@@ -32,7 +32,6 @@ export const environment = z.object({
 });
 export type Environment = z.output<typeof environment>;
 
-/** The flag and variable of each setting. */
 const SETTINGS = {
   profile: ['--profile', 'METERLINE_PROFILE'],
   apiUrl: ['--api-url', 'METERLINE_API_URL'],
@@ -65,13 +64,13 @@ export type UrlName = keyof typeof DEFAULT_URLS;
 export interface Setting {
   readonly value: string;
   readonly kind: 'flag' | 'environment' | 'login file' | 'local stack' | 'default';
-  /** The name of the source for messages: `--redis-url`, `REDIS_URL`, the path of a file, `the default`. */
+  /** The source as it appears in messages: `--redis-url`, `REDIS_URL`, the path of a file, or `the default`. */
   readonly source: string;
 }
 
 export type Lookup = (name: SettingName) => Setting | undefined;
 
-/** A source of settings. The first source of a command that has a setting wins. */
+/** A source of settings. If several sources have a setting, the first source applies. */
 export interface Source {
   readonly isFile: boolean;
   readonly find: (name: SettingName) => Setting | undefined | Promise<Setting | undefined>;
@@ -92,7 +91,7 @@ export interface SettingsFile {
   readonly values: Flags;
 }
 
-/** Reads the file on first use, so that a broken file fails only the commands that need it. */
+/** Reads the file on first use, so that an invalid file fails only the commands that need the file. */
 export function fileSource(read: () => Promise<SettingsFile | undefined>): Source {
   let file: ReturnType<typeof read> | undefined;
   const find = async (name: SettingName) => {
@@ -120,7 +119,7 @@ export async function firstOf(
 
 /**
  * Returns the address of a server, and the sources of its other settings. A file is such a source only if it contains this address.
- * @param canonicalOf returns the canonical form of an address, so that two can be compared
+ * @param canonicalOf returns the canonical form of an address, so that addresses can be compared
  */
 export async function findServer(
   name: UrlName,

@@ -22,13 +22,13 @@ const stackFile = z
     clickhouseUser: z.string().min(1),
     clickhousePassword: z.string(),
     clickhouseDatabase: z.string().min(1),
-    /** With several shards: their addresses, separated by commas, and the name of their cluster. */
+    /** The addresses of all shards, separated by commas, and the name of their cluster. Set only if there are several shards. */
     clickhouseHosts: z.string().optional(),
     clickhouseCluster: z.string().optional(),
   })
   .transform(({ adminKey, ...values }) => ({ apiKey: adminKey, ...values }));
 
-/** Reads a login file. @returns undefined if there is none. @throws CommandError if it is unreadable or invalid */
+/** Reads a login file. Returns undefined if the file does not exist. @throws CommandError if it is unreadable or invalid */
 export async function readLogin(path: string): Promise<SettingsFile | undefined> {
   const text = await readIfThere(path, 'make it readable, or run "meterline logout"');
   if (text === undefined) return undefined;
@@ -44,13 +44,10 @@ export async function isReadableByOthers(path: string): Promise<boolean> {
   return process.platform !== 'win32' && ((await stat(path)).mode & READABLE_BY_OTHERS) !== 0;
 }
 
-/**
- * Replaces a login file atomically. The file is never readable by other users, not even while it is written.
- * @throws CommandError if it cannot be written
- */
+/** Replaces a login file atomically. Other users can never read it, not even while it is written. @throws CommandError */
 export async function writeLogin(path: string, login: z.output<typeof loginFile>): Promise<void> {
   try {
-    // Loaded here because it loads slowly, and only the login command writes.
+    // Load the module here, because it loads slowly and only the login command writes.
     const { writePrivateText } = await import('@meterline/service/files');
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await writePrivateText(path, `${JSON.stringify(login, null, 2)}\n`);
@@ -59,13 +56,12 @@ export async function writeLogin(path: string, login: z.output<typeof loginFile>
   }
 }
 
-/** Files in the root folder of a project, where the search for a data folder ends. */
+/** Files in the root folder of a project. The search for a data folder ends there. */
 const ROOT_MARKS = ['package-lock.json', '.git'];
 
 /**
- * Reads the file of a running local stack.
- * @param dataDir METERLINE_DATA_DIR; if undefined, `.meterline` is looked up from the directory upwards to the project's root
- * @returns undefined if no local stack is running
+ * Reads the file of a running local stack. Returns undefined if no local stack is running.
+ * @param dataDir METERLINE_DATA_DIR. If undefined, `.meterline` is searched for in `directory` and its parents, up to the project's root.
  * @throws CommandError if the file is unreadable or invalid
  */
 export async function readLocalStack(
@@ -87,7 +83,7 @@ export async function readLocalStack(
   );
 }
 
-/** Returns the directory and its parents up to the project's root; outside of a project, only the directory. */
+/** Returns the directory and its parents up to the project's root. Outside of a project, returns only the directory. */
 function directoriesUpToRoot(start: string): string[] {
   const directories = [start];
   for (let at = start; at !== dirname(at); at = dirname(at)) directories.push(dirname(at));

@@ -1,7 +1,4 @@
-/**
- * Resolves the settings of commands. Each setting comes from the first source that has it: flag, environment variable, login file, local
- * stack, default.
- */
+/** Resolves settings. Each comes from the first source that has it: flag, environment variable, login file, local stack, default. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -43,19 +40,16 @@ A saved key is sent only to the address it was saved with. --profile takes prece
 Run "meterline whoami" to see the settings in use and their sources.`;
 
 export interface ApiAccess {
-  /** Undefined for the unnamed login. */
+  /** The profile of the login, or undefined for the unnamed login. */
   readonly profile: Setting | undefined;
-  /** Without a slash at its end. */
   readonly url: Setting;
-  /** Undefined if no key is known for this address. */
+  /** The key for this address, or undefined if no key is known. */
   readonly key: Setting | undefined;
   readonly account: Setting | undefined;
-  /** A warning for the user, such as a login file that others can read. */
   readonly warning: string | undefined;
 }
 
 export interface CollectorSettings {
-  /** Without a slash at its end. */
   readonly url: Setting;
   readonly key: Setting;
 }
@@ -65,7 +59,6 @@ export interface ClickHouseSettings {
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  /** Undefined for a single server. */
   readonly cluster: Cluster | undefined;
 }
 
@@ -99,7 +92,7 @@ export class Settings {
     }
     const { url, sources } = await findServer('apiUrl', this.#apiSources(flags), canonicalUrl);
     const { setting: key, source: keySource } = await firstOf(sources, 'apiKey');
-    // An account in a file belongs to the key beside it.
+    // An account in a file belongs to the key in the same file.
     const { setting: account } = await firstOf(
       sources.filter((source) => !source.isFile || source === keySource),
       'account',
@@ -113,18 +106,17 @@ export class Settings {
     return { profile, url, key, account, warning };
   }
 
-  /** Returns the address of the API. Does not read the login file if a flag or variable has it: `login` replaces a broken file. @throws CommandError */
+  /** Returns the address of the API. Skips the login file if a flag or variable has it, so that `login` can replace a broken file. */
   async apiUrl(flags: ApiFlags): Promise<Setting> {
     return (await findServer('apiUrl', this.#apiSources(flags), canonicalUrl)).url;
   }
 
-  /** Returns the address of a running local stack that the command does not use. */
   async unusedStack({ url }: ApiAccess): Promise<Setting | undefined> {
     const stack = await this.#stack().find('apiUrl');
     return stack && canonicalUrl(stack) !== url.value ? stack : undefined;
   }
 
-  /** Returns the account of events without one. Never that of a file: a file of events must mean the same on every machine. */
+  /** Returns the account of events that name no account. Ignores files: a file of events must mean the same on every machine. */
   emitAccount(flags: Pick<Flags, 'account'>): string | undefined {
     return this.#named(flags)('account')?.value;
   }
@@ -151,11 +143,11 @@ export class Settings {
   }
 
   async clickhouse(flags: ClickHouseFlags): Promise<ClickHouseSettings> {
-    // Loaded here because the module brings the ClickHouse driver, which most commands do not need.
+    // Load the module here, because it loads the ClickHouse driver, which most commands do not need.
     const { clickHouseUrlProblem, hostsOf } = await import('@meterline/warehouse');
     const server = await findServer('clickhouseUrl', this.#serverSources(flags), checkedBy(clickHouseUrlProblem));
     const find = async (name: SettingName, sources = server.sources) => (await firstOf(sources, name)).setting?.value;
-    // A user or password that was given never goes with the other one from a file.
+    // If the user gave a user name or a password, do not combine it with a password or user name from a file.
     const named = this.#named(flags);
     const isLoginNamed = named('clickhouseUser') !== undefined || named('clickhousePassword') !== undefined;
     const loginSources = server.sources.filter(({ isFile }) => !isFile || !isLoginNamed);
@@ -180,7 +172,7 @@ export class Settings {
     };
   }
 
-  /** Returns the path of the price book; undefined for the built-in one. */
+  /** Returns the path of the price book, or undefined for the built-in price book. */
   priceBookFile(book: string | undefined): Setting | undefined {
     return this.#named({ book })('book');
   }
@@ -189,7 +181,7 @@ export class Settings {
     return namedSettings(flags, this.#variables);
   }
 
-  /** With --profile, the profile takes precedence over variables, which therefore are not used. */
+  /** With --profile, the profile takes precedence over variables, so variables are not used. */
   #apiSources(flags: ApiFlags): Source[] {
     const named = flags.profile === undefined ? this.#named(flags) : namedSettings(flags);
     return [{ isFile: false, find: named }, fileSource(() => readLogin(this.loginPath(flags))), this.#stack()];
@@ -210,7 +202,7 @@ function canonicalUrl({ value, source }: Setting): string {
   return serviceAddress(value, (problem) => usageError(`the address from ${source} ${problem}`));
 }
 
-/** @param problemOf returns the problem of an address, as text that follows its name in a message */
+/** @param problemOf returns the problem of an address. In the message, the problem follows the name of the address. */
 function checkedBy(problemOf: (address: string) => string | undefined) {
   return ({ value, source }: Setting): string => {
     const problem = problemOf(value);
@@ -224,14 +216,13 @@ export function settingText({ value, kind, source }: Setting): string {
   return kind === 'default' ? `${value} (default)` : `${value} (${kind}: ${source})`;
 }
 
-/** The number of characters of a key to show: its kind and the start of its ID, which is not secret. */
+/** Number of characters of a key to show. They contain the kind of the key and the start of its ID, which is not secret. */
 const SHOWN_CHARACTERS = 10;
 
 export function keyStart(key: string): string {
   return `${key.slice(0, SHOWN_CHARACTERS)}…`;
 }
 
-/** Returns addresses for display, without their passwords. */
 export function displayUrl(address: string): string {
   return address
     .replace(/(:\/\/[^/?#:]*:)[^/?#]*@/g, '$1***@')

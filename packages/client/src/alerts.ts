@@ -14,18 +14,14 @@ import {
 import type { RequestOptions, Transport } from './transport.js';
 import { accountPath } from './transport.js';
 
-/** Makes a type deeply readonly, so that callers can also pass `as const` values. */
+/** Makes a type deeply readonly. Callers can then also pass objects that they have declared `as const`. */
 type Constant<Type> = Type extends object ? { readonly [Name in keyof Type]: Constant<Type[Name]> } : Type;
 
-/** A new alert. `amount` is decimal text: USD, or usage in the unit of the billing dimension. */
+/** A new alert. `amount` is a decimal string: an amount in USD, or usage in the unit of the billing dimension. */
 export type NewAlertBody = Constant<NewAlert>;
-/** Fields to change. Omitted fields keep their values. */
 export type AlertChangeBody = Constant<AlertChange>;
 
-/**
- * Admins of an account manage its alerts. Members can read the alerts without a workspace filter.
- * All calls throw the same errors as {@link MeterlineClient}.
- */
+/** Manages alerts. Admins can change alerts. Members can read alerts without a workspace filter. Throws like {@link MeterlineClient}. */
 export class AlertsClient {
   readonly #transport: Transport;
 
@@ -43,8 +39,8 @@ export class AlertsClient {
   }
 
   /**
-   * Creates an alert. Only this response contains the signing secret. The request is not retried after a connection error
-   * or a 503, because the alert may already exist. Call {@link list} to find out.
+   * Creates an alert. Only this response contains the signing secret. The client does not retry this request after a connection error or a
+   * 503, because the first attempt may have created the alert. Call {@link list} to find out.
    */
   async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretResponse> {
     return this.#transport.call({ method: 'POST', path: pathOf(account), body, signal }, alertWithSecretSchema);
@@ -52,7 +48,7 @@ export class AlertsClient {
 
   /**
    * Changes an alert. If the change affects what the alert watches, thresholds that are already crossed fire once more.
-   * The response contains the secret only if the change created a new one.
+   * The response contains the signing secret only if the change created a new secret.
    */
   async update(
     account: string,
@@ -66,24 +62,24 @@ export class AlertsClient {
     );
   }
 
-  /** Deletes an alert. Its pending deliveries are discarded. */
+  /** Deletes an alert and discards its pending deliveries. */
   async delete(account: string, alertId: string, options: RequestOptions = {}): Promise<void> {
     await this.#transport.remove(pathOf(account, alertId), options);
   }
 
-  /** Sends a test webhook. {@link deliveries} shows its outcome. */
+  /** Sends a test webhook. Call {@link deliveries} to see its outcome. */
   async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryResponse> {
     const path = `${pathOf(account, alertId)}/test`;
     return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }
 
-  /** Returns sent and pending deliveries, newest first. */
+  /** Returns the sent and pending deliveries of an alert, newest first. */
   async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryResponse[]> {
     const path = `${pathOf(account, alertId)}/deliveries`;
     return this.#transport.list(path, 'createdAt:desc', deliveryPageSchema, options);
   }
 
-  /** Sends a delivery again, with the same payload and ID. */
+  /** Sends a delivery again with the same payload and the same ID. */
   async redeliver(
     account: string,
     alertId: string,

@@ -50,7 +50,7 @@ import {
 } from './transport.js';
 
 export interface PageOptions extends RequestOptions {
-  /** Called with the JSON text of each page before the page is returned, for callers that pass the text on unchanged. */
+  /** Called with the JSON string of each page before the page is returned. Useful for callers that pass the JSON on unchanged. */
   readonly onText?: ((text: string) => void) | undefined;
 }
 
@@ -66,17 +66,16 @@ export interface AllMetricsOptions extends RequestOptions {
 
 export interface NewApiKey {
   readonly role: KeyRole;
-  /** An account that the caller is an admin of. Required for provisioners and for admins of several accounts. */
+  /** The account that the key belongs to. The caller must be an admin of it. Provisioners, and admins of several accounts, must set it. */
   readonly account?: string | undefined;
   readonly expiresAt?: Instant | undefined;
 }
 
 /**
- * Client of the query API. Amounts in responses are exact decimals as text: `amount` calculates with them, `formatUsd` and
- * `formatUsage` format them.
- *
- * Every call throws a MeterlineError if the API returns an error, a MeterlineConnectionError if there is no response, and
- * the signal's reason if the signal is aborted.
+ * Calls the query API. Amounts in responses are exact decimal strings: `amount` calculates with them, and `formatUsd` and `formatUsage`
+ * format them.
+ * Every call throws a MeterlineError if the API returns an error, and a MeterlineConnectionError if there is no response. If the signal is
+ * aborted, the call throws the signal's reason.
  */
 export class MeterlineClient {
   readonly alerts: AlertsClient;
@@ -89,9 +88,9 @@ export class MeterlineClient {
   }
 
   /**
-   * Returns one page of usage and cost: the first page, or the page at the query's cursor. If `groupBy` is a literal, the
-   * compiler infers the fields of the groups.
-   * @param account this and the methods below also take `ALL_ACCOUNTS`
+   * Returns one page of usage and cost: the first page, or the page at the query's cursor. If `groupBy` is a literal, the compiler infers
+   * the fields of the groups.
+   * @param account an account ID or `ALL_ACCOUNTS`, here and in the methods below
    */
   metrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
@@ -113,9 +112,9 @@ export class MeterlineClient {
   }
 
   /**
-   * Iterates over all pages from the query's cursor on, and requests each page when the caller needs it. If an event changes the
-   * result meanwhile, later pages would not match the first one. Iteration then restarts from the first page, at most twice,
-   * if the options have `onRestart`. Without it, iteration fails with the code `cursor_expired`.
+   * Iterates over all pages, starting at the query's cursor. Each page is requested when the caller reaches it.
+   * If new events change the result during the iteration, later pages no longer match the first page. If the options have `onRestart`, the
+   * iteration then restarts from the first page, at most twice. Otherwise it fails with the code `cursor_expired`.
    */
   metricsPages<const Dimensions extends GroupBy = readonly []>(
     account: string,
@@ -139,7 +138,7 @@ export class MeterlineClient {
         const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
         if (!isExpired || !onRestart || query.cursor || restarts === MAX_RESTARTS) throw error;
         await onRestart();
-        // The cached first page is the one that expired.
+        // The first page must come from the database now: the cached first page contains the expired cursor.
         [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
       }
     }
@@ -155,7 +154,7 @@ export class MeterlineClient {
     for await (const { data } of this.metricsPages(account, query, options)) yield* data;
   }
 
-  /** Reads all pages, and returns their groups as one response. */
+  /** Reads all pages and returns their groups as one response. */
   allMetrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: Omit<MetricsQueryBy<Dimensions>, 'cursor'>,
@@ -172,7 +171,7 @@ export class MeterlineClient {
     return { ...(last ?? (await this.metrics(account, query, options))), data };
   }
 
-  /** Returns the resource types that have events in the window and match the filters. */
+  /** Returns the resource types with events in the window that match the filters. */
   async resourceTypes(
     account: string,
     query: ResourceTypesQuery,
@@ -183,9 +182,9 @@ export class MeterlineClient {
   }
 
   /**
-   * Returns one page of the events behind an amount, in their current revision: the first page, or the page at the query's
-   * cursor. Each request searches a limited part of the account's events, so this method sends more requests until a page
-   * has events or the search ends. For admins.
+   * Returns one page of the events behind an amount, each in its current revision: the first page, or the page at the query's cursor.
+   * The API searches a limited part of the account's events per request. This method therefore repeats the request until a page has events
+   * or the search ends. For admins.
    */
   async events(account: string, query: EventsQuery, { signal, onText }: PageOptions = {}): Promise<EventPage> {
     for (let { cursor } = query; ; ) {
@@ -201,10 +200,11 @@ export class MeterlineClient {
   }
 
   /**
-   * Sends 1 to 5,000 usage events. The client needs the `baseUrl` of a collector and a key of the role emitter. Events may leave out
-   * `accountId` if the key belongs to one account.
-   * A request without a response is sent again, because an event counts once. A program that must not lose events uses `@meterline/emitter`.
-   * @param options `isTrial`: only check the events and keep nothing
+   * Sends 1 to 5,000 usage events. The client needs the `baseUrl` of a collector and a key with the role emitter. If the key belongs to one
+   * account, the events may omit `accountId`.
+   * The client retries a request that got no response. This is safe, because each event counts once. A program that must not lose events
+   * should use `@meterline/emitter` instead.
+   * @param options `isTrial`: check the events without storing them
    */
   async sendEvents(
     events: readonly object[],
@@ -222,13 +222,12 @@ export class MeterlineClient {
     return readReceipt(await this.#transport.send(call), events.length, isTrial);
   }
 
-  /** Returns the dimensions that `groupBy` accepts. */
   async groupByDimensions(account: string, options: RequestOptions = {}): Promise<GroupByDimension[]> {
     const path = `${accountPath(account)}/metrics/enums/group-by`;
     return (await this.#transport.read(path, groupByEnumSchema, options)).values;
   }
 
-  /** Returns all billing dimensions, each with its resource type, unit, and current price for the account. */
+  /** Returns all billing dimensions, each with its resource type, its unit, and the account's current price. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionResponse[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
     return (await this.#transport.read(path, billingDimensionsEnumSchema, options)).values;
@@ -242,7 +241,7 @@ export class MeterlineClient {
 
   /**
    * Returns all keys of a service account, including revoked and expired keys. For admins and provisioners.
-   * @param options `account`: return only keys of this account (required for provisioners)
+   * @param options `account`: return only the keys of this account (required for provisioners)
    */
   async apiKeys(
     clientId: string,
@@ -263,9 +262,9 @@ export class MeterlineClient {
   }
 
   /**
-   * Creates a key of a service account. The first key also creates the service account. Only this response contains the key.
-   * The request is not retried after a connection error or a 503, because the key may already exist. Call {@link apiKeys} to
-   * find out.
+   * Creates a key of a service account. Creates the service account as well if this is its first key. Only this response contains the key.
+   * The client does not retry this request after a connection error or a 503, because the first attempt may have created the key. Call
+   * {@link apiKeys} to find out.
    */
   async createApiKey(
     clientId: string,
@@ -275,7 +274,7 @@ export class MeterlineClient {
     return this.#transport.call({ method: 'POST', path: apiKeysPath(clientId), body, signal }, createdApiKeySchema);
   }
 
-  /** Revokes a key of a service account immediately. Revoking a revoked key succeeds. */
+  /** Revokes a key of a service account immediately. Succeeds as well if the key is already revoked. */
   async revokeApiKey(clientId: string, apiKeyId: string, options: RequestOptions = {}): Promise<void> {
     await this.#transport.remove(`${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`, options);
   }

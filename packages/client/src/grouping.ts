@@ -2,17 +2,17 @@
 import type { MetricsEntry, MetricsPoint, MetricsQuery, MetricsResponse } from '@meterline/catalog';
 import { type ENRICHED_BY, ENTRY_FIELD, type MetricsDimension, showsUsage } from '@meterline/catalog/plain';
 
-/** The `groupBy` of a query. Only queries about all accounts can group by `account`. */
+/** Dimensions to group by. Only queries of all accounts can group by `account`. */
 export type GroupBy = readonly MetricsDimension[];
 
-/** A metrics query. If `groupBy` is a literal, the compiler infers the dimensions. */
+/** A metrics query whose dimensions the compiler infers if `groupBy` is a literal. */
 export type MetricsQueryBy<Dimensions extends GroupBy> = Omit<MetricsQuery, 'groupBy'> & {
   readonly groupBy?: Dimensions | undefined;
 };
 
 /**
- * A group with the fields of its dimensions: requested dimensions are required, dimensions that enrich them are optional,
- * and all others are absent. If the compiler cannot infer the dimensions, every field is optional.
+ * A group with one field per dimension. Fields of requested dimensions are required. Fields of dimensions that the API adds to a requested
+ * dimension are optional. All other fields are absent. If the compiler cannot infer the dimensions, every field is optional.
  */
 export type MetricsEntryBy<Dimensions extends GroupBy> = number extends Dimensions['length']
   ? MetricsEntry
@@ -39,7 +39,7 @@ type Members<Dimensions extends GroupBy> = Dimensions extends readonly [
   ? MembersOf<First> & Members<Others>
   : unknown;
 
-/** The fields of one dimension. Distributes over a union of dimensions. */
+/** The fields of one dimension. For a union of dimensions, TypeScript distributes the type over its members. */
 type MembersOf<Dimension> = Dimension extends MetricsDimension
   ? { [Field in (typeof ENTRY_FIELD)[Dimension]]: NonNullable<MetricsEntry[Field]> } & {
       [Enriched in (typeof ENRICHED_BY)[Dimension][number] as (typeof ENTRY_FIELD)[Enriched]]?:
@@ -48,7 +48,7 @@ type MembersOf<Dimension> = Dimension extends MetricsDimension
     }
   : never;
 
-/** Resolves to `Shown` if the dimensions include billing_dimension: only then are all usages in the same unit. */
+/** Resolves to `Shown` if the dimensions include billing_dimension. Only then do all usage amounts have the same unit. */
 type Usage<Dimensions extends GroupBy, Shown> = Dimensions extends readonly [
   infer First,
   ...infer Others extends GroupBy,
@@ -58,10 +58,10 @@ type Usage<Dimensions extends GroupBy, Shown> = Dimensions extends readonly [
 
 type UsageOf<Dimension, Shown> = Dimension extends 'billing_dimension' ? Shown : unknown;
 
-/** Merges an intersection into one object type, which editors show more readably. */
+/** Merges an intersection into one object type, because editors display it more clearly. */
 type Flat<Type> = Type extends unknown ? { [Key in keyof Type]: Type[Key] } : never;
 
-/** Returns the first field that `groupBy` requires and the response lacks, such as `data[3].workspace`. */
+/** Returns the path of the first field that `groupBy` requires but the response lacks, such as `data[3].workspace`. */
 export function missingMember({ data, summary }: MetricsResponse, groupBy: GroupBy): string | undefined {
   const fields = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
   const hasUsage = showsUsage(groupBy);

@@ -1,4 +1,4 @@
-/** Builds queries that return only given groups, such as the cost of a page's groups in the previous period. */
+/** Builds queries that return only certain groups, such as the queries for the previous costs of the groups on a page. */
 import type { FilterQuery, MetricsEntry, MetricsQuery } from '@meterline/catalog';
 import {
   ENTRY_FIELD,
@@ -12,17 +12,14 @@ import {
 export type GroupValues = Partial<Pick<MetricsEntry, (typeof ENTRY_FIELD)[MetricsDimension]>>;
 
 const MAX_GROUPS_IN_QUERY = 25;
-/** Maximum URL-encoded bytes of group names in one query. The API accepts 24 KiB, headers included. */
+/** Maximum URL-encoded bytes of group names in one query. The API accepts 24 KiB for the URL and the headers together. */
 const MAX_NAMES_BYTES = 12_000;
-/** If a query has room for fewer groups, it is sent unfiltered instead. Its first page may then lack some of the groups. */
+/** If fewer groups than this fit into a query, the query is sent without the filter. Its first page may then lack some of the groups. */
 const MIN_GROUPS_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];
 
-/**
- * Splits the query into parts that each filter by some of the groups. With several dimensions, a part can also return other
- * groups, because each dimension is filtered separately.
- */
+/** Splits the query by groups. With several dimensions, a result can have more groups: each dimension is filtered separately. */
 export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValues[]): MetricsQuery[] {
   const { groupBy = [] } = query;
   const kept = Object.entries(filteredByGroups(query, groupBy, [])).flatMap(([name, value]) =>
@@ -44,10 +41,7 @@ export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValue
   return parts.map((part) => filteredByGroups(query, groupBy, part));
 }
 
-/**
- * Returns the query with the `groupBy` dimensions filtered by the values of these groups. This replaces the query's own filters
- * of these dimensions, so the groups must already match those filters.
- */
+/** Filters the `groupBy` dimensions by the values of the groups. This replaces the query's own filters, which the groups must match. */
 export function filteredByGroups<Query extends FilterQuery>(
   query: Query,
   groupBy: readonly MetricsDimension[],

@@ -1,8 +1,8 @@
-/** Validates responses, and defines the two errors that a call can throw besides the reason of its aborted signal. */
+/** Validates responses. Defines the two errors that a call can throw, apart from the reason of an aborted signal. */
 import { errorResponseSchema } from '@meterline/catalog';
 import { parseJson, parseRetryAfter, type RejectedEvent, readExactJson, rejectedIn } from '@meterline/catalog/plain';
 
-/** The subset of `fetch` that the client calls, so that a replacement is easy to write. */
+/** The part of `fetch` that the client uses. It is small, so that a replacement is easy to write. */
 export type Fetch = (url: string, init: RequestInit) => Promise<FetchedResponse>;
 
 export type FetchedResponse = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
@@ -21,18 +21,18 @@ export interface MeterlineErrorFields {
   readonly retryAfter?: number | undefined;
 }
 
-/** The service returned an error or an unexpected response. Branch on `code`; the message is for people. */
+/** Thrown if the service returns an error or an unexpected response. Programs should branch on `code`; the message is for people. */
 export class MeterlineError extends Error {
   override readonly name = 'MeterlineError';
   readonly status: number;
   /**
-   * A stable code from the API, such as `invalid_parameter`. `unexpected_response` if the API did not send the response, for
-   * example an error page of a proxy.
+   * A stable code from the API, such as `invalid_parameter`. The code is `unexpected_response` if the response did not come from the API,
+   * for example if a proxy returned an error page.
    */
   readonly code: string;
   /** One object per problem, each with a `message`. */
   readonly details: readonly Readonly<Record<string, string>>[];
-  /** Quote this to support. Undefined if the response had no ID. */
+  /** The ID to quote to support, or undefined if the response had no ID. */
   readonly requestId: string | undefined;
   /** The number of seconds to wait before a retry, if the service sent Retry-After. */
   readonly retryAfter: number | undefined;
@@ -47,12 +47,12 @@ export class MeterlineError extends Error {
   }
 }
 
-/** No response: a network, DNS, TLS or timeout problem. `cause` has the platform's error. */
+/** Thrown if there is no response because of a network, DNS, TLS or timeout problem. `cause` is the error of the platform. */
 export class MeterlineConnectionError extends Error {
   override readonly name = 'MeterlineConnectionError';
 }
 
-/** Creates the error for a response outside 2xx. @param now needed if Retry-After is a date */
+/** Creates the error for a response outside 2xx. @param now the current time, needed if Retry-After is a date */
 export function errorOfResponse({ status, headers }: FetchedResponse, body: string, now: Date): MeterlineError {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'), now);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
@@ -85,7 +85,6 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The part of a zod schema that the client uses. */
 export interface SchemaOf<Value> {
   safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Problem };
 }
@@ -113,24 +112,25 @@ function problemText({ issues: [first] }: Problem): string {
   return `${path.replace(/^\./, '') || 'the body'}: ${first.message}`;
 }
 
-/** Status of a response that accepts no event. Its body is a receipt nevertheless. */
+/** Status of the response if the collector accepts none of the events. Its body still contains the results of the events. */
 export const NO_EVENT_ACCEPTED = 400;
 
-/** The outcome of a request. All events that are not rejected are durable. */
+/** The outcome of a request. All events that are not in `rejected` are durable. */
 export interface EventsReceipt {
   readonly accepted: number;
   readonly rejected: readonly RejectedEvent[];
 }
 
 /**
+ * Reads the results of the events of a request.
  * @param isTrial whether the request only checks the events
- * @throws MeterlineError if the response does not cover all events, so that it is unknown which events were accepted
+ * @throws MeterlineError if the results do not cover all events. It is then unknown which events were accepted.
  */
 export function readReceipt({ response, text }: RawResponse, events: number, isTrial: boolean): EventsReceipt {
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
   const body = parseJson(text);
   const rejected = expected.includes(response.status) ? rejectedIn(body, events) : undefined;
-  // Checked after the receipt, because a receipt that rejects all events has an error code as well.
+  // This check comes after the results are read, because a response that rejects all events has both results and an error code.
   if (rejected) return { accepted: events - rejected.length, rejected };
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
   throw unexpectedResponse(

@@ -25,7 +25,7 @@ const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 interface CommonOptions {
-  /** Address of the API, with or without `/v0`: `https://billing.example.com`. */
+  /** Address of the API, with or without `/v0`, such as `https://billing.example.com`. */
   readonly baseUrl: string;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch | undefined;
@@ -35,7 +35,7 @@ interface CommonOptions {
   readonly timeout?: number | undefined;
 }
 
-/** `credential` is an API key or access token. `getCredential` is called before every attempt, so it can renew the credential. */
+/** `credential` is an API key or access token. `getCredential` is called before every attempt, so it can renew an expired token. */
 export type MeterlineClientOptions = CommonOptions &
   (
     | { readonly credential: string; readonly getCredential?: never }
@@ -43,24 +43,23 @@ export type MeterlineClientOptions = CommonOptions &
   );
 
 export interface RequestOptions {
-  /** Cancels the call, including waits between retries. The call then throws the signal's reason. */
+  /** Cancels the call and its waits between retries. The call then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Maximum age of the first metrics page, up to 300 s: the API may then return a cached response. For example, 15 for a
-   * dashboard panel that refreshes. Default: no cache, so the response includes every event stored before the request.
-   * Other calls ignore this option and never return cached responses.
+   * Maximum age in seconds of the first page of metrics, up to 300. The API may then return a cached response. A dashboard panel that
+   * refreshes can use 15, for example. By default, nothing is cached, and the response includes every event stored before the request.
+   * Only metrics have cached responses. Other calls ignore this option.
    */
   readonly maxAgeSeconds?: number | undefined;
 }
 
 interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
-  /** Starts with `/v0` and includes the query string. */
   readonly path: string;
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
   readonly maxAgeSeconds?: number | undefined;
-  /** Whether the request is idempotent, so that it can be retried after a connection error or a 5xx (default: only GET). */
+  /** Whether the request is idempotent. The client retries idempotent requests after a connection error or a 5xx (default: only GET). */
   readonly isRepeatable?: boolean;
   /** A status outside 2xx that `send` returns instead of throwing an error. */
   readonly responseStatus?: number;
@@ -79,18 +78,14 @@ export class Transport {
     this.#credential = getCredential ?? (() => credential);
     this.#options = {
       baseUrl: serviceAddress(options.baseUrl, (problem) => new TypeError(`baseUrl ${problem}`)),
-      // Browsers throw an error if fetch is called as a method of another object.
+      // Browsers throw an error if fetch is called as a method of an object other than the global object.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
       retries: options.retries ?? DEFAULT_RETRIES,
       timeout: options.timeout ?? DEFAULT_TIMEOUT_MS,
     };
   }
 
-  /**
-   * @throws MeterlineError if the status is not 2xx
-   * @throws MeterlineConnectionError if there is no response
-   * @throws the signal's reason if the signal is aborted
-   */
+  /** @throws MeterlineError for a status outside 2xx, MeterlineConnectionError without a response, or the reason of an aborted signal */
   async send(call: Call): Promise<RawResponse> {
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.#attempt(call);
@@ -103,7 +98,7 @@ export class Transport {
     }
   }
 
-  /** Sends a GET that bypasses the response cache. @throws as `send`, and MeterlineError if the body is invalid */
+  /** Sends a GET and bypasses the response cache. @throws the errors of `send`, and MeterlineError if the body is invalid */
   read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
     return this.call({ method: 'GET', path, signal }, schema);
   }
@@ -112,7 +107,7 @@ export class Transport {
     return readResponse(await this.send(call), schema);
   }
 
-  /** Sends a DELETE. Its response must have no body. @throws as `read` */
+  /** Sends a DELETE. @throws the errors of `send`, and MeterlineError if the response has a body */
   async remove(path: string, { signal }: RequestOptions): Promise<void> {
     const { response, text } = await this.send({ method: 'DELETE', path, signal });
     if (text !== '') throw unexpectedResponse(response, 'it has a body');
@@ -144,7 +139,7 @@ export class Transport {
     let isRequested = false;
     const request = async () => {
       const credential = await this.#credential();
-      // fetch would reject other characters with an error that quotes the credential.
+      // Check the characters here, because the error that fetch throws for them quotes the credential.
       if (!VISIBLE_ASCII.test(credential))
         throw new TypeError('the credential must be one line of visible ASCII characters');
       const headers = {
@@ -187,26 +182,25 @@ function waitAfter(
     return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  // A 429 guarantees that the request was not executed. After other errors the write may have happened.
+  // The service did not execute a request that it rate-limited (429). With all other errors, a write may have happened.
   if (status !== 429 && !(isAwayStatus(status) && isRepeatable)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 
-/** Maximum number of restarts if a result changes while its pages are read. */
 export const MAX_RESTARTS = 2;
 
 /** Maximum wait between two attempts. If Retry-After is longer, the call fails instead. */
 export const MAX_WAIT_MS = 30_000;
 
 const BACK_OFF = { firstMs: 250, longestMs: 8_000 };
-/** Maximum jitter added to Retry-After, so that callers do not all retry at the same moment. */
+/** Maximum jitter in milliseconds added to Retry-After, so that clients do not all retry at the same moment. */
 const JITTER_MS = 250;
 
 /**
- * Returns the milliseconds to wait before the next attempt: exponential back-off, or Retry-After plus jitter. Undefined if
+ * Returns the milliseconds to wait before the next attempt: the exponential back-off, or Retry-After plus jitter. Returns undefined if
  * Retry-After exceeds {@link MAX_WAIT_MS}.
  * @param attempt the number of the failed attempt, from 0
- * @param random from 0 (inclusive) to 1 (exclusive)
+ * @param random a number from 0 (inclusive) to 1 (exclusive)
  */
 export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefined, random: number): number | undefined {
   if (retryAfterMs !== undefined) {
@@ -215,7 +209,7 @@ export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefine
   return backOffMs(attempt, BACK_OFF, random);
 }
 
-/** Waits. @throws the signal's reason as soon as the signal is aborted */
+/** Waits for this time. @throws the signal's reason as soon as the signal is aborted */
 async function pause(milliseconds: number, signal = new AbortController().signal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const end = new Promise<void>((resolve) => {
@@ -225,8 +219,8 @@ async function pause(milliseconds: number, signal = new AbortController().signal
 }
 
 /**
- * Pass this constant instead of an account ID to query all accounts of the caller together. Such queries can group by `account`,
- * and filter with `account` and `excludeAccount`. The NUL character prevents a conflict with an account ID.
+ * Pass this constant instead of an account ID to query all accounts of the caller together. Such a query can group by `account`, and it can
+ * filter with `account` and `excludeAccount`. No account ID equals this constant, because no ID contains the NUL character.
  */
 export const ALL_ACCOUNTS = '\0all accounts';
 
@@ -234,7 +228,7 @@ export function metricsPath(account: string): string {
   return account === ALL_ACCOUNTS ? '/v0/metrics' : `${accountPath(account)}/metrics`;
 }
 
-/** @throws TypeError for `ALL_ACCOUNTS`, and for names that cannot be part of a URL */
+/** Returns the URL path of an account. @throws TypeError for `ALL_ACCOUNTS`, and for names that cannot be part of a URL */
 export function accountPath(account: string): string {
   if (account === ALL_ACCOUNTS) throw new TypeError('this call needs one account; only metrics support ALL_ACCOUNTS');
   return `/v0/accounts/${pathSegment(account)}`;
@@ -244,15 +238,15 @@ export function apiKeysPath(clientId: string): string {
   return `/v0/service_accounts/${pathSegment(clientId)}/api_keys`;
 }
 
-/** @throws TypeError for names such as `..`, because the resulting URL would be a different resource */
+/** Encodes a name for a URL path. @throws TypeError for names such as `..`, because the resulting URL would address a different resource */
 function pathSegment(name: string): string {
   if (NO_ACCOUNT_PATH.test(name)) throw new TypeError(`${JSON.stringify(name)} cannot be part of a URL path`);
   return encodeURIComponent(name);
 }
 
 /**
- * Returns the query string, without the question mark. Undefined parameters are omitted. Empty strings are sent.
- * @throws TypeError if a filter is an empty array: the API would receive no filter, and return everything
+ * Returns the query string without the question mark. Omits undefined parameters but sends empty strings.
+ * @throws TypeError if a filter is an empty array. The API would receive no filter and return everything.
  */
 export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
   return encoded({ ...others, groupBy: groupBy.join(',') || undefined });
@@ -260,7 +254,7 @@ export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQu
 
 type Value = Instant | number | boolean;
 
-/** Encodes query parameters. Array elements become repeated parameters. */
+/** Encodes query parameters. An array becomes one parameter per element, all with the same name. */
 function encoded(parameters: Readonly<Record<string, Value | readonly Value[] | undefined>>): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {

@@ -1,4 +1,4 @@
-/** Starts the page: the sign-in form, then the explorer. An embedded page has only the explorer. */
+/** Starts the page: first the sign-in form, then the explorer. An embedded page has only the explorer. */
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { MeterlineClient } from '@meterline/client';
 import { QueryClientProvider } from '@tanstack/react-query';
@@ -39,7 +39,7 @@ const shownAccount = () => readView(location.search).account;
 function App() {
   const [credential, setCredential] = useState(storedCredential);
   const [isRequesting, setRequesting] = useState(credential === undefined);
-  /** Why the API ended the last session; undefined if the user signed out. */
+  /** The reason why the API ended the last session, or undefined if the user signed out. */
   const [endReason, setEndReason] = useState<string>();
   useEffect(() => {
     if (!isRequesting) return;
@@ -78,7 +78,7 @@ function App() {
   return <SignIn endReason={endReason} onSignedIn={signIn} />;
 }
 
-/** Renders the explorer without header and sign-in. The parent page provides the key. */
+/** Renders the explorer without a header and without sign-in. The parent page provides the key. */
 function EmbeddedApp({ parentKey }: { readonly parentKey: ParentKey }) {
   const [isExpired, setExpired] = useState(false);
   useEffect(() => parentKey.listen(() => setExpired(false)), [parentKey]);
@@ -103,7 +103,7 @@ function SignedIn({ session }: { readonly session: Session }) {
   return (
     <SessionContext value={session}>
       <QueryClientProvider client={session.queries}>
-        {/* The content security policy forbids style elements. The page's own style sheets contain these rules. */}
+        {/* The content security policy forbids style elements. The page's own style sheets contain these rules instead. */}
         <CSPProvider disableStyleElements>
           <Explorer />
         </CSPProvider>

@@ -1,21 +1,20 @@
 /**
- * Queues unsent events in segments, oldest first. A segment is stored in memory, in a spool file, or in both. If memory is
- * full, new segments are stored only in the spool. Segments of an earlier process are also only in the spool. Such segments
- * are loaded when they reach the head of the queue. If an event cannot be spooled, it is stored only in memory.
- *
+ * Queues unsent events in segments, oldest first. A segment is stored in memory, in a spool file, or in both.
+ * Two kinds of segments are only in the spool: segments that do not fit into memory, and segments of earlier processes. They are loaded
+ * when they reach the head of the queue. Events that cannot be written to the spool are stored only in memory.
  * Events are numbered from 0 in the order in which they are added and taken.
  */
 import type { Spool, SpoolFile } from './spool.js';
 
-/** A segment of this size is sealed. After a crash, events of at most one segment plus the requests in flight are sent twice. */
+/** A segment of this size is sealed. After a crash, at most the events of one segment and the events in flight are sent twice. */
 const SEGMENT_BYTES = 1024 * 1024;
 
 interface Segment {
   readonly file: SpoolFile | undefined;
-  /** JSON of the events, with empty strings for taken events. Undefined if the events are only in the file. */
+  /** JSON of each event, with empty strings for events that were taken. The list is undefined if the events are only in the file. */
   texts: string[] | undefined;
   bytes: number;
-  /** Number of events in the segment; of them, how many are taken, and how many are sent. */
+  /** `size` counts all events of the segment. `taken` and `sent` count the events that were taken and sent. */
   size: number;
   taken: number;
   sent: number;
@@ -46,7 +45,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     else file.finish(false);
   }
 
-  /** Writes the event to a spool file. Returns its segment, or undefined if the event cannot be written. */
+  /** Writes the event to a spool file. Returns the segment of the file, or undefined if the write fails. */
   function appendToSpool(text: string, bytes: number): Segment | undefined {
     if (!spool?.accepts(bytes + 1)) return undefined;
     if (!tail?.file || tail.bytes + bytes > SEGMENT_BYTES) {
@@ -59,10 +58,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     return undefined;
   }
 
-  /**
-   * Returns the segment that will store the event only in memory, or undefined if memory is full. To make room, this function
-   * first unloads segments that also have a file.
-   */
+  /** Returns a segment for an event in memory only, or undefined if memory is full. First unloads segments that also have a file. */
   function segmentInMemory(bytes: number): Segment | undefined {
     while (usedBytes + bytes > memoryBytes) {
       const copy = segments.findLast((each, index) => index > 0 && each.file && each.texts && each !== tail);
@@ -89,7 +85,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     if (sealed.sent === sealed.size) finish(sealed);
   }
 
-  /** Empties the tail after all its events are sent, for reuse. */
+  /** Empties the tail after all its events are sent. The tail is then reused. */
   function clear(segment: Segment): void {
     segment.file?.empty();
     Object.assign(segment, emptySegment(segment.file, segment.texts && []));
@@ -118,7 +114,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     return batch;
   }
 
-  /** Loads a segment from its file. If some events cannot be read, the segment is marked as damaged, which preserves the file. */
+  /** Loads a segment from its file. If some events cannot be read, marks the segment as damaged, which preserves the file. */
   async function load(segment: Segment): Promise<string[]> {
     if (segment === tail) seal();
     const texts = (await spool?.load(segment.file, segment.size)) ?? [];
@@ -134,7 +130,6 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
   }
 
   return {
-    /** Number of events added so far, which is the number of the next event. */
     get added() {
       return added;
     },
@@ -147,7 +142,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     get usedBytes() {
       return usedBytes;
     },
-    /** Adds an event. @returns where the event is stored, or `full` if it was not added */
+    /** Adds an event. @returns where the event is stored, or `full` if the backlog has no room for it */
     add: (text: string): 'memory' | 'spool' | 'full' => {
       const bytes = Buffer.byteLength(text);
       const segment = appendToSpool(text, bytes) ?? segmentInMemory(bytes);
@@ -159,9 +154,9 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
       return segment.file ? 'spool' : 'memory';
     },
     /**
-     * Takes the next events. Returns undefined if there are none. Files that cannot be read are reported and skipped. Must not be
-     * called concurrently.
-     * @param maxBytes ignored for a batch of a single event
+     * Takes the next events, or returns undefined if the backlog is empty. Files that cannot be read are reported and skipped. Callers must
+     * wait for one call to finish before the next call.
+     * @param maxBytes a single event may exceed this limit
      */
     take: async (maxEvents: number, maxBytes: number): Promise<Batch | undefined> => {
       for (;;) {
@@ -184,7 +179,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
       if (segment === tail) clear(segment);
       else finish(segment);
     },
-    /** Stops adding events. Deletes files whose events are all sent, and leaves other files for the next start. */
+    /** Seals the tail. Deletes files whose events are all sent, and leaves other files for the next process. */
     close: seal,
   };
 }

@@ -12,34 +12,37 @@ import {
 } from '@meterline/catalog/plain';
 import { EmitterError } from './problems.js';
 
-/** Timeout of an attempt, from connecting to the end of the response. */
+/** Timeout of an attempt in milliseconds, from connecting to the end of the response. */
 const TIMEOUT_MS = 10_000;
-/** Pause after a rejected request without Retry-After. */
+/** Pause in milliseconds after a rejected request without Retry-After. */
 const HELD_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 600_000;
 const EARLY = 'timestamp_in_future';
-/** A clock that uses local time as UTC is ahead by less. An event that is further ahead is rejected permanently. */
+/**
+ * The collector rejects events from the future. An event that is ahead by less than this may come from a clock that shows local time
+ * instead of UTC, so it is kept and retried. An event that is further ahead is rejected permanently.
+ */
 const MAX_EARLY_MS = 86_400_000;
-/** Statuses that may be caused by a single event of the request: a proxy rejects its content, or the collector fails on it. */
+/** Statuses that a single event of the request may cause. A proxy can reject the content of the event, or the collector can fail on it. */
 const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
-/** Larger bodies are compressed. 500 events shrink to a fifth, in less than a millisecond of another thread. */
+/** Larger bodies are compressed. 500 events shrink to a fifth, in less than a millisecond on another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
 const FASTEST = { level: 1 };
 const MAX_MESSAGE_LENGTH = 300;
-/** Characters that a header allows. For any other key, the error message of `fetch` would contain the key. */
+/** Characters that a header allows. If a key has other characters, the error message of `fetch` would contain the key. */
 const KEY = /^[!-~]+$/;
 
-/** A key, or a function that returns the key. The function is called before every attempt, so that the key can be renewed. */
+/** A key, or a function that returns the key. The emitter calls the function before every attempt, so the function can renew the key. */
 export type ApiKey = string | (() => string | Promise<string>);
 
-/** Thrown for a response that does not accept the events. The emitter keeps the events. */
+/** Thrown if the collector's response does not accept the events. The emitter keeps the events and retries them. */
 export class NotTaken extends Error {
   readonly code: 'unreachable' | 'held';
   readonly pauseMs: number;
-  /** Whether to report the problem to the program. Short pauses of a busy collector are not reported. */
+  /** Whether to report the problem to the program. A busy collector that requests a short pause is not reported. */
   readonly isTrouble: boolean;
 
-  /** @param isOfBatch whether the collector may accept other events */
+  /** @param isOfBatch whether the error concerns only this batch. The collector may then accept other events. */
   constructor(
     status: number,
     message: string,
@@ -56,7 +59,7 @@ export class NotTaken extends Error {
 
 export type Collector = ReturnType<typeof openCollector>;
 
-/** @throws EmitterError `invalid_option`; its message contains neither the URL nor the key, because both may contain a secret */
+/** @throws EmitterError `invalid_option`. Its message contains neither the URL nor the key, because both may contain a secret. */
 export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = (input, init) => fetch(input, init)) {
   const base = serviceAddress(url, (problem) => new EmitterError('invalid_option', `the collector's url ${problem}`));
   const newKey = async () => (typeof apiKey === 'function' ? apiKey() : apiKey);
@@ -81,13 +84,13 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
           ...(isLarge && { 'content-encoding': 'gzip' }),
         },
         body: isLarge ? await promisify(gzip)(json, FASTEST) : json,
-        // Following a redirect may lose the body, and thus the events.
+        // Do not follow redirects: a redirected request may lose its body, and with it the events.
         redirect: 'manual',
         signal: attempt.signal,
       });
       return { response, text: await abortable(response.text(), attempt.signal) };
     } catch (error) {
-      // The message of fetch is only "fetch failed"; its cause has the details.
+      // Throw the cause, because it has the details. The message of the error itself is only "fetch failed".
       throw Object(error).cause ?? error;
     } finally {
       clearTimeout(timer);
@@ -97,9 +100,10 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
 
   return {
     /**
-     * Sends events. Once this resolves, all events are durable except the rejected events that it returns.
+     * Sends events. Once the promise resolves, all events are durable, except for the rejected events that it returns.
      * @param texts 1 to 5,000 events as JSON
-     * @throws NotTaken if a server responds without accepting the events; another error if there is no complete response
+     * @throws NotTaken if a server responds without accepting the events
+     * @throws other errors if there is no complete response
      */
     send: async (texts: readonly string[]): Promise<readonly RejectedEvent[]> => {
       const { response, text } = await post(`[${texts.join()}]`);
@@ -109,7 +113,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < MAX_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
-      // If the local clock was set back meanwhile, only these events are early. While it is ahead, all events are.
+      // If the local clock was set back, only events from before are ahead of it. Otherwise the clock itself is ahead, and all events fail.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
       const message = early?.message ?? (messageOf(text) || `the response is not from a collector; check url: ${text}`);
       throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
@@ -120,19 +124,18 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
   };
 }
 
-/** Returns the message of an error response and the messages of its details. */
 function messageOf(text: string): string {
   const { message, details } = membersOf(text);
   const reasons = Array.isArray(details) ? details.map((detail) => Object(detail).message) : [];
   return [message, ...reasons].filter((each) => typeof each === 'string').join(' ');
 }
 
-/** Returns by how many milliseconds the event's timestamp is ahead of the local clock, which may have been set meanwhile. */
+/** Returns how many milliseconds the timestamp is ahead of the local clock. Positive if the clock was set back after the recording. */
 function aheadMs(text?: string): number {
   return Date.parse(String(membersOf(text)['timestamp'])) - Date.now();
 }
 
-/** Parses a JSON object. Returns an empty object for any other text. */
+/** Parses a JSON object. Returns an empty object for any other input. */
 function membersOf(text = ''): Readonly<Record<string, unknown>> {
   return { ...Object(parseJson(text)) };
 }

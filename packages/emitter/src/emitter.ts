@@ -21,47 +21,44 @@ const FLUSH_TIMEOUT_MS = 10_000;
 
 export interface Emitter {
   /**
-   * Queues an event without waiting. With a spool, the event is in a file when this method returns. An event without an ID gets
-   * a UUID version 7, and an event without a timestamp gets the current time. Never throws.
+   * Queues an event without waiting. With a spool, the event is in a file when this method returns. An event without an ID gets a UUID
+   * version 7. An event without a timestamp gets the current time. Never throws.
    * @returns the event's ID, or undefined if the event is rejected or dropped (counted, and reported to `onProblem`)
    */
   record(event: EventToRecord): string | undefined;
 
-  /** Adds usage to a sum. Each sum becomes one event at the end of its window; a crash loses the sums of the window. Never throws. */
+  /** Adds usage to a sum. Each sum becomes an event at the end of its window. A crash loses the sums of the window. Never throws. */
   add(usage: UsageToSum): void;
 
-  /**
-   * Measures a running workload in GB-seconds. Records an event at every interval, and separate events for each UTC hour.
-   * Never throws. An invalid workload is reported and not measured.
-   */
+  /** Measures a running workload in GB-seconds. Records an event per interval and UTC hour. Never throws: reports an invalid workload. */
   start(workload: Workload): RunningTimer;
 
   /**
-   * Sends all events recorded so far, without waiting for full batches. Never rejects.
-   * @returns whether the collector processed all of them before the timeout. The emitter keeps sending the rest.
+   * Sends all events recorded so far, without waiting for full batches. Never rejects. After the timeout, the emitter still sends the rest.
+   * @returns whether the collector processed all of these events before the timeout
    */
   flush(options?: TimeoutOptions): Promise<boolean>;
 
   /**
-   * Stops all timers, records the sums, sends all events, and closes the connection. Events that are still unsent at the
-   * timeout stay in the spool for the next start, or are lost if there is no spool. Never rejects.
+   * Stops all timers, records the sums, sends all events, and closes the connection. Never rejects.
+   * Events that are still unsent at the timeout stay in the spool for the next process. Without a spool, they are lost.
    * @returns whether all events were sent
    */
   close(options?: TimeoutOptions): Promise<boolean>;
 
-  /** Closes the emitter when the process gets the signal. Then the signal ends the process, unless the program has its own listener. */
+  /** Closes the emitter when the process gets the signal. Then the signal ends the process, unless the program also listens for it. */
   closeOn(signal: NodeJS.Signals, options?: TimeoutOptions): void;
 
   readonly counters: Counters;
 }
 
 interface TimeoutOptions {
-  /** Default: 10,000. `Infinity` waits until everything is sent. */
+  /** Timeout in milliseconds (default: 10,000). `Infinity` waits until everything is sent. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Opens an emitter without waiting for the collector. A process needs only one.
+ * Opens an emitter without waiting for the collector. One emitter per process is enough.
  * @throws EmitterError if an option is invalid, or if the spool is in use or unusable
  */
 export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
@@ -77,12 +74,12 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const hideMetrics = await exposeMetrics(counters);
   let isDropping = false;
-  /** Rejects new calls. Sums and timers can still add events until `hasEnded`. */
+  /** After `close`, new calls are rejected. Sums and timers can still add events until `hasEnded`. */
   let isClosed = false;
   let hasEnded = false;
   let closing: Promise<boolean> | undefined;
 
-  /** Validates the input. @returns undefined if it is rejected, which is counted and reported */
+  /** Validates the input. If the input is invalid, counts and reports the rejection, and returns undefined. */
   function validated<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
     let checked: Checked<T>;
     try {
@@ -96,13 +93,12 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     return undefined;
   }
 
-  /** Validates the input of a new call, and drops it if the emitter is closed. */
+  /** Validates the input of a new call. Drops the input if the emitter is closed. */
   function validatedIfOpen<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
     const value = validated(input, check);
     return value && isClosed ? drop() : value;
   }
 
-  /** Adds the event to the backlog. @returns false if the backlog is full */
   function keep(event: UsageEventInput): boolean {
     const storage = backlog.add(JSON.stringify(event));
     if (storage === 'full') return false;
@@ -113,16 +109,13 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     return true;
   }
 
-  /** @returns false if the backlog is full and the event must be offered again. Rejected and dropped events are not offered again. */
+  /** Offers an event to the backlog. @returns false if the backlog is full, and true if the event was added, rejected or dropped */
   function offer(event: EventToRecord): boolean {
     const sent = validated(event, checkEvent)?.sent;
     return !sent || offerChecked(sent);
   }
 
-  /**
-   * Offers an event without validation. Sums were validated when their usage was added. They would now fail the check for
-   * timestamps in the future if the clock was set back since.
-   */
+  /** Offers a checked event without validation. A checked sum would fail the check of its timestamp if the clock was set back since. */
   function offerChecked(event: UsageEventInput): boolean {
     if (keep(event)) return true;
     if (hasEnded) drop();
@@ -148,7 +141,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     const until = performance.now() + timeoutMs;
     let recorded: number;
     let isSent: boolean;
-    // Sending makes room for events that did not fit into the backlog. Repeat until no more were added.
+    // Sending makes room for events that did not fit into the backlog. Repeat until no such events were added.
     do {
       ({ recorded } = tally);
       isSent = await sender.flush(until - performance.now());
@@ -185,7 +178,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     closeOn: (signal, options) => {
       let isAlone: boolean | undefined;
       const listener = async () => {
-        // Count listeners on the first signal, before any of them runs: a `once` listener removes itself when it runs.
+        // Count the listeners on the first signal, before any of them runs: a `once` listener removes itself when it runs.
         isAlone ??= process.listenerCount(signal) === 1;
         await emitter.close(options);
         process.off(signal, listener);

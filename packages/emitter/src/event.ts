@@ -1,4 +1,4 @@
-/** Validates recorded events and assigns missing IDs and timestamps, which stay the same in all retries. */
+/** Validates recorded events, and assigns missing IDs and timestamps. Retries send the same ID and timestamp. */
 import {
   type Checked,
   type EpochMs,
@@ -12,12 +12,12 @@ export type EventToRecord = Omit<UsageEventInput, 'eventId' | 'timestamp'> &
   Partial<Pick<UsageEventInput, 'eventId' | 'timestamp'>>;
 
 export interface CheckedEvent {
-  /** The event to send. A copy, so that later changes to the caller's object have no effect. */
+  /** The event to send. It is a copy, so later changes to the caller's object have no effect. */
   readonly sent: UsageEventInput;
   readonly read: UsageEvent;
 }
 
-/** Validates an event by the same rules as the ingest worker. @throws if a getter of the event throws */
+/** Validates an event with the rules of the ingest worker. @throws if a getter of the event throws */
 export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedEvent> {
   const eventId = input.eventId ?? uuidV7();
   const sent: UsageEventInput = { ...input, eventId, timestamp: input.timestamp ?? new Date(now).toISOString() };

@@ -1,6 +1,6 @@
-/** Reports problems and counters of an emitter, because `record` never throws. */
+/** Reports problems and counters of an emitter. Problems go to a listener, because `record` never throws. */
 
-/** Thrown if an emitter cannot be opened. The message explains the fix. */
+/** Thrown if an emitter cannot be opened. The message explains how to fix the problem. */
 export class EmitterError extends Error {
   override readonly name = 'EmitterError';
 
@@ -14,11 +14,11 @@ export class EmitterError extends Error {
 }
 
 export type Problem =
-  /** `record` or the collector rejected an event, which is not sent (again). Reported for each event. */
+  /** `record` or the collector rejected an event. The emitter does not send it (again). Reported for each event. */
   | { readonly code: 'rejected'; readonly reason: string; readonly message: string; readonly event: unknown }
-  /** An event was dropped, because memory is full or the emitter is closed. Reported once until an event is stored again. */
+  /** An event was dropped because memory is full or the emitter is closed. Reported once until an event is stored again. */
   | { readonly code: 'dropped'; readonly message: string }
-  /** The collector is unreachable. Events are retried. Reported once until events are accepted. */
+  /** The collector is unreachable. The emitter retries the events. Reported once until the collector accepts events. */
   | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
   /** The collector rejects requests, for example because of the key. Events are retried. Reported once until events are accepted. */
   | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
@@ -29,8 +29,8 @@ export type Report = (problem: Problem) => void;
 const WARNING_TYPE = 'MeterlineWarning';
 
 /**
- * Returns a function that calls the listener and turns its errors, including asynchronous ones, into process warnings. Without a
- * listener, problems become warnings: rejected events once per reason.
+ * Returns a function that passes problems to the listener. Errors that the listener throws, including asynchronous errors, become process
+ * warnings. Without a listener, the problems themselves become process warnings. Rejected events then cause one warning per reason.
  */
 export function reporter(listener: Report = warner()): Report {
   return async (problem) => {
@@ -57,10 +57,7 @@ export function rejectedProblem(reason: string, message: string, event: unknown)
   return { code: 'rejected', reason, message: `a usage event is rejected (${reason}): ${message}`, event };
 }
 
-/**
- * Returns the message of an error. A failed connection to a host with several addresses is an AggregateError with an empty message,
- * so the messages of its errors are joined.
- */
+/** Returns the message of an error. A failed connection to a host with several addresses is an AggregateError with an empty message. */
 export function errorMessage(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(errorMessage).join('; ');
   return error instanceof Error ? error.message : String(error);
@@ -71,15 +68,13 @@ export interface Counters {
   readonly recorded: number;
   /** Events accepted by the collector, including events recovered from the spool. */
   readonly sent: number;
-  /** Events sent again, because an attempt failed or its outcome is unknown. */
+  /** Events sent again because an attempt failed or its outcome is unknown. */
   readonly retried: number;
-  /** Events rejected by validation, here or in the collector. */
+  /** Events that the emitter or the collector rejected as invalid. */
   readonly rejected: number;
-  /** Events dropped because memory was full or the emitter was closed. */
   readonly dropped: number;
-  /** Recorded events that were written to the spool. */
   readonly spooled: number;
-  /** Events in memory or in the spool that are neither accepted nor rejected yet. Unlike the other counters, this number can decrease. */
+  /** Events in memory or in the spool that the collector has neither accepted nor rejected yet. Only this counter can decrease. */
   readonly unsent: number;
 }
 

@@ -1,10 +1,12 @@
 /**
- * Sends the events of the backlog in batches, several at a time, and retries each batch until it succeeds. A batch can contain events of
- * several accounts. Meterline counts each event ID once, however often the event is sent.
+ * Sends the events of the backlog in batches, several at a time. Retries each batch until it succeeds. A batch can contain events of
+ * several accounts. Meterline counts each event ID once, no matter how often the event is sent.
  *
- * If the collector is unreachable or rejects the key, all batches wait. If it rejects a batch because of its content, the batch is split in
- * half until the faulty event waits on its own. Events of accounts that the key is not allowed to send also wait on their own, as soon as
- * the collector has accepted any event.
+ * If the collector is unreachable or rejects the key, all batches wait. If the collector rejects a batch because of its content, the batch
+ * is split in half repeatedly, until the faulty event is alone in its batch. Only that batch then waits.
+ *
+ * Events of accounts that the key is not allowed to send also wait in batches of their own, as soon as the collector has accepted any
+ * event.
  */
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,12 +17,12 @@ import { type CheckedOptions, MAX_TIMER_MS } from './options.js';
 import { errorMessage, type Report, rejectedProblem, type Tally } from './problems.js';
 
 const MAX_REQUESTS = 4;
-/** Maximum bytes of a batch as JSON, unless a single event is larger. */
+/** Maximum bytes of a batch as JSON. A single event may be larger. */
 const BATCH_BYTES = 1024 * 1024;
 const PAUSE = { firstMs: 50, longestMs: 5_000 };
-/** Maximum number of batches that wait on their own. If there are more, all batches wait. */
+/** Maximum number of batches that wait separately. If more batches wait, sending pauses completely. */
 const MAX_ALONE = 64;
-/** Maximum share of memory for events that the key is not allowed to send. Beyond it they are rejected, so that they never block others. */
+/** Maximum share of memory for events that the key may not send. Events beyond it are rejected, so that they never block others. */
 const NOT_ALLOWED_SHARE = 1 / 4;
 
 export function startSender(
@@ -30,30 +32,27 @@ export function startSender(
   tally: Tally,
   report: Report,
 ) {
-  /** Batches taken from the backlog and not settled yet, oldest first. */
+  /** Batches that were taken from the backlog and are not settled yet, oldest first. */
   const batches = new Set<Batch>();
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
   const rejectedBatches = new WeakSet<Batch>();
-  /** Batches of events that the key is not allowed to send. */
   const notAllowed = new Set<Batch>();
   let alone = 0;
-  /** Kinds of problems reported to the program since the last success. */
+  /** Kinds of problems that were reported to the program since the last success. */
   const reported = new Set<'everything' | 'batch'>();
-  /** Emits `change` after every change of state. Waiting loops then check their conditions again. */
+  /** Emits `change` after every change of state, so that waiting loops check their conditions again. */
   const state = new EventEmitter().setMaxListeners(0);
-  /** While this timer runs, nothing is sent. */
   let pause: NodeJS.Timeout | undefined;
-  /** End of the pause, as in performance.now(). */
+  /** End of the pause on the clock of `performance.now()`. */
   let pauseEndsAt = 0;
-  /** Number of pauses since the last success. */
   let pauses = 0;
   const stopped = new AbortController();
-  // Without limit: each waiting batch adds a listener.
+  // Remove the limit on listeners, because each waiting batch adds a listener.
   setMaxListeners(0, stopped.signal);
   let requests = 0;
   let bytes = 0;
-  /** Number of the first event that is not in a batch yet. The backlog counts events as taken slightly earlier. */
+  /** Number of the first event that is not in a batch yet. `backlog.taken` increases slightly before the batch exists. */
   let batched = 0;
   /** Events with a lower number are sent now, without waiting for a full batch. */
   let due = backlog.added;
@@ -98,7 +97,7 @@ export function startSender(
       ready.push(batch);
     }
     batched = backlog.taken;
-    // Also without a batch: unreadable events count as sent, which may complete a flush.
+    // Emit a change even if there is no batch: unreadable events count as sent, so they may complete a flush.
     changed();
     return batch !== undefined;
   }
@@ -109,7 +108,7 @@ export function startSender(
     tried.add(batch);
     try {
       const rejectedEvents = await collector.send(batch.texts);
-      // After `stop`, another process may own the spool.
+      // Ignore the result after `stop`, because another process may own the spool by then.
       if (!stopped.signal.aborted) receive(batch, rejectedEvents);
     } catch (error) {
       if (!stopped.signal.aborted) keepBack(batch, error);
@@ -120,7 +119,7 @@ export function startSender(
 
   function keepBack(batch: Batch, cause: unknown): void {
     const { code, isOfBatch, isTrouble, pauseMs } = cause instanceof NotTaken ? cause : AWAY;
-    // Jitter keeps producers from retrying all at the same moment.
+    // Jitter keeps emitters from retrying all at the same moment.
     const requestedMs = pauseMs * (1 + Math.random() / 4);
     if (isOfBatch) {
       const middle = notAllowed.has(batch) ? 0 : batch.texts.length / 2;
@@ -152,7 +151,7 @@ export function startSender(
     delay(milliseconds, undefined, { signal: stopped.signal }).then(end, () => undefined);
   }
 
-  /** Splits a batch in two. @returns both parts, or only the batch itself if a part would be empty */
+  /** Splits a batch in two. If one part would be empty, returns the batch itself as the only element. */
   function divide(batch: Batch, isFirst: (index: number) => boolean): Batch[] {
     const lists = [true, false].map((first) => batch.texts.filter((_, index) => isFirst(index) === first));
     if (lists.some((texts) => texts.length === 0)) return [batch];
@@ -165,7 +164,7 @@ export function startSender(
     });
   }
 
-  /** Pauses all sending with exponential back-off, and at least for the requested time. A success resets the back-off. */
+  /** Pauses all sending with exponential back-off, for at least the requested time. A success resets the back-off. */
   function pauseEverything(requestedMs: number): void {
     const now = performance.now();
     if (pause && now + requestedMs <= pauseEndsAt) return;
@@ -179,8 +178,8 @@ export function startSender(
   }
 
   /**
-   * Settles a batch, except for events that the key is not allowed to send: they wait, because the key may be replaced. If no event was
-   * ever accepted, the key itself is probably wrong, and everything waits.
+   * Settles a batch. Events that the key is not allowed to send are kept and wait, because the key may be replaced. If the collector has
+   * never accepted any event, the key itself is probably wrong, and all batches wait.
    */
   function receive(batch: Batch, rejectedEvents: readonly RejectedEvent[]): void {
     notAllowed.delete(batch);
@@ -205,9 +204,9 @@ export function startSender(
     keepBack(part, new NotTaken(403, message, !isKeyWrong));
   }
 
-  /** @param sent the texts to which the indexes of the rejected events refer */
+  /** @param sent the events of the request. The indexes of the rejected events refer to this array. */
   function settle(batch: Batch, rejectedEvents: readonly RejectedEvent[], sent = batch.texts): void {
-    // Resets the back-off, but does not end the current pause, because the collector may have requested it.
+    // A success resets the back-off but does not end the current pause, because the collector may have requested that pause.
     pauses = 0;
     reported.delete('everything');
     if (rejectedBatches.has(batch)) reported.delete('batch');
@@ -229,12 +228,12 @@ export function startSender(
 
   void run();
   return {
-    /** Called after an event was added. Sends nothing synchronously, so that `record` returns fast. */
+    /** Called after an event was added. Does not send synchronously, so that `record` returns fast. */
     added: () => {
       timer ??= setTimeout(sendAll, limits.batchMs);
       if (fillsBatch()) changed();
     },
-    /** Sends all events added so far. @returns whether all of them were sent before the timeout */
+    /** Sends all events added so far. @returns whether all of these events were sent before the timeout */
     flush: async (timeoutMs: number) => {
       const target = backlog.added;
       const timeout = AbortSignal.timeout(Math.ceil(Math.max(0, Math.min(timeoutMs, MAX_TIMER_MS))));
@@ -252,7 +251,7 @@ export function startSender(
   };
 }
 
-/** Treatment of errors without a response: the collector or the network is down. */
+/** How to treat errors without a response: the collector or the network is down. */
 const AWAY = { code: 'unreachable', isOfBatch: false, isTrouble: true, pauseMs: 0 } as const;
 
 function textBytes(texts: readonly string[]): number {

@@ -1,10 +1,10 @@
 /**
- * Ensures that only one process uses a spool. Each process listens on a Unix socket with a unique name in the folder, and then tries to
- * connect to all other sockets there. If a socket accepts the connection, its process is alive and owns the spool. If connecting
+ * Ensures that only one process uses a spool. Each process listens on a Unix socket with a unique name in the folder. It then tries to
+ * connect to all other sockets in the folder. If a socket accepts the connection, its process is alive and owns the spool. If connecting
  * fails with ECONNREFUSED, its process is gone, because the kernel closes sockets however a process ends.
  *
- * Therefore a start after `kill -9` does not wait, a frozen process keeps its lock, and of two processes that start together at least one
- * sees the other. A lock file with a process ID provides none of this: IDs are reused, and they differ between containers.
+ * A start after `kill -9` therefore does not wait, and a frozen process keeps its lock. If two processes start together, at least one of
+ * them sees the other. A lock file with a process ID has none of these properties: IDs are reused, and they differ between containers.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,12 +14,11 @@ import { join } from 'node:path';
 import { EmitterError } from './problems.js';
 
 const SUFFIX = '.lock';
-/** Maximum length of a socket path on macOS, which allows the least. Node silently truncates longer paths. */
+/** Maximum length of a socket path on macOS, which has the lowest limit. Node silently truncates longer paths. */
 const MAX_PATH_BYTES = 103;
 
 /**
- * Locks the folder.
- * @returns the lock; closing it releases the folder
+ * Locks the folder. Closing the returned server releases the lock.
  * @throws EmitterError `spool_in_use`, or `spool_unusable` if the path is too long
  * @throws the system's error if the folder does not support sockets
  */
@@ -33,7 +32,7 @@ export async function lockSpool(directory: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy()).unref();
   await once(server.listen(path), 'listening');
   for (const entry of await readdir(directory, { withFileTypes: true })) {
-    // Skip other files with this suffix: all locks are sockets.
+    // All locks are sockets, so skip any other file with this suffix.
     if (!entry.isSocket() || !entry.name.endsWith(SUFFIX) || entry.name === own) continue;
     const other = join(directory, entry.name);
     if (await isAlive(other)) {
@@ -51,7 +50,7 @@ function isAlive(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    // ECONNREFUSED: the owner is gone. ENOENT: another process has just removed the socket.
+    // After ECONNREFUSED, the owner is gone. After ENOENT, another process has just removed the socket.
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
   });
 }

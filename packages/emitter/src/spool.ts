@@ -1,10 +1,10 @@
 /**
- * Stores events on disk, in a folder of files. A file is removed when all its events are sent. The progress within a file is not
- * stored, because events that are sent twice count once. After a crash following each step:
+ * Stores events on disk, in a folder of files. A file is removed when all its events are sent. The progress within a file is not stored,
+ * because an event that is sent twice counts once. A crash after each step has this effect:
  *
- * 1. The event's line is written: the next start sends the event. The line survives `kill -9`, because it is in the operating
- *    system's cache. It survives a power cut only after an fsync.
- * 2. The event is sent: the next start sends it again.
+ * 1. The event's line is written: the next process sends the event. The line survives `kill -9`, because the line is in the operating
+ * system's cache. It survives a power cut only after an fsync.
+ * 2. The event is sent: the next process sends the event again.
  * 3. The file is removed or emptied: nothing is left to send.
  */
 
@@ -21,7 +21,7 @@ import { EmitterError, errorMessage, type Report } from './problems.js';
 import { lockSpool } from './spool-lock.js';
 
 const FILE_NAME = /^(\d{12})\.jsonl$/;
-/** Pause after a failed write, so that a full disk costs one attempt per second instead of one per event. */
+/** Pause after a failed write. With a full disk, the spool then tries one write per second instead of one write per event. */
 const RETRY_MS = 1_000;
 const TEMPORARY_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
 const EMPTYING_FAILED = 'cannot be emptied; its events are sent again at the next start';
@@ -30,7 +30,7 @@ const FSYNC_FAILED = 'cannot be flushed to disk';
 type SpoolSettings = NonNullable<CheckedOptions['spool']>;
 
 export class Spool {
-  /** Files left by earlier processes, oldest first, with their numbers of complete lines. */
+  /** Files left by earlier processes, oldest first, each with the number of its complete lines. */
   readonly recovered: { readonly file: SpoolFile; readonly events: number }[] = [];
   readonly #settings: SpoolSettings;
   readonly #lock: Server;
@@ -50,7 +50,7 @@ export class Spool {
     if (settings.fsyncMs !== undefined) this.#fsyncTimer = setInterval(() => this.#fsync(), settings.fsyncMs).unref();
   }
 
-  /** Locks the folder for this process, and finds the files of earlier processes. @throws EmitterError */
+  /** Locks the folder for this process and finds the files of earlier processes. @throws EmitterError */
   static async open(settings: SpoolSettings, report: Report): Promise<Spool> {
     const { directory } = settings;
     let lock: Server | undefined;
@@ -89,7 +89,7 @@ export class Spool {
     return false;
   }
 
-  /** Creates a file to append to. Reports a failure and returns undefined. */
+  /** Creates a file to append to. If that fails, reports the failure and returns undefined. */
   create(): SpoolFile | undefined {
     const path = join(this.#settings.directory, `${String(this.#nextNumber).padStart(12, '0')}.jsonl`);
     try {
@@ -102,7 +102,7 @@ export class Spool {
     }
   }
 
-  /** Reads the events of a file. Reports unreadable events, and omits them. */
+  /** Reads the events of a file. Omits events that cannot be read, and reports them. */
   async load(file: SpoolFile | undefined, events: number): Promise<string[]> {
     try {
       const lines = file ? await this.#read(file) : [];
@@ -120,7 +120,6 @@ export class Spool {
     return this.#fsyncTimer !== undefined;
   }
 
-  /** Called when a file has grown. @param bytes negative if the file has shrunk */
   grown(bytes: number): void {
     this.#bytes += bytes;
     this.#hasGrown = true;
@@ -143,7 +142,6 @@ export class Spool {
     await once(this.#lock.close(), 'close');
   }
 
-  /** Reads a file, and retries after temporary errors. */
   async #read(file: SpoolFile, isReported = false): Promise<string[]> {
     try {
       return await file.read();
@@ -151,7 +149,7 @@ export class Spool {
       if (!TEMPORARY_ERRORS.has(Object(error).code)) throw error;
       if (!isReported) this.failed('cannot be read at the moment and will be retried', error);
       await delay(RETRY_MS, undefined, { ref: false });
-      // After `close`, another process may own the file. The promise stays pending, because no caller waits for it.
+      // After `close`, another process may own the file. The promise then stays pending, which is safe because no caller waits for it.
       return this.#isClosed ? new Promise(() => undefined) : this.#read(file, true);
     }
   }
@@ -160,12 +158,12 @@ export class Spool {
     if (!this.#hasGrown) return;
     this.#hasGrown = false;
     this.#newest?.fsync();
-    // Makes the names of new files durable.
+    // Flush the folder as well, because only that makes the names of new files durable.
     fsyncFolder(this.#settings.directory).catch((error) => this.failed(FSYNC_FAILED, error));
   }
 }
 
-/** A file of the spool. Append-only, one event per line as JSON. */
+/** An append-only file of the spool, with one event per line as JSON. */
 export class SpoolFile {
   readonly #path: string;
   readonly #spool: Spool;
@@ -181,8 +179,8 @@ export class SpoolFile {
   }
 
   /**
-   * Appends an event with one system call. A failed call may leave a partial line. The caller must then seal the file, so that
-   * the partial line stays last and without a newline. Readers ignore such a line.
+   * Appends an event with one system call. A failed call may leave a partial line. The caller must then seal the file, so that the partial
+   * line stays the last line and has no newline. Readers ignore such a line.
    * @param bytes length of the text
    * @returns whether the whole line was written
    */
@@ -221,7 +219,7 @@ export class SpoolFile {
     this.#descriptor = undefined;
   }
 
-  /** Empties the file after all its events are sent, for further events. */
+  /** Empties the file after all its events are sent, so that it can store further events. */
   empty(): void {
     const descriptor = this.#descriptor;
     if (descriptor === undefined) return;
@@ -231,10 +229,10 @@ export class SpoolFile {
     });
   }
 
-  /** Deletes a sealed file after all its events are sent. A damaged file is renamed instead, so that later starts ignore but keep it. */
+  /** Deletes a sealed file after all its events are sent. Renames a damaged file instead, so that later processes ignore but keep it. */
   finish(isDamaged: boolean): void {
     this.#attempt(EMPTYING_FAILED, () => {
-      // A unique name: file numbers restart when the folder is empty, and earlier damaged files must not be overwritten.
+      // The new name is unique, so that it never overwrites an earlier damaged file. File numbers restart when the folder is empty.
       if (isDamaged) renameSync(this.#path, `${this.#path}.${uuidV7()}.damaged`);
       else unlinkSync(this.#path);
       this.#grow(-this.#bytes);

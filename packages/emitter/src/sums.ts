@@ -1,4 +1,4 @@
-/** Converts usage into events over time: sums of many small amounts, and timers of long-running workloads. */
+/** Converts usage into events over time. Sums combine many small amounts of usage, and timers measure long-running workloads. */
 import {
   type Checked,
   DIMENSIONS,
@@ -13,29 +13,28 @@ import {
 } from '@meterline/catalog/plain';
 import { type CheckedEvent, checkEvent, type EventToRecord } from './event.js';
 
-/** Usage to sum. It has no ID and no timestamp. */
+/** Usage to add to a sum. It has no ID and no timestamp of its own. */
 export type UsageToSum = Omit<EventToRecord, (typeof EVENT_FIELDS)[number]>;
 
 const EVENT_FIELDS = ['eventId', 'timestamp', 'revision', 'void'] as const;
 
-/** Maximum number of open sums. Beyond it, all sums are reported before their window ends. A platform has several sums per tenant. */
+/** Maximum number of open sums. Beyond it, all sums are reported early. A platform has several sums per tenant. */
 const MAX_SUMS = 100_000;
-/** Exclusive upper limit of an event's usage: 10^15, scaled. */
+/** Exclusive upper limit of the usage in an event: 10^15, as a scaled integer. */
 const LARGEST_USAGE = 10n ** BigInt(15 + USAGE_SCALE);
 
-/** @throws if a getter of the usage throws */
 export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEvent> {
   const field = EVENT_FIELDS.find((name) => Object.hasOwn(input, name));
   if (field) return rejected('unknown_field', `${field} is not allowed in a sum; use record() for this event`);
   return checkEvent(input, now);
 }
 
-/** @returns false if there is no room. The sum or timer then offers the event again later, with further usage. */
+/** Offers an event. @returns false if there is no room. The sum or timer then offers the event again later, with more usage. */
 export type Offer<Event = EventToRecord> = (event: Event) => boolean;
 
 /**
- * Sums usage of the same resource and dimension within a window and a UTC hour into one event. The event has the ID and the
- * timestamp that the first usage was given. Like any event, it counts once even if it is sent several times.
+ * Sums usage of the same resource and dimension within a window and a UTC hour into one event. The event has the ID and the timestamp that
+ * the first usage was given. Like any event, it counts once even if it is sent several times.
  */
 export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   const sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
@@ -46,7 +45,7 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
     window ??= setTimeout(reportAll, windowMs);
   }
 
-  /** Reports all sums. Sums without room stay for the next window. */
+  /** Reports all sums. If there is no room for a sum, the sum stays for the next window. */
   function reportAll(): void {
     clearTimeout(window);
     window = undefined;
@@ -75,7 +74,7 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   };
 }
 
-/** Joins with NUL, which validation excludes from names. */
+/** Joins the fields with NUL, because validation ensures that no name contains NUL. */
 function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {
   const hour = Math.floor(timestamp / MS_PER_HOUR);
   return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join('\0');
@@ -85,7 +84,6 @@ export type GbSecondsDimension = {
   [name in keyof typeof DIMENSIONS]: (typeof DIMENSIONS)[name]['unit'] extends 'gbs' ? name : never;
 }[keyof typeof DIMENSIONS];
 
-/** A workload that occupies a constant number of GB. */
 export interface Workload
   extends Pick<UsageEventInput, 'accountId' | 'workspace' | 'resourceType' | 'resourceName' | 'resourceUuid'> {
   readonly billingDimension: GbSecondsDimension;
@@ -94,11 +92,10 @@ export interface Workload
 
 interface CheckedWorkload {
   readonly event: Omit<EventToRecord, 'usage'>;
-  /** Scaled by 10^9. */
+  /** Number of GB, scaled by 10^9. */
   readonly gb: bigint;
 }
 
-/** @throws if a getter of the workload throws */
 export function checkWorkload({ gb, ...event }: Workload, now: EpochMs): Checked<CheckedWorkload> {
   const checked = checkUsage({ ...event, usage: gb }, now);
   if (!checked.ok) return checked;
@@ -111,7 +108,7 @@ export function checkWorkload({ gb, ...event }: Workload, now: EpochMs): Checked
 }
 
 export interface RunningTimer {
-  /** Stops the timer and reports the time since the last report. Safe to call again. */
+  /** Stops the timer and reports the usage since the last report. Safe to call again. */
   stop(): void;
 }
 
@@ -123,15 +120,14 @@ export function* hourSlices(from: EpochMs, to: EpochMs): Generator<{ readonly fr
   }
 }
 
-/** A wall clock, and a monotonic clock in milliseconds. */
 export interface Clock {
   now(): EpochMs;
   elapsed(): number;
 }
 
 /**
- * Measures GB-seconds of long-running workloads, and reports them while they run: a crash loses the time since the last report.
- * Durations come from the monotonic clock. The wall clock only assigns them to UTC hours.
+ * Measures GB-seconds of long-running workloads and reports them while the workloads run. A crash therefore loses only the usage since the
+ * last report. Durations come from the monotonic clock. The wall clock only assigns durations to UTC hours.
  */
 export function openTimers(intervalMs: number, clock: Clock, offer: Offer) {
   const timers = new Set<ReturnType<typeof startTimer>>();
@@ -161,7 +157,7 @@ export function openTimers(intervalMs: number, clock: Clock, offer: Offer) {
       };
     },
     reportAll,
-    /** Stops measuring. The next report includes the remaining time. */
+    /** Stops measuring. The next report includes the usage up to now. */
     stopAll: () => {
       for (const timer of timers) timer.stop();
     },
@@ -175,7 +171,7 @@ function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer) 
   let stoppedAt: number | undefined;
   let reportedMs = 0;
 
-  // Reports are differences of totals since the start, so that rounding errors do not accumulate.
+  // Each report is the difference of two totals since the start, so that rounding errors do not accumulate.
 
   const usageOf = (ms: number) => divideHalfEven(gb * BigInt(ms), MS_PER_SECOND);
 
@@ -183,7 +179,7 @@ function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer) 
     stop: () => {
       stoppedAt ??= clock.elapsed();
     },
-    /** Offers one event per UTC hour since the last report. @returns whether the timer is stopped and all events had room */
+    /** Offers one event per UTC hour since the last report. @returns whether the timer is stopped and there was room for all events */
     report: (): boolean => {
       const elapsed = clock.elapsed();
       const until = stoppedAt ?? elapsed;

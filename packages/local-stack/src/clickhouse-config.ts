@@ -1,6 +1,6 @@
 /**
- * Builds the configuration of the embedded ClickHouse. Every user and every web page on this machine can reach its port, so HTTP rules
- * restrict the requests. Its users are an owner and the users of clickhouse/users.xml.
+ * Builds the configuration of the embedded ClickHouse: its users and its HTTP rules. Every user and every web page on this machine can
+ * reach the port of the server, so the HTTP rules restrict the requests.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -10,10 +10,9 @@ import { LOOPBACK } from './ports.js';
 
 const ROLES_FILE = fileURLToPath(new URL('../../../clickhouse/users.xml', import.meta.url));
 
-/** The user with all rights, for the person who started the stack. */
 export const OWNER = 'meterline';
 
-/** Passwords of the owner and of the users of clickhouse/users.xml. They contain only letters and digits. */
+/** Passwords of the owner and of the users in clickhouse/users.xml. A password contains only letters and digits. */
 export type Passwords = ReturnType<typeof passwordsFrom>;
 
 export function passwordsFrom(secret: string) {
@@ -25,9 +24,8 @@ export function passwordsFrom(secret: string) {
 const MEBIBYTE = 1024 * 1024;
 
 /**
- * Minimum free disk space in bytes. Below the first limit, ClickHouse rejects inserts and starts no merges, so jobs wait in the
- * queue. Below the second limit, the engine process ends itself, because it would not notice that running writes fail
- * (docs/decisions/0026).
+ * Minimum free disk space in bytes. Below the first limit, ClickHouse rejects inserts and starts no merges, so jobs wait in the queue.
+ * Below the second limit, the engine process ends itself, because it would not notice that running writes fail (docs/decisions/0026).
  */
 export const FREE_SPACE = { rejectsBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIBYTE } as const;
 
@@ -35,16 +33,15 @@ export const CLUSTER = 'meterline';
 
 /** An embedded engine in a cluster. Each engine is one shard with one replica. */
 export interface Shard {
-  /** Starts at 1. */
   readonly number: number;
-  /** Ports for connections between shards, of all shards including this one. */
+  /** Ports for connections between the shards. The list includes the port of this shard. */
   readonly tcpPorts: readonly number[];
 }
 
-/** Allowed Host headers. Prevents DNS rebinding: a web page whose domain resolves to 127.0.0.1 sends its own domain as Host. */
+/** Allowed Host headers. They prevent DNS rebinding: a web page whose domain resolves to 127.0.0.1 sends its own domain as Host. */
 const OWN_HOST = String.raw`regex:(127\.0\.0\.1|localhost)(:[0-9]+)?`;
 
-/** Formatted like ClickHouse's errors, so that clients recognize the code. */
+/** The message has the format of ClickHouse's errors, so that clients recognize the error code. */
 const UNAUTHENTICATED =
   'Code: 516. DB::Exception: Authentication failed: use clickhouseUser and clickhousePassword of local.json for HTTP basic ' +
   'authentication. (AUTHENTICATION_FAILED)';
@@ -54,8 +51,7 @@ export function basicAuthorization(user: string, password: string): string {
 }
 
 /**
- * Returns the server configuration: access control as strict as a default server's, limits for one machine, and the HTTP rules.
- *
+ * Returns the server configuration: access control as strict as in a default server, limits for one machine, and the HTTP rules.
  * @param usersFile absolute path of the users file
  */
 export function configXml(usersFile: string, passwords: Passwords, shard?: Shard): string {
@@ -104,7 +100,7 @@ export function configXml(usersFile: string, passwords: Passwords, shard?: Shard
 `;
 }
 
-/** The shared secret lets shards run each other's statements as the user who sent them. */
+/** Configures the cluster. With the shared secret, a shard can run a statement of another shard as the user who sent it. */
 function clusterXml({ number, tcpPorts }: Shard, passwords: Passwords): string {
   const secret = createHash('sha256').update(`cluster ${passwords[OWNER]}`).digest('hex');
   const shards = tcpPorts.map(
@@ -151,12 +147,12 @@ interface UsersOptions {
 }
 
 /**
- * Returns the users. The owner has all rights except creating users.
+ * Returns the users file. The owner has all rights except the right to create users.
  *
- * `default` is the engine's internal user, without a password. At the start it opens the ports and reads standard input until its end. The
- * HTTP rules reject requests without a password. A user with a password could still switch to `default` with a URL parameter. Therefore
- * the quota allows exactly the statements of the start. Afterwards `default` can only run statements that ClickHouse does not count:
- * those that read no table (`SELECT 1`) or only system tables.
+ * The engine has an internal user, `default`, without a password. When the engine starts, this user opens the ports and then reads standard
+ * input until its end. The HTTP rules reject requests without a password, but a user with a password can switch to `default` with a URL
+ * parameter. The quota therefore allows exactly the statements of the start. After the start, `default` can only run statements that
+ * ClickHouse does not count: statements that read no table (`SELECT 1`) or only system tables.
  */
 export async function usersXml(passwords: Passwords, { database, isShard, profile }: UsersOptions): Promise<string> {
   const settings = Object.entries(profile).map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`);
@@ -188,13 +184,12 @@ export async function usersXml(passwords: Passwords, { database, isShard, profil
 `;
 }
 
-/** Reads clickhouse/users.xml, without the right to connect to other servers if there is only one. */
+/** Reads clickhouse/users.xml. A single server does not need the right to connect to other servers, so that right is removed. */
 async function rolesFile(isShard: boolean): Promise<string> {
   const file = await readFile(ROLES_FILE, 'utf8');
   return isShard ? file : file.replaceAll('<query>GRANT REMOTE ON *.*</query>', '');
 }
 
-/** Returns the users of the file, with password hashes and grants on this database. */
 function rolesOf(file: string, passwords: Passwords, database: string): string {
   const roles = /<users>(.*)<\/users>/s.exec(file)?.[1] ?? '';
   const withDatabase = roles

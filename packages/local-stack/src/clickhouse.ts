@@ -1,4 +1,4 @@
-/** Starts the embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
+/** Starts the embedded ClickHouse, a real server from the shared library of chdb, in a separate process. */
 import { mkdir } from 'node:fs/promises';
 import { writePrivateText } from '@meterline/service/files';
 import { libchdbPath } from 'chdb/libchdb';
@@ -19,7 +19,7 @@ import { ENGINE_PROGRAM, probe, type RunningServer, startServer } from './server
 
 const DATABASE = 'meterline';
 
-/** Environment of the engine. Excludes the developer's other variables, because users with insert rights can read the environment. */
+/** The engine does not get the developer's other variables, because users with insert rights can read its environment. */
 const ENVIRONMENT = Object.fromEntries(
   ['PATH', 'TZ', 'LD_LIBRARY_PATH'].map((name) => [name, process.env[name]] as const),
 );
@@ -28,25 +28,21 @@ export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
   readonly user: typeof OWNER;
   readonly password: string;
-  /** Passwords of all users. They stay the same for a data directory. */
+  /** Passwords of all users. A stack that restarts with the same data directory has the same passwords. */
   readonly passwords: Passwords;
 }
 
 export interface ClickHouseOptions {
-  /** Stores data in `clickhouse`, and the log in `clickhouse.log`. Also stores the configuration, which has the passwords. */
+  /** The directory for the data (`clickhouse`), the log (`clickhouse.log`), and the configuration, which contains the passwords. */
   dataDir: DataDirectory;
-  /** Database for the users of clickhouse/users.xml (default: meterline). */
+  /** Database that the users of clickhouse/users.xml can access (default: meterline). */
   database?: string | undefined;
-  /** Settings in the profile of all users (default: none). */
   profile?: Readonly<Record<string, string>> | undefined;
-  /** Set for a shard of a cluster. Each shard has its own data, configuration and log. */
+  /** Position in the cluster. Each shard has its own data, configuration and log. */
   shard?: Shard | undefined;
 }
 
-/**
- * Starts the embedded ClickHouse on the loopback address.
- * @throws LocalStackError
- */
+/** Starts the embedded ClickHouse on the loopback address. @throws LocalStackError */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
   const { dataDir: directory, shard, database = DATABASE, profile = {} } = options;
@@ -55,7 +51,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
   await mkdir(path, { recursive: true, mode: 0o700 });
   const passwords = passwordsFrom(directory.secret);
   const [config, users] = [directory.file(`${label}-config.xml`), directory.file(`${label}-users.xml`)];
-  // Passed as files, because every user of the machine can read the arguments of a process.
+  // The configuration is passed in files, because every user of the machine can read the arguments of a process.
   await writePrivateText(users, await usersXml(passwords, { database, isShard: shard !== undefined, profile }));
   await writePrivateText(config, configXml(users, passwords, shard));
   return launchOnPort(async (httpPort) => {
@@ -78,7 +74,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
   });
 }
 
-/** Returns the name of an engine's data folder, and the prefix of its other files. @param shard undefined without a cluster */
+/** Returns the name of an engine's data folder, which is also the prefix of its other files. */
 export function engineLabel(shard: number | undefined): string {
   return shard === undefined ? 'clickhouse' : `clickhouse-shard-${shard}`;
 }

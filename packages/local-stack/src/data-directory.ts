@@ -1,7 +1,7 @@
 /**
- * Manages the directory with a stack's data, logs and secret. A process locks the directory with flock(2) on `stack.lock`. All child
- * processes inherit the lock, and the kernel releases it when the last of them ends. So a start after `kill -9` waits until the old servers
- * are gone. This is needed because Redis does not prevent two servers in one directory (docs/decisions/0013).
+ * Manages the directory with the data, the logs and the secret of a stack. A process locks the directory with flock(2) on `stack.lock`. All
+ * child processes inherit the lock, and the kernel releases it when the last of them ends. A start after `kill -9` therefore waits until
+ * the old servers are gone. The lock is needed because Redis allows two servers in one directory (docs/decisions/0013).
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -13,9 +13,8 @@ import { DataType, load, open } from 'ffi-rs';
 import { z } from 'zod';
 import { errorMessage, hasErrorCode, LocalStackError } from './errors.js';
 
-/** LOCK_EX | LOCK_NB of flock(2). */
+/** LOCK_EX | LOCK_NB of flock(2) */
 const LOCK_EXCLUSIVE_NONBLOCKING = 2 | 4;
-/** Maximum time to wait for child processes of a killed stack to end. */
 const ORPHANS_TIMEOUT_MS = 20_000;
 const POLL_MS = 50;
 
@@ -27,9 +26,9 @@ export class DataDirectory {
 
   private constructor(
     readonly path: string,
-    /** Descriptor of `stack.lock`. Every process that uses the data must inherit it. */
+    /** File descriptor of `stack.lock`. Every process that uses the data must inherit it. */
     readonly lock: number,
-    /** Generated once. Passwords are derived from it. */
+    /** A secret that is generated once. Passwords are derived from it. */
     readonly secret: string,
   ) {}
 
@@ -55,7 +54,7 @@ export class DataDirectory {
     return join(this.path, name);
   }
 
-  /** Releases the lock in this process. Running child processes keep it. Safe to call again. */
+  /** Releases the lock of this process. Running child processes still hold it. Safe to call again. */
   close(): void {
     if (this.#isOpen) closeSync(this.lock);
     this.#isOpen = false;
@@ -63,8 +62,8 @@ export class DataDirectory {
 }
 
 /**
- * Locks the directory. If it is locked, this function fails immediately if the locking process still runs. Otherwise it waits for the
- * remaining child processes.
+ * Locks the directory. If the directory is locked and the locking process still runs, fails immediately. If that process is gone, waits for
+ * its remaining child processes.
  * @throws LocalStackError if the directory is unusable or in use
  */
 async function lockOf(path: string): Promise<number> {
@@ -85,16 +84,15 @@ async function lockOf(path: string): Promise<number> {
   return lock;
 }
 
-/** @returns false if another process holds the lock */
 function tryLock(lock: number): boolean {
-  // An empty path selects the C library that this process has loaded.
+  // An empty path selects the C library that this process has already loaded.
   open({ library: 'libc', path: '' });
   const [retType, paramsType] = [DataType.I32, [DataType.I32, DataType.I32]] as const;
   const paramsValue = [lock, LOCK_EXCLUSIVE_NONBLOCKING];
   return load({ library: 'libc', funcName: 'flock', retType, paramsType: [...paramsType], paramsValue }) === 0;
 }
 
-/** Sends a signal. @returns false if the process does not exist */
+/** Sends a signal. Returns false if the process does not exist. */
 export function signalTo(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
@@ -104,7 +102,7 @@ export function signalTo(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** A process that must not be signaled runs as another user. */
+/** Returns whether a process runs. If the signal is not permitted, the process runs as another user. */
 function isRunning(pid: number): boolean {
   try {
     return signalTo(pid, 0);
@@ -126,15 +124,11 @@ async function openIn(path: string, file: string): Promise<number> {
   }
 }
 
-/** Writes a JSON file atomically. Only its owner can read the file. */
 export async function writePrivateFile(path: string, content: unknown): Promise<void> {
   await writePrivateText(path, `${JSON.stringify(content, null, 2)}\n`);
 }
 
-/**
- * Reads a JSON file. Returns undefined if the file does not exist.
- * @throws LocalStackError if the file cannot be read or does not match the schema
- */
+/** Reads a JSON file. Returns undefined if it does not exist. @throws LocalStackError if it is unreadable or does not match the schema */
 export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
     return schema.parse(JSON.parse(await readFile(path, 'utf8')));
@@ -149,7 +143,7 @@ export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Pr
   }
 }
 
-/** Derives the password of a user. @param secret of the data directory, or the password of a server's owner, who has all rights anyway */
+/** Derives a password. @param secret the secret of the data directory, or the password of a server's owner, who has all rights anyway */
 export function passwordOf(secret: string, user: string): string {
   return createHash('sha256').update(`${secret} ${user}`).digest('hex');
 }

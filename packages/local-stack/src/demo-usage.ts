@@ -1,5 +1,5 @@
 /**
- * Generates the usage of the demo account as a pure function of workload and time. Events of the same span always have the same IDs, so
+ * Generates the usage of the demo account as a pure function of workload and time. The events of a time span always have the same IDs, so
  * sending them again adds nothing.
  */
 import {
@@ -15,7 +15,7 @@ import {
 import { v5 as uuidV5 } from 'uuid';
 
 export const SLICE_MS = 10_000;
-/** Length of spans in older history, which the page shows by day. */
+/** Length of a time span in older history, which the page shows by day. */
 const LONG_SPAN_MS = 6 * MS_PER_HOUR;
 /** Days of history with hourly spans. The page can show up to seven days by hour. */
 const HOURLY_DAYS = 8;
@@ -24,12 +24,11 @@ const HISTORY_DAYS = 92;
 type Rhythm = 'office' | 'night' | 'steady';
 
 interface Workload {
-  /** `workspace/resource`. */
   readonly name: string;
   readonly rhythm: Rhythm;
-  /** Growth per 30 days: 0.2 is 20 %. */
+  /** Growth per 30 days. For example, 0.2 means 20 %. */
   readonly growth: number;
-  /** First and last day of activity, in days before the first start (default: always). */
+  /** First and last day of activity, in days before the first start (default: always active). */
   readonly ran?: readonly [from: number, to: number];
   readonly used: Readonly<Partial<Record<BillingDimension, number>>>;
 }
@@ -76,14 +75,14 @@ const FLEET: readonly Workload[] = [
 
 const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
 
-/** Time of the first start with a database. Growth and lifetimes are relative to its hour. */
+/** Time of the first start with a database. The growth and the activity of workloads are relative to its hour. */
 export interface Origin {
   readonly firstHour: EpochMs;
-  /** Start of live usage, within the first hour. */
+  /** Start of live usage. It is within the first hour. */
   readonly liveFrom: EpochMs;
 }
 
-/** Returns the origin for a first start now. `next` is the start of the history. */
+/** Returns the origin for a first start at this time. `next` is the start of the history. */
 export function originAt(now: EpochMs): Origin & { readonly next: EpochMs } {
   const firstHour = now - (now % MS_PER_HOUR);
   return { firstHour, liveFrom: now - (now % SLICE_MS), next: firstHour - HISTORY_DAYS * MS_PER_DAY };
@@ -95,8 +94,8 @@ interface Span {
 }
 
 /**
- * Splits the time up to `now` into completed spans: six hours in older history, then hours, then the part of the first hour before the
- * first start, and slices of {@link SLICE_MS} in the current hour. A later call continues at the end of the last span.
+ * Splits the time up to `now` into completed spans: six hours long in older history, then one hour long. The first hour has one span until
+ * the first start. The current hour has slices of {@link SLICE_MS}. A later call continues at the end of the last span.
  */
 export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }: Origin): Generator<Span> {
   const hourlyFrom = firstHour - HOURLY_DAYS * MS_PER_DAY;
@@ -138,7 +137,7 @@ function usageEvent(
   ];
 }
 
-/** Adds up the hours of the span, each with its own activity, growth and noise. */
+/** Adds up the usage of all hours in the span. Each hour has its own activity, growth and noise. */
 function usageIn({ from, to }: Span, workload: Workload, dimension: BillingDimension, firstHour: EpochMs): number {
   const { rhythm, growth, used, ran: [first, last] = ALWAYS } = workload;
   const hourly = used[dimension];

@@ -1,7 +1,4 @@
-/**
- * Sends three months of history for the demo account, and then live usage. All events take the normal path, through an emitter to the
- * collector.
- */
+/** Sends three months of history for the demo account, and then live usage. Like any events, they go from an emitter to the collector. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type Emitter, openEmitter } from '@meterline/emitter';
@@ -11,27 +8,27 @@ import { readPrivateFile, writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const POLL_MS = 100;
-/** Minimum number of events treated as history, which the start waits for. More than a minute of live traffic. */
+/** The start waits if there are at least this many events to send, because only history has more events than a minute of live traffic. */
 const HISTORY_EVENTS = 200;
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Maximum time that the start waits until the history is sent, and again until it is stored. The rest then continues in the background. */
+/** Maximum wait of the start for sending the history, and again for storing it. Later events continue in the background. */
 const HISTORY_TIMEOUT_MS = 60_000;
 
 const stateSchema = z
   .object({
-    /** ID of the database with the events. A new or emptied database has another ID, and needs the whole history. */
+    /** ID of the database with the events. A new or emptied database has another ID and needs the whole history. */
     databaseId: z.string(),
     firstHour: z.number(),
     liveFrom: z.number().optional(),
     /** The collector has accepted all events before this time. */
     next: z.number(),
   })
-  // Earlier versions did not save liveFrom: their live usage started at the hour.
+  // Earlier versions did not save `liveFrom`. Their live usage started at the first hour.
   .transform((state) => ({ ...state, liveFrom: state.liveFrom ?? state.firstHour }));
 type DemoState = z.output<typeof stateSchema>;
 
 /**
- * Returns the progress of earlier starts with this database. A first start saves its origin before it sends events, because a later start
+ * Returns the progress of earlier starts with this database. A first start saves its origin before it sends any event, because later starts
  * must split the history into the same spans.
  */
 export async function openDemoState(file: string, databaseId: string, now: EpochMs): Promise<DemoState> {
@@ -44,10 +41,9 @@ export async function openDemoState(file: string, databaseId: string, now: Epoch
 
 export interface DemoOptions {
   readonly collectorUrl: string;
-  /** A key of the account with the role emitter. */
   readonly emitterKey: string;
   readonly account: string;
-  /** The event queue. `url` is the Redis URL of a user with access to it. */
+  /** The event queue. `url` is the Redis URL of a user that can access the queue. */
   readonly queue: { readonly url: string; readonly prefix: string };
   readonly file: string;
   readonly databaseId: string;
@@ -88,14 +84,14 @@ export class Demo {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    // Close the emitter first: `#sending` may be waiting for an unreachable collector.
+    // Close the emitter first, because `#sending` may be waiting for an unreachable collector.
     await this.meter.close({ timeoutMs: CLOSE_TIMEOUT_MS });
     await this.#sending;
   }
 
   /**
-   * Sends the completed spans. If the collector does not accept all events, the next call sends the spans again, with the same IDs.
-   * @returns whether the number of events makes them history
+   * Sends the completed spans. If the collector does not accept all events, the next call sends the same events again with the same IDs.
+   * @returns whether there were enough events to count as history
    */
   async #send(): Promise<boolean> {
     const { account, file, say } = this.options;
@@ -108,7 +104,7 @@ export class Demo {
     const areRecorded = events.every((event) => this.meter.record(event) !== undefined);
     const last = spans.at(-1);
     const areSent = await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS });
-    // `stop` empties the emitter, so `areSent` does not prove that the events were accepted.
+    // `areSent` does not prove that the collector accepted the events: after `stop`, the emitter is empty because it was closed.
     if (!last || !areRecorded || !areSent || this.options.stop.aborted) return isHistory;
     this.state = { ...this.state, next: last.to };
     await writePrivateFile(file, this.state);

@@ -1,14 +1,14 @@
 /**
- * Runs a ClickHouse server inside this process, from chdb's shared library.
+ * Runs a ClickHouse server inside this process, from the shared library of chdb.
  *
  * Usage: `node engine.js LIBRARY MIN_FREE_BYTES [clickhouse-local option]...`, in the data directory.
  *
- * The engine needs a separate process, because the call into the library blocks until the server ends. The server shuts down at the end
+ * The engine needs a process of its own, because the call into the library blocks until the server ends. The server shuts down at the end
  * of its standard input, so it also ends if its parent process is killed.
  *
- * A worker thread kills the process in two cases. First, if the engine hangs after a crash. Second, before the disk is full: chdb removes
- * ClickHouse's check of failed writes, so a merged part that was left empty by a full disk would replace its source parts
- * (docs/decisions/0026).
+ * A worker thread kills the process in two cases: if the engine hangs after a crash, and before the disk is full. The second case is
+ * necessary because chdb removes ClickHouse's check for failed writes. A merged part that is empty because of a full disk would replace its
+ * source parts (docs/decisions/0026).
  */
 import { statfsSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -17,9 +17,9 @@ import { DataType, load, open } from 'ffi-rs';
 
 const UNTIL_INPUT_ENDS = "SELECT * FROM file('stdin', LineAsString, 'x String') FORMAT Null";
 const PARENT_POLL_MS = 500;
-/** Time for a clean shutdown, which waits 5 s for idle connections. */
+/** Time for a clean shutdown. A shutdown waits 5 s for idle connections. */
 const SHUTDOWN_MS = 10_000;
-/** A disk that writes 1 GB/s fills 50 MB between two checks. */
+/** Short enough for a fast disk: at 1 GB/s, a disk fills by 50 MB between two checks. */
 const SPACE_POLL_MS = 50;
 const MEBIBYTE = 1024 * 1024;
 const STANDARD_ERROR = 2;
@@ -54,13 +54,12 @@ function watch(): void {
   setInterval(requireFreeSpace, SPACE_POLL_MS);
 }
 
-/** Kills this process if the disk has less free space than the minimum. */
 function requireFreeSpace(): void {
   const { bavail, bsize } = statfsSync(process.cwd());
   const free = bavail * bsize;
   if (free >= Number(minFreeBytes)) return;
   const [left, needed] = [free, Number(minFreeBytes)].map((bytes) => Math.floor(bytes / MEBIBYTE));
-  // Not console.error: in a worker thread it needs the main thread, which the engine blocks.
+  // In a worker thread, console.error would need the main thread, which the engine blocks. writeSync does not.
   writeSync(
     STANDARD_ERROR,
     `The disk of ${process.cwd()} has ${left} MiB left. The embedded ClickHouse needs ${needed} MiB and stops to prevent data loss. Free some space.\n`,

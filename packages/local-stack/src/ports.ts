@@ -7,14 +7,14 @@ export const LOOPBACK = '127.0.0.1';
 const LAUNCH_ATTEMPTS = 5;
 const PORT_ATTEMPTS = 50;
 
-/** Below the ephemeral ports (Linux: from 32,768), because an outgoing connection could take the port before the server listens. */
+/** Ports are chosen below the ephemeral range (from 32,768 on Linux). Otherwise an outgoing connection could take a port too early. */
 const MIN_PORT = 10_000;
 const MAX_PORT = 30_000;
 
-/** Ports that `findFreePort` has returned. They may not be in use yet. */
+/** Ports that `findFreePort` has returned already. They may not be in use yet. */
 const returned = new Set<number>();
 
-/** Returns a free port. The port is random, so that concurrent processes rarely choose the same one. */
+/** Returns a free port. The port is random, so that concurrent processes rarely choose the same port. */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     const port = randomInt(MIN_PORT, MAX_PORT);
@@ -36,7 +36,6 @@ export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean
   );
 }
 
-/** @throws LocalStackError if the port is in use */
 export async function requireFreePort(port: number, user: string): Promise<void> {
   if (await isPortFree(port)) return;
   throw new LocalStackError(
@@ -44,7 +43,7 @@ export async function requireFreePort(port: number, user: string): Promise<void>
   );
 }
 
-/** Launches a server on a free port. Retries if another process takes the port first. */
+/** Launches a server on a free port. If another process takes the port first, tries another port. */
 export async function launchOnPort<T>(launch: (port: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort();

@@ -1,4 +1,4 @@
-/** Starts a local Redis with only the users of redis/users.conf, as in production. */
+/** Starts a local Redis that has only the users of redis/users.conf, as in production. */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,13 +13,14 @@ import { findExecutable, installProgram, REDIS } from './system-package.js';
 
 const USERS_FILE = fileURLToPath(new URL('../../../redis/users.conf', import.meta.url));
 const PROBE_TIMEOUT_MS = 5_000;
-/** Required by redis/users.conf. */
+/** redis/users.conf requires this version. */
 const MIN_MAJOR = 7;
 const FIX = 'install Redis 7 or newer so that redis-server is on PATH, or set REDIS_URL to your own server';
 
 /**
- * The queue must not lose jobs. Redis writes to disk before it replies, and returns errors instead of evicting keys if memory is full.
- * With `everysec`, Redis may reply up to 2 s before it writes (aof.c, flushAppendOnlyFile), so even `kill -9` could lose jobs.
+ * These options keep the queue from losing jobs. Redis writes to disk before it replies. If memory is full, Redis returns errors and does
+ * not evict keys. With `appendfsync everysec` instead, Redis may reply up to 2 s before it writes (aof.c, flushAppendOnlyFile), so even
+ * `kill -9` could lose jobs.
  */
 const DURABLE = [
   ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'],
@@ -29,25 +30,21 @@ const DURABLE = [
 const REDIS_USERS = ['producer', 'collector', 'worker', 'query', 'alerts', 'operator', 'admin'] as const;
 export type RedisUser = (typeof REDIS_USERS)[number];
 
-/** `url` has the user `admin`, who has all rights. Passwords stay the same for a data directory. */
+/** `url` has the user `admin`, who has all rights. The passwords stay the same across restarts with one data directory. */
 export interface RunningRedis extends RunningServer {
   readonly port: number;
   readonly urls: Readonly<Record<RedisUser, string>>;
 }
 
 export interface RedisOptions {
-  /** Stores data in `redis`, and the log in `redis.log`. Also stores the configuration, which has the passwords. */
+  /** The directory for the data (`redis`), the log (`redis.log`), and the configuration, which contains the passwords. */
   readonly dataDir: DataDirectory;
-  /** Prefix of the queues that users can access (default: any). */
+  /** Prefix of the queues that the users can access (default: any prefix). */
   readonly queuePrefix?: string | undefined;
-  /** Called with one line before a slow step, such as installing Redis. */
   readonly say?: ((line: string) => void) | undefined;
 }
 
-/**
- * Starts Redis on the loopback address. Acknowledged writes survive a restart, `kill -9` and a power cut.
- * @throws LocalStackError
- */
+/** Starts Redis on the loopback address. Acknowledged writes survive a restart, `kill -9` and a power cut. @throws LocalStackError */
 export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   const { dataDir: directory, queuePrefix, say } = options;
   const binary = await ensureRedisServer({ say });
@@ -55,7 +52,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   return launchOnPort(async (port) => {
     const url = `redis://admin:${passwordOf(directory.secret, 'redis')}@${LOOPBACK}:${port}`;
-    // Passed as a file, because every user of the machine can read the arguments of a process.
+    // The configuration is passed in a file, because every user of the machine can read the arguments of a process.
     const configuration = directory.file('redis.conf');
     await writePrivateText(configuration, await usersFor(url, queuePrefix));
     const server = await startServer(directory, {
@@ -64,7 +61,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
       command: binary,
       args: [configuration, '--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
       cwd: path,
-      // Redis 7.2 and newer exit if the machine does not have the configured locale.
+      // Redis 7.2 and newer exit if the machine does not have the configured locale, so use the locale that always exists.
       env: { ...process.env, LC_ALL: 'C' },
       url,
       isReady: () => pingRedis(url),
@@ -74,7 +71,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   });
 }
 
-/** Returns the URL of a local Redis for a user. @param adminUrl URL of the admin, from whose password the others are derived */
+/** Returns the URL of a user. @param adminUrl the URL of the admin, whose password the other passwords are derived from */
 export function redisUrlOf(adminUrl: string, user: RedisUser): string {
   const url = new URL(adminUrl);
   if (user !== 'admin') url.password = passwordOf(url.password, user);
@@ -82,7 +79,6 @@ export function redisUrlOf(adminUrl: string, user: RedisUser): string {
   return url.href;
 }
 
-/** Returns redis/users.conf with passwords and the queue prefix. */
 async function usersFor(adminUrl: string, queuePrefix: string | undefined): Promise<string> {
   const users = await readFile(USERS_FILE, 'utf8');
   const pattern = queuePrefix === undefined ? '*' : patternOf(queuePrefix);
@@ -92,12 +88,12 @@ async function usersFor(adminUrl: string, queuePrefix: string | undefined): Prom
   );
 }
 
-/** Replaces characters with a special meaning in key patterns, and blanks, which end a pattern, with `?` for any byte. */
+/** Converts a prefix to a key pattern. `?` (any byte) replaces special characters of patterns, and blanks, which would end a pattern. */
 function patternOf(prefix: string): string {
   return prefix.replace(/[^\w.:-]/gu, (character) => '?'.repeat(Buffer.byteLength(character)));
 }
 
-/** Checks that Redis has started and loaded its data. @throws the reason if not */
+/** Checks that Redis has started and loaded its data. @throws the reason if it has not */
 async function pingRedis(url: string): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -107,14 +103,14 @@ async function pingRedis(url: string): Promise<void> {
     connectTimeout: PROBE_TIMEOUT_MS,
     disconnectTimeout: 1,
   });
-  // Only the error event has the reason of a failed connection; the rejected command does not.
+  // Keep the error of the event, because only this error has the reason of a failed connection.
   let reason: unknown;
   redis.on('error', (error) => {
     reason = error;
   });
   try {
     await redis.connect();
-    // Fails with LOADING while Redis loads its data.
+    // PING fails with LOADING while Redis loads its data.
     await redis.ping();
   } catch (error) {
     throw reason ?? error;
@@ -124,17 +120,13 @@ async function pingRedis(url: string): Promise<void> {
 }
 
 export interface RedisBinaryOptions {
-  /** Provides PATH, and is passed to the package manager (default: the environment of this process). */
+  /** Environment with PATH, also used for the package manager (default: the environment of this process). */
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** Called with one line before a step that is slow or changes the machine. */
   readonly say?: ((line: string) => void) | undefined;
 }
 
-/**
- * Returns the absolute path of a suitable `redis-server`. If there is none on PATH, installs Redis with the system's package manager, if
- * that is possible without a prompt.
- * @throws LocalStackError
- */
+/** Returns the path of a suitable `redis-server`. Installs Redis if PATH has none and no prompt is necessary. @throws LocalStackError */
 export async function ensureRedisServer({ env = process.env, say }: RedisBinaryOptions = {}): Promise<string> {
   const binary = (await findExecutable('redis-server', env)) ?? (await installRedis(env, say));
   const { stdout } = await promisify(execFile)(binary, ['--version']).catch((error) => {

@@ -13,7 +13,7 @@ const STOP_TIMEOUT_MS = 15_000;
 const POLL_MS = 25;
 const PROBE_TIMEOUT_MS = 5_000;
 const TAIL_LINES = 12;
-/** Size above which a log is renamed to `<name>.log.1` at the next start. */
+/** A log above this size is renamed to `<name>.log.1` at the next start. */
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
 /** Prefix of the lines in which our services report why they cannot start. */
 const START_ERROR = /^meterline-[a-z]+: /;
@@ -23,49 +23,44 @@ export interface ServerExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A running server. It ends with the process that started it, even if that process is killed. */
+/** A running server. It ends together with the process that started it, even if that process is killed. */
 export interface RunningServer {
-  /** Name in messages. */
   readonly name: string;
   readonly url: string;
-  /** The process that owns data and ports, for tests that kill it. */
+  /** The process that owns the data and the ports. Tests kill it. */
   readonly pid: number;
   readonly logFile: string;
   /** Resolves when the process has ended and its data can be used again. Never rejects. */
   readonly exited: Promise<ServerExit>;
-  /** Shuts down cleanly, or by force after a timeout. Safe to call again, or after the process has ended. */
+  /** Shuts the server down cleanly, or by force after a timeout. Safe to call again, or after the process has ended. */
   stop(): Promise<void>;
   kill(): Promise<void>;
-  /** Starts the server again on the same ports, after it has ended. @throws LocalStackError like `startServer` */
+  /** Starts an ended server again on the same ports. @throws the errors of `startServer` */
   restart(): Promise<RunningServer>;
 }
 
 export interface ServerOptions {
-  /** Name in messages. */
   readonly name: string;
-  /** The log file is `<directory>/<label>.log`. */
   readonly label: string;
-  /** Default: Node. */
   readonly command?: string | undefined;
   readonly args: readonly string[];
-  /** How the process is stopped, also if its parent is gone: at the end of its standard input (default: with SIGTERM). */
+  /** How to stop the process: close its standard input (default: send SIGTERM). Also applies when the parent process is gone. */
   readonly stopsAt?: 'end of input';
   readonly cwd?: string | undefined;
-  /** Default: the environment of this process. */
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly url: string;
-  /** Resolves if the server is ready. Called repeatedly while it rejects. */
+  /** Resolves if the server is ready. Called again after each rejection. */
   readonly isReady: () => Promise<unknown>;
   readonly readyTimeoutMs?: number;
 }
 
-/** Path of the compiled engine program, also if this file runs from source. */
+/** Path of the compiled engine program. The path is valid even if this file runs from source. */
 export const ENGINE_PROGRAM = fileURLToPath(new URL('../dist/engine.js', import.meta.url));
 
 /**
  * Shell script of a parent watchdog. A background subshell waits for the end of standard input, which closes when the parent process dies.
- * It then sends SIGTERM to the main shell, which `exec` has replaced with the command, and SIGKILL ten seconds later. The subshell
- * closes file descriptor 3, the lock of the data directory, so that only the command holds the lock.
+ * The subshell then sends SIGTERM to the main shell, which `exec` has replaced with the command, and SIGKILL ten seconds later. The
+ * subshell closes file descriptor 3, the lock of the data directory, so that only the command holds the lock.
  */
 const WATCHDOG = `exec 4<&0 </dev/null
 (
@@ -78,12 +73,12 @@ const WATCHDOG = `exec 4<&0 </dev/null
 ) &
 exec 4<&-; exec "$@"`;
 
-/** Returns the program and arguments to spawn, with a pipe as standard input, so that the command ends with this process. Keeps the PID. */
+/** Returns a program and arguments that run the command under the watchdog. The command keeps the PID. Standard input must be a pipe. */
 export function watched(command: string, args: readonly string[]): [string, string[]] {
   return ['/bin/sh', ['-c', WATCHDOG, 'sh', command, ...args]];
 }
 
-/** Sends a GET and closes the connection, because a shutdown of ClickHouse waits seconds for idle connections. */
+/** Sends a GET and closes the connection, because a shutdown of ClickHouse waits several seconds for idle connections. */
 export async function probe(
   url: URL | string,
   headers: Readonly<Record<string, string>> = {},
@@ -94,20 +89,19 @@ export async function probe(
 }
 
 interface StartingServer extends RunningServer {
-  /** Offset in the log file at which this run begins. */
+  /** Offset in the log file at which the output of this run begins. */
   readonly logStart: number;
 }
 
 /**
  * Starts a server and waits until it is ready.
- *
  * @param directory must stay open
  * @throws LocalStackError if the server ends early or is not ready before the timeout. The server is then stopped.
  */
 export async function startServer(directory: DataDirectory, options: ServerOptions): Promise<RunningServer> {
   const { name, url, stopsAt, command = process.execPath } = options;
   const log = await openLog(directory.file(`${options.label}.log`));
-  // Detached, so that Ctrl-C reaches only the main process, which stops the servers in the right order.
+  // The child is detached, so that Ctrl-C reaches only the main process, which stops the servers in the right order.
   const [file, args] = stopsAt === 'end of input' ? [command, options.args] : watched(command, options.args);
   const child = spawn(file, args, {
     cwd: options.cwd,
@@ -116,7 +110,7 @@ export async function startServer(directory: DataDirectory, options: ServerOptio
     stdio: ['pipe', log.handle.fd, log.handle.fd, directory.lock],
   });
   const exited = new Promise<ServerExit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
-  // Although nothing is written, the pipe can break when the child process dies. `exited` already reports that.
+  // The pipe can break when the child process dies. Ignore that error, because `exited` already reports the end of the process.
   child.stdin?.once('error', () => undefined);
   await once(child, 'spawn').finally(() => log.handle.close());
   const server: StartingServer = {
@@ -179,7 +173,7 @@ export function describeExit({ code, signal }: ServerExit): string {
   return signal ?? `exit code ${code}`;
 }
 
-/** Returns the error for a process that ended before it was ready. The message has its start errors, or the end of its log. */
+/** Returns the error for a process that ended before it was ready. The message has its start errors, or else the end of its log. */
 async function exitedEarly(server: StartingServer): Promise<LocalStackError> {
   const exit = await server.exited;
   const lines = (await tailOf(server)).split('\n');

@@ -12,25 +12,23 @@ import { type RunningRedis, startRedis } from './redis.js';
 export interface ServersOptions {
   /** Path of the data directory, or an open directory (default: a new temporary directory, which `stop` removes). */
   readonly dataDir?: string | DataDirectory | undefined;
-  /** Number of ClickHouse servers, 0 for none. Several servers form a cluster (default: 1). */
+  /** Number of ClickHouse servers (default: 1). 0 starts no server, and several servers form a cluster. */
   readonly shards?: number | undefined;
-  /** Default: true. */
+  /** Whether to start Redis (default: true). */
   readonly redis?: boolean | undefined;
-  /** Database for the users of clickhouse/users.xml (default: meterline). */
+  /** Database that the users of clickhouse/users.xml can access (default: meterline). */
   readonly database?: string | undefined;
-  /** Settings in the profile of ClickHouse users (default: none). */
   readonly profile?: Readonly<Record<string, string>> | undefined;
-  /** Prefix of the queues that Redis users can access (default: any). */
+  /** Prefix of the queues that the Redis users can access (default: any prefix). */
   readonly queuePrefix?: string | undefined;
   /** Called with one line before a slow step, such as installing Redis. */
   readonly say?: ((line: string) => void) | undefined;
 }
 
 export interface Servers {
-  /** The data directory, locked until `stop`. */
   readonly directory: DataDirectory;
   readonly shards: readonly RunningClickHouse[];
-  /** The first shard. @throws Error if there is none */
+  /** The first shard. @throws Error if no ClickHouse was requested */
   readonly clickhouse: RunningClickHouse;
   /** @throws Error if Redis was not requested */
   readonly redis: RunningRedis;
@@ -38,10 +36,7 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
-/**
- * Starts the requested servers. If one fails, the others are stopped.
- * @throws LocalStackError
- */
+/** Starts the requested servers. If one server fails to start, stops the others. @throws LocalStackError */
 export async function startServers(options: ServersOptions = {}): Promise<Servers> {
   const { dataDir, shards: count = 1, redis: hasRedis = true, database, profile, queuePrefix, say } = options;
   const directory =
@@ -62,7 +57,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
     const plan = await planShards(count, directory.path);
     const engines = plan.map((shard) => started(startClickHouse({ dataDir: directory, shard, database, profile })));
     const redis = hasRedis ? started(startRedis({ dataDir: directory, queuePrefix, say })) : undefined;
-    // Wait for all starts, so that `stop` includes every server if one fails.
+    // Wait for all starts, so that `stop` includes every server if one of them fails.
     await Promise.allSettled([...engines, redis]);
     const [shards, only] = [await Promise.all(engines), await redis];
     return {
@@ -89,8 +84,7 @@ const SHARD = /^clickhouse-shard-\d+$/;
 
 /**
  * Returns the cluster settings of each engine, or undefined for a single engine.
- * @param directory data directory
- * @throws LocalStackError if the directory has data of another number of engines, because queries would not find the events of accounts
+ * @throws LocalStackError if the directory has the data of another number of engines. Queries would not find the events of some accounts.
  */
 export async function planShards(count: number, directory: string): Promise<(Shard | undefined)[]> {
   if (count === 0) return [];
@@ -98,7 +92,7 @@ export async function planShards(count: number, directory: string): Promise<(Sha
   if (count === 1) return [undefined];
   const tcpPorts = await Promise.all(Array.from({ length: count }, () => findFreePort()));
   const plan = tcpPorts.map((_, index) => ({ number: index + 1, tcpPorts }));
-  // Create all folders first: after an interrupted start, their number must not be too small.
+  // Create all folders before the engines start. After an interrupted start, the number of folders must not be too small.
   for (const { number } of plan) await mkdir(join(directory, engineLabel(number)), { recursive: true, mode: 0o700 });
   return plan;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds programs on PATH, and installs them with the system's package manager if that needs no prompt. Plain JavaScript that imports only
- * Node's built-in modules, because scripts/make-ready.mjs uses it before packages are installed and TypeScript is compiled.
+ * Finds programs on PATH, and installs them with the system's package manager if that needs no prompt. This file is plain JavaScript and
+ * imports only built-in modules of Node, because scripts/make-ready.mjs uses it before packages are installed and TypeScript is compiled.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ import { text } from 'node:stream/consumers';
  * @property {((line: string) => void) | undefined} [say] called with one line before the machine is changed
  */
 
-/** RUNLEVEL=1 prevents Debian packages from starting daemons. The timeout waits for concurrent installations. */
+/** RUNLEVEL=1 keeps Debian packages from starting daemons. With the lock timeout, apt waits for concurrent installations. */
 const APT = ['env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=120'];
 
 /**
@@ -33,7 +33,7 @@ const PACKAGE_MANAGERS = {
   'apt-get': {
     install: [...APT, 'install', '-y', '--no-install-recommends'],
     update: [...APT, 'update'],
-    // Needed because systemd ignores RUNLEVEL.
+    // Disable the service as well, because systemd ignores RUNLEVEL.
     after: ['systemctl', 'disable', '--now'],
   },
   dnf: { install: ['dnf', 'install', '-y', '-q'] },
@@ -50,7 +50,7 @@ export const REDIS = {
 /**
  * Installs a program.
  * @param {SystemProgram} options
- * @returns {Promise<string | undefined>} the package manager used; undefined if none can install without a prompt
+ * @returns {Promise<string | undefined>} the package manager used, or undefined if none can install without a prompt
  * @throws Error with the package manager's message in one line
  */
 export async function installProgram({ program, names, env, say }) {
@@ -64,10 +64,10 @@ export async function installProgram({ program, names, env, say }) {
     const runAsRoot = (...command) => run(hasRights ? command : ['sudo', '-n', ...command], env);
     const installPackage = () => runAsRoot(...install, name);
     try {
-      // Try without an update first: most machines have package lists, and downloading them is slow.
+      // Try without an update first, because most machines have package lists and downloading the lists is slow.
       await installPackage().catch(async (error) => {
         if (!update) throw error;
-        // An update can fail for one mirror, although the package is available.
+        // Ignore a failed update: one mirror may fail although the package is available.
         await runAsRoot(...update).catch(() => undefined);
         await installPackage();
       });
@@ -75,7 +75,7 @@ export async function installProgram({ program, names, env, say }) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`${tool} could not install ${program} (${reason})`, { cause });
     }
-    // Fails on machines without systemd or without such a service.
+    // Ignore the error: the command fails on machines without systemd or without such a service.
     if (after) await runAsRoot(...after, name).catch(() => undefined);
     return tool;
   }
@@ -86,7 +86,7 @@ export async function installProgram({ program, names, env, say }) {
  * Runs a command and waits for its end.
  * @param {readonly string[]} command
  * @param {NodeJS.ProcessEnv} env
- * @throws Error with the last line of its standard error
+ * @throws Error with the last line of standard error
  */
 async function run([file = '', ...args], env) {
   const child = spawn(file, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -103,11 +103,7 @@ async function canSudo(env) {
   );
 }
 
-/**
- * Returns the path of the first executable with this name on PATH.
- * @param {string} name
- * @param {NodeJS.ProcessEnv} env
- */
+/** Returns the path of the first executable with this name on PATH. @param {string} name @param {NodeJS.ProcessEnv} env */
 export async function findExecutable(name, env) {
   for (const directory of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {
     const candidate = join(directory, name);

@@ -41,12 +41,11 @@ export const environment = z.object({
 
 export type Env = ReturnType<typeof readEnv>;
 
-/** A caller for all accounts has only a limit per caller, because it has no account to share a limit with. */
+/** Returns the rate limits of platform callers, which send for all accounts. They have no limit per account. */
 export function platformRates({ METERLINE_CONSTANTS: { burstSeconds, platformRate } }: Env): RateLimits {
   return { callerRate: rateLimit(platformRate, burstSeconds) };
 }
 
-/** @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv) {
   return readEnvironment(environment.transform(withTokens), variables);
 }

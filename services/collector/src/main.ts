@@ -1,4 +1,4 @@
-/** Starts the collector: connects to Redis, builds the application and listens. */
+/** Starts the collector: connects to Redis, builds the application, and opens the port. */
 
 import {
   addErrorResponses,
@@ -26,10 +26,9 @@ import { MicroBatcher } from './queue/micro-batch.js';
 import { UsageQueue } from './queue/usage-queue.js';
 
 const EVENTS = '/v0/events';
-/** Share of the bytes in flight for one account, or for one caller of the platform. */
+/** Maximum share of the bytes in flight: per account for tenants, and per caller for the platform. */
 const BYTE_SHARES = { tenants: 1 / 4, platform: 1 / 2 };
 
-/** @throws StartError */
 function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const { METERLINE_CONSTANTS: constants } = env;
   const outage = 'requests get 503 until it does';
@@ -70,7 +69,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       store: (events, size) => batcher.add(events, size),
       metrics,
     });
-    // Registered before the body parser, because the route reads the body itself after authentication.
+    // The route is registered before the body parser, because the route reads the body itself, after authentication.
     app.route(EVENTS).post(events);
     app.use(readSmallBodies());
     app.route(EVENTS).all(methodNotAllowed('POST', 'Events are read from the query API, which has its own address.'));

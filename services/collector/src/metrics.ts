@@ -1,4 +1,4 @@
-/** Metrics of events and writes. */
+/** Defines the metrics of received events and of writes to the queue. */
 import { REJECTION_REASONS } from '@meterline/catalog';
 import { instruments } from '@meterline/service/metrics';
 import type { Registry } from 'prom-client';
@@ -9,9 +9,9 @@ const WRITE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const SIZE_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
 
 export interface EventMetrics {
-  /** Counts the events of a request after the accepted events are durable. */
+  /** Counts the events of a request. Called after the accepted events are durable. */
   checked(events: CheckedEvents): void;
-  /** Observes the write of a job with this number of events. @throws the error of the write */
+  /** Measures the write of a job with this number of events. @throws the error of the write */
   write(events: number, written: Promise<void>): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export function createEventMetrics(registry: Registry, bytesInFlight: () => numb
     'Rejected events by reason. They are not stored; the response has the details.',
     'reason',
   );
-  // Each series starts at 0. Otherwise an alert on the increase would miss the first rejections.
+  // Each series starts at 0. Otherwise an alert on an increase would miss the first rejections.
   for (const reason of [...REJECTION_REASONS, CLOUD_EVENT_REASON]) rejected.inc({ reason }, 0);
   const writes = histogram(
     'meterline_collector_write_duration_seconds',

@@ -11,10 +11,7 @@ export interface ApiSession {
   readonly access: ApiAccess;
 }
 
-/**
- * Runs `work` with an API client.
- * @throws CommandError if no key is known, or if the API rejects a request or cannot be reached
- */
+/** Runs `work` with an API client. @throws CommandError if no key is known, or if the API rejects a request or cannot be reached */
 export async function withApi<T>(
   context: CommandContext,
   flags: ApiFlags,
@@ -31,7 +28,6 @@ export async function withApi<T>(
   return withClientErrors(access, () => work({ client, access }));
 }
 
-/** Returns a client. With --debug, the client logs its requests to stderr. */
 export function openClient(context: CommandContext, { debug }: ApiFlags, url: Setting, key: Setting): MeterlineClient {
   const options = { baseUrl: url.value, credential: key.value };
   if (!debug) return new MeterlineClient(options);
@@ -47,7 +43,6 @@ export interface AccountSession extends ApiSession {
   readonly account: string;
 }
 
-/** Runs `work` like `withApi`, for one account or for all accounts of the key. */
 export async function withAccount<T>(
   context: CommandContext,
   flags: ApiFlags & { readonly allAccounts?: boolean | undefined },
@@ -60,10 +55,10 @@ export async function withAccount<T>(
   });
 }
 
-/** The maximum number of accounts in a message: an operator's key can access all accounts. */
+/** Maximum number of accounts in a message. An operator's key can access all accounts. */
 const MAX_NAMED = 10;
 
-/** Returns the only account of the key. @throws CommandError if the key has no account or several */
+/** Returns the only account of the key. @throws CommandError if the key has no account or several accounts */
 export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal): Promise<string> {
   const accounts = await client.accounts({ signal });
   const [account] = accounts;
@@ -75,11 +70,11 @@ export async function onlyAccount(client: MeterlineClient, signal?: AbortSignal)
 }
 
 interface ServerAccess extends Pick<ApiAccess, 'url' | 'key'>, Partial<Pick<ApiAccess, 'profile'>> {
-  /** The kind of server; undefined for the API. */
+  /** The server that rejected a request, or undefined for the API. */
   readonly server?: 'collector' | undefined;
 }
 
-/** Runs `work`, and turns the errors of the client into errors of the command. @throws CommandError */
+/** Runs `work`, and converts errors of the client to errors of the command. @throws CommandError */
 export async function withClientErrors<T>(access: ServerAccess, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -115,7 +110,7 @@ function hintOn(
   if (code === 'cursor_expired') {
     return '\nThe data changed between pages: run the command again without --cursor, or end the window earlier with --to.';
   }
-  // The message of a 403 is always the same; its details explain the reason.
+  // All 403 responses have the same message. The details explain the reason.
   if (status === 403) return details.map((detail) => `\n${detail['message'] ?? ''}`).join('');
   return '';
 }
@@ -143,8 +138,8 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns a fetch that logs each attempt, including retries: method, path, status, duration until the body was read, size, request ID,
- * and start time in milliseconds since the process started. Never logs request headers, because one contains the key.
+ * Returns a fetch that logs each attempt, including retries: method, path, status, duration until the body was read, size, request ID, and
+ * start time in milliseconds since the process started. Never logs request headers, because one of them contains the key.
  */
 function loggingFetch(log: (line: string) => void): Fetch {
   return async (url, init) => {

@@ -1,4 +1,4 @@
-/** Manages API keys for `meterline keys`: through the API with the rights of the caller, or in Redis as an operator. */
+/** Manages API keys for `meterline keys`. Uses the API with the rights of the caller, or Redis with the rights of an operator. */
 import { ACCOUNT_KEY_ROLES } from '@meterline/catalog';
 import type { ApiKeyResponse, MeterlineClient } from '@meterline/client';
 import { type ApiKey, ApiKeyStore, type NewApiKey, TooManyApiKeys } from '@meterline/service/access';
@@ -17,20 +17,20 @@ export type ListedKey = Pick<ApiKey, 'clientId' | 'account' | 'role' | 'createdA
 };
 
 export interface KeyManager {
-  /** @param key a key without an account is for the caller's only account (API) or for all accounts (Redis) */
+  /** Creates a key. @param key without an account: a key for the caller's only account (API) or for all accounts (Redis) */
   create(key: NewApiKey): Promise<ListedKey & { readonly key: string }>;
   /** Returns keys, oldest first. @param account undefined for the caller's only account (API) or all accounts (Redis) */
   list(account: string | undefined): Promise<readonly ListedKey[]>;
-  /** @returns the time of the revocation. @throws CommandError if the key does not exist */
+  /** Revokes a key and returns the time of the revocation. @throws CommandError if the key does not exist */
   revoke(keyId: string, account: string | undefined): Promise<string>;
 }
 
 export type KeyFlags = ApiFlags & RedisFlags;
 
 /**
- * Runs `work` with the API after a login or with METERLINE_API_KEY, else with Redis. `--redis-url` and keys for all accounts always
- * use Redis.
- * @param creates the kind of key to create, if any; a Redis that may evict keys is an error then, and otherwise a warning
+ * Runs `work` with the API after a login or with METERLINE_API_KEY, and otherwise with Redis. `--redis-url` and keys for all accounts
+ * always use Redis.
+ * @param creates the kind of key that `work` creates, if any. A Redis that may evict keys is then an error, and otherwise a warning.
  * @throws CommandError
  */
 export async function withKeyManager<T>(
@@ -73,7 +73,7 @@ export async function withKeyManager<T>(
   return result;
 }
 
-/** Returns an error handler that adds a line to the message of errors for which `applies` is true. */
+/** Returns an error handler. If `applies` returns true for an error, the handler adds the hint to its message. */
 function hinting(hint: string, applies: (error: CommandError) => boolean) {
   return (error: unknown): never => {
     if (!(error instanceof CommandError && applies(error))) throw error;

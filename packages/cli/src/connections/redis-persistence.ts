@@ -1,14 +1,13 @@
-/** Waits until Redis has written earlier commands to its disk. */
 import type { RedisClient } from '@meterline/service/access';
 import { z } from 'zod';
 import { CommandError } from '../failure.js';
 
-/** The reply of WAITAOF: the number of disks with the writes, of this Redis (0 or 1) and of its replicas. */
+/** The reply of WAITAOF: the number of disks that have the writes, first of this Redis (0 or 1), then of its replicas. */
 const disksReached = z.tuple([z.number(), z.number()]);
 
 /**
- * Waits for the disk if Redis can report it, which needs version 7.2 and an append-only file. With any other Redis, its reply to the
- * write is all there is.
+ * Waits until Redis has written earlier commands to its disk. Redis can report this from version 7.2 on, with an append-only file. With any
+ * other Redis, returns immediately, because its reply to the write is all that is known.
  * @throws CommandError after the timeout
  */
 export async function requireWritten(redis: RedisClient, timeoutMs: number): Promise<void> {

@@ -1,4 +1,4 @@
-/** Connects to ClickHouse and Redis. There are no retries: a command in a terminal should fail with a clear message instead of waiting. */
+/** Connects to ClickHouse and Redis without retries: a command in a terminal should fail with a clear message instead of waiting. */
 import { QUEUE_NAME } from '@meterline/catalog';
 import {
   createRedisClient,
@@ -26,20 +26,16 @@ import type { Setting } from '../setting-sources.js';
 import { type ClickHouseFlags, type ClickHouseSettings, displayUrl, type RedisFlags } from '../settings.js';
 import { requireWritten } from './redis-persistence.js';
 
-/** Limits the time until the first reply of the server, not only until the connection is open. */
+/** Maximum time until the first reply of the server. An open connection is not enough. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Long, because a migration may rewrite data. */
 const STATEMENT_TIMEOUT_MS = 600_000;
-/** A Redis that sends nothing for this long while a reply is due counts as unavailable. */
+/** A Redis that sends nothing for this time while a reply is due counts as unavailable. */
 const SILENCE_TIMEOUT_MS = 30_000;
-/** Limits the wait until replicas and the disk have a job. */
+/** Maximum time until the replicas and the disk have a job. */
 const DURABILITY_TIMEOUT_MS = 10_000;
 
-/**
- * Checks that ClickHouse is reachable and accepts the login.
- * @returns options to open a warehouse
- * @throws CommandError if the check fails
- */
+/** Checks that ClickHouse is reachable and accepts the login. Returns options to open a warehouse. @throws CommandError otherwise */
 export async function reachClickHouse(settings: ClickHouseSettings): Promise<WarehouseOptions> {
   const options = { ...settings, url: settings.url.value, application: 'meterline-cli' };
   try {
@@ -51,8 +47,8 @@ export async function reachClickHouse(settings: ClickHouseSettings): Promise<War
 }
 
 /**
- * Runs `work` with connections to all shards of the database (one for a single server), and closes them.
- * @throws CommandError if ClickHouse cannot be reached, disconnects or rejects a statement, or if `work` throws one
+ * Runs `work` with connections to all shards of the database (a single server is one shard), and closes them.
+ * @throws CommandError if ClickHouse cannot be reached, disconnects or rejects a statement, or if `work` throws a CommandError
  */
 export async function withShards<T>(
   context: CommandContext,
@@ -73,7 +69,7 @@ export async function withShards<T>(
   }
 }
 
-/** Returns the error of a statement or connection as one line that names the server. */
+/** Returns the error of a statement or connection, with a message of one line that names the server. */
 export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
   const target = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
@@ -92,7 +88,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
 
 /**
  * Runs `work` with a connection to Redis, and closes the connection.
- * @param warnings receives a warning if Redis may evict keys, for work that adds none; if undefined, such a Redis is an error
+ * @param warnings for work that adds no keys: receives a warning if Redis may evict keys. Without it, such a Redis is an error.
  * @throws CommandError if Redis cannot be reached, may lose data, disconnects or rejects a command
  */
 export async function withRedis<T>(
@@ -107,7 +103,7 @@ export async function withRedis<T>(
     enableOfflineQueue: false,
     retryStrategy: () => null,
   });
-  // Only this event has the reason; the error of a command is just "connection is closed".
+  // Only this event has the reason. The error of a command is just "connection is closed".
   let reason: unknown;
   redis.on('error', (error: Error) => {
     reason = moreInformative(reason, error);
@@ -119,7 +115,7 @@ export async function withRedis<T>(
   try {
     await redis.connect();
     clearTimeout(connectDeadline);
-    // ioredis also connects if it cannot select the database in the address, and would then use database 0.
+    // ioredis connects even if it cannot select the database in the address, and would then use database 0.
     if (reason !== undefined) throw reason;
     const { problem, isUsable } = await readRedisStatus(redis);
     if (problem !== undefined) {
@@ -138,18 +134,16 @@ export async function withRedis<T>(
   }
 }
 
-/** The producer's side of the queue that the ingest workers consume. */
 export interface UsageQueue {
   /**
-   * Adds jobs to the queue. If this fails, some of the jobs may be in the queue. Sending their events again is safe, because events
+   * Adds jobs to the queue. If this fails, some jobs may be in the queue. The caller may safely send their events again, because events
    * with the same ID count once.
-   * @returns the IDs of the jobs, once they are on the disk of Redis (if it can report that) and on its replicas
+   * @returns the IDs of the jobs, after they are on the replicas of Redis and on its disk (if Redis can report that)
    * @throws CommandError if the disk or the replicas take too long
    */
   send(jobs: readonly unknown[]): Promise<string[]>;
 }
 
-/** Runs `work` like `withRedis`, with the queue. */
 export async function withQueue<T>(
   { settings }: CommandContext,
   flags: RedisFlags,
@@ -159,7 +153,7 @@ export async function withQueue<T>(
   const durability = { replicas: parseRedisUrl(address.value).replicas, timeoutMs: DURABILITY_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: settings.queuePrefix(flags) });
-    // Errors of the queue also reject the pending command, which reports them.
+    // Ignore errors of the queue here, because they also reject the pending command, which reports them.
     queue.on('error', () => undefined);
     const send = async (jobs: readonly unknown[]) => {
       await queue.waitUntilReady();
@@ -168,7 +162,7 @@ export async function withQueue<T>(
         const { id = '' } = await replicated(redis, () => queue.add('usage', data), durability).catch(notReplicated);
         ids.push(id);
       }
-      // WAITAOF covers the writes of its own connection. This client never reconnects, so that is the same connection.
+      // WAITAOF covers only writes of its own connection. This client never reconnects, so the writes were on the same connection.
       if (ids.length > 0) await requireWritten(redis, DURABILITY_TIMEOUT_MS);
       return ids;
     };

@@ -1,11 +1,11 @@
-/** Defines the arguments that tools share, and converts them to the flags of the commands, which parse them. */
+/** Defines arguments that the tools share. Converts arguments to flags, because the parsers of the commands also parse the arguments. */
 import { bucketStart, formatTimestamp, MS_PER_DAY, plusMonths } from '@meterline/catalog';
 import { Command } from 'commander';
 import { z } from 'zod';
 import { usageError } from '../failure.js';
 import { monthText } from '../flags.js';
 
-/** Returns a schema of arguments that rejects unknown ones. Otherwise, a mistyped filter would select everything. */
+/** Returns a schema that rejects unknown arguments. Otherwise, a tool would ignore a mistyped filter and select everything. */
 export function only<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(', ');
   return z.strictObject(shape, {
@@ -59,11 +59,7 @@ export const OFFSET = { offset: z.int().min(0).default(0).describe('Rows to skip
 
 type Arguments = Readonly<Record<string, unknown>> & z.output<z.ZodObject<typeof WINDOW>>;
 
-/**
- * Parses arguments as the flags of a command.
- * @param withFlags adds the flags to a command
- * @throws CommandError or CommanderError if an argument is invalid or conflicts with another
- */
+/** Parses arguments as the flags that `withFlags` adds. @throws CommandError or CommanderError if an argument is invalid or conflicts */
 export function flagsOf<Flags extends object>(
   withFlags: (command: Command) => Command,
   { period, ...args }: Arguments,
@@ -86,7 +82,7 @@ export function flagsOf<Flags extends object>(
   return command.parse(argv, { from: 'user' }).opts<Flags>();
 }
 
-/** Returns the arguments of the next page. They have the exact window, because a cursor is only valid for one window. */
+/** Returns the arguments of the next page. They contain the exact window, because a cursor is valid for one window only. */
 export function nextArguments(
   args: object,
   { startTime, endTime }: { readonly startTime: string; readonly endTime: string },

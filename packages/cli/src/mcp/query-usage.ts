@@ -71,7 +71,7 @@ async function queryUsage(call: Call, args: z.output<typeof inputSchema>) {
   const { signal, now } = call;
   const flags = flagsOf<QueryFlags & ApiFlags>((command) => withQuery(withApiFlags(command)), args, now);
   const query = queryOf(flags, now);
-  // Without a series, the coarsest resolution is enough.
+  // If no series is requested, the coarsest resolution is enough.
   const sent = { ...query.sent, resolution: args.resolution ?? ('monthly' as const) };
   return forAccount(call, flags, async ({ client, account }) => {
     const page = await boundedPage(args.limit, (limit) => client.metrics(account, { ...sent, limit }, { signal }));

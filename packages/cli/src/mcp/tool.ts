@@ -23,11 +23,11 @@ interface Tool<Input extends z.ZodType> {
   readonly run: (call: Call, args: z.output<Input>) => Promise<Record<string, unknown>>;
 }
 
-/** Matches flags in error messages. Tools have them as arguments, so they are replaced by argument names. */
+/** Matches the flags in error messages. They are replaced with argument names, because tools have arguments instead of flags. */
 const FLAGS =
   /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|resolution|to)\b(?: <[^>]+>)?'?/g;
 
-/** Registers a tool. Expected errors, such as those of the API, become results for the model; bugs are also logged to stderr. */
+/** Registers a tool. The assistant gets expected errors, such as errors of the API, as results. Bugs are also logged to stderr. */
 export function addTool<Input extends z.ZodType>(
   server: McpServer,
   { context, flags }: Pick<Call, 'context' | 'flags'>,
@@ -53,7 +53,6 @@ export function addTool<Input extends z.ZodType>(
   });
 }
 
-/** Runs `work` for the account in the arguments (default: the account of the command). */
 export function forAccount<Result>(
   { context, flags, signal }: Call,
   named: ApiFlags & { readonly allAccounts?: boolean | undefined },
@@ -65,7 +64,7 @@ export function forAccount<Result>(
 /** About a quarter of the maximum result size of assistants. */
 const MAX_RESULT_BYTES = 40_000;
 
-/** Reads a page of at most {@link MAX_RESULT_BYTES}. A page of large rows has fewer rows, but at least one. */
+/** Reads a page of at most {@link MAX_RESULT_BYTES}. Reads fewer rows if the rows are large, but at least one row. */
 export async function boundedPage<Page extends { readonly data: readonly unknown[] }>(
   limit: number,
   read: (limit: number) => Promise<Page> | Page,
@@ -77,7 +76,6 @@ export async function boundedPage<Page extends { readonly data: readonly unknown
   return boundedPage(Math.max(1, Math.floor((rows * MAX_RESULT_BYTES) / bytes)), read);
 }
 
-/** Returns a page of a list that the API does not paginate. */
 export async function listPage<Item>(
   items: readonly Item[],
   args: { readonly limit: number; readonly offset: number },

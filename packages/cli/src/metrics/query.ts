@@ -1,4 +1,4 @@
-/** Defines the flags of a query, and turns them into API requests: the window, filters, groups and comparison. */
+/** Defines the flags of a query, and converts them to API requests: the window, filters, groups and comparison. */
 import {
   ACCOUNT_FILTERS,
   ACCOUNTS_METRICS_PARAMETERS,
@@ -52,24 +52,22 @@ export function withWindow(command: Command): Command {
     .option('--to <time>', 'End time in UTC, exclusive (default: now)', timeOf);
 }
 
-/** The window that the flags describe, and the part of it that is requested. */
 export interface RequestedWindow {
-  /** The whole period, including the future part of the current month or day. */
+  /** The whole period, including the part of the current month or day that is in the future. */
   readonly whole: Window;
-  /** The number of calendar months, if the flags name whole months. */
+  /** The number of calendar months, or undefined if the flags do not name whole months. */
   readonly months: number | undefined;
   readonly sent: ReturnType<typeof timesOf>;
-  /** The default resolution of the whole period, so that the current month has daily buckets from its first day on. */
+  /** The default resolution of the whole period. The current month therefore has daily buckets from its first day on. */
   readonly resolution: Resolution;
   /** The current time, rounded down to the second to keep responses readable. */
   readonly asOf: EpochMs;
 }
 
-/** Returns the window of the flags. @throws CommandError if the window is empty or starts too early */
 export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   const second = Math.floor(now.getTime() / 1_000) * 1_000;
   const start = flags.month?.startTime ?? flags.from ?? 0;
-  // Without this, a window that starts within the current second would be empty.
+  // Round up if the window starts within the current second. Otherwise the window would be empty.
   const asOf = start >= second && start <= now.getTime() ? second + 1_000 : second;
   const { whole, isNamed } = wholeWindow(flags, asOf);
   if (whole.startTime >= whole.endTime) {
@@ -79,7 +77,7 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
     throw usageError('the window starts before the year 0001; choose a later start');
   return {
     whole,
-    // Spans are never months: the default of 30 days may happen to cover a calendar month.
+    // A span never counts as months, because the default of 30 days may happen to cover a calendar month.
     months: flags.month || flags.from !== undefined ? wholeMonths(whole) : undefined,
     sent: timesOf(isNamed ? whole : upTo(whole, asOf)),
     resolution: defaultResolution(whole),
@@ -87,18 +85,18 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   };
 }
 
-/** Returns the window; isNamed if the flags fix both its ends, so that it is requested exactly as it is. */
+/** Returns the window. `isNamed` is true if the flags fix both of its ends, so that the request has exactly this window. */
 function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { whole: Window; isNamed: boolean } {
   if (month) return { whole: month, isNamed: false };
   if (from !== undefined) return { whole: { startTime: from, endTime: to ?? asOf }, isNamed: true };
   const span = since ?? DEFAULT_SPAN;
   if (span.unit === 'exact') return { whole: lastSpan(span, to ?? asOf), isNamed: true };
-  // The last day or hour of the span is the one that ends at --to or contains it.
+  // The span ends with the day or hour that ends at --to or contains --to.
   if (to === undefined) return { whole: lastSpan(span, asOf), isNamed: false };
   return { whole: { startTime: lastSpan(span, to - 1).startTime, endTime: to }, isNamed: true };
 }
 
-/** Rejects a cursor whose window ends now: a second later that is another window. @throws CommandError */
+/** Rejects a cursor if the window ends now, because one second later the window is a different one. @throws CommandError */
 function requireFixedWindow({ cursor, to }: EventsFlags, { sent, asOf }: RequestedWindow): void {
   if (cursor === undefined || to !== undefined || sent.endTime !== formatTimestamp(asOf)) return;
   throw usageError('--cursor needs the window of its response: set --from to its startTime and --to to its endTime');
@@ -121,7 +119,7 @@ const EXCLUDING = new Map<string, string>([
 const NAMES = [...EXCLUDING.keys()];
 const ALERT_NAMES = NAMES.filter((name) => !['account', 'withoutResourceUuid'].includes(name));
 
-/** A flag that adds a filter: `--filter name=value`, or a flag for one name, such as `--workspace value`. */
+/** A flag that adds a filter: `--filter name=value`, or a flag with a fixed name such as `--workspace value`. */
 class FilterOption extends RepeatableOption {
   constructor(flags: string, description: string, name?: keyof Filters, choices: readonly string[] = []) {
     super(flags, description);
@@ -134,7 +132,7 @@ class FilterOption extends RepeatableOption {
   }
 }
 
-/** Adds the filter flags. All may be repeated: several values of one name are alternatives. */
+/** Adds the filter flags. All of them can be repeated. Several values of one name are alternatives. */
 export function withFilters(command: Command): Command {
   return withInclusiveFilters(
     command
@@ -184,8 +182,8 @@ function withInclusiveFilters(command: Command): Command {
 }
 
 /**
- * Adds a filter such as `resourceType=agent`, `resourceType!=agent` or, with the API's own name, `excludeResourceType=agent` to the
- * earlier filters. The value may contain an equals sign.
+ * Adds a filter such as `resourceType=agent`, `resourceType!=agent` or `excludeResourceType=agent` (the API's own name) to the earlier
+ * filters. The value may contain an equals sign.
  * @throws InvalidArgumentError
  */
 function filterOf(text: string, before: Filters = {}): Filters {
@@ -223,7 +221,7 @@ export interface QueryFlags extends Omit<EventsFlags, 'includeVoided'> {
   readonly allAccounts?: boolean | undefined;
   readonly resolution?: Resolution | undefined;
   readonly groupBy?: readonly MetricsDimension[] | undefined;
-  /** True: months for a window of whole months, else weeks. */
+  /** The value `true` means: compare windows of whole months by months, and other windows by weeks. */
   readonly compare?: Comparison | true | undefined;
 }
 
@@ -267,7 +265,7 @@ export function withQuery(command: Command): Command {
 export interface Query {
   readonly sent: MetricsQuery;
   readonly groupBy: readonly MetricsDimension[];
-  /** The request for the previous period, and its distance, such as `4 weeks earlier`; undefined without --compare. */
+  /** The request for the previous period, and how far it lies back, such as `4 weeks earlier`, or undefined without --compare. */
   readonly compared: { readonly sent: MetricsQuery; readonly distance: string } | undefined;
 }
 
@@ -289,7 +287,7 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
   return { sent, groupBy, compared: { sent: { ...common, ...timesOf(before.window) }, distance: before.distance } };
 }
 
-/** Adds dimensions to those of earlier flags. @throws InvalidArgumentError */
+/** Adds dimensions to the dimensions of earlier flags. @throws InvalidArgumentError */
 function groupByOf(text: string, before: readonly MetricsDimension[] = []): readonly MetricsDimension[] {
   const names = [...before, ...text.split(',').map((name) => name.trim())];
   return parsedBy(ACCOUNTS_METRICS_PARAMETERS.groupBy, names.join(','));

@@ -1,4 +1,4 @@
-/** Renders a response as a table: a row per group, and a row for the groups on other pages, so that the rows add up to the total. */
+/** Renders a response as a table. An additional row sums the groups on other pages, so that the rows add up to the total. */
 import {
   canonicalGroupBy,
   changeFrom,
@@ -28,18 +28,18 @@ export interface Report {
   readonly groupBy: readonly MetricsDimension[];
   /** Whether the API omits workspaces because the caller is a member. */
   readonly hidesWorkspace: boolean;
-  /** Any page of the response; its summary covers the whole window. */
+  /** Any page of the response. The summary of each page covers the whole window. */
   readonly response: Omit<MetricsResponse, 'data'>;
   readonly entries: readonly MetricsEntry[];
-  /** The previous period; undefined without --compare. */
+  /** The previous period, or undefined without --compare. */
   readonly before: Before | undefined;
 }
 
 export interface Before {
   readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
-  /** The distance to the window, such as `4 weeks earlier`. */
+  /** How far the previous period lies back, such as `4 weeks earlier`. */
   readonly distance: string;
-  /** The groups of the previous period, by `groupKey`. A missing group cost nothing. */
+  /** The groups of the previous period, by `groupKey`. A group that is missing here cost nothing. */
   readonly entries: ReadonlyMap<string, MetricsEntry>;
 }
 
@@ -72,7 +72,7 @@ export function reportText(report: Report, { width, style, isExact }: ReportLayo
   }
   const widthOf = (table: Table) => tableWidth(table.columns, table.rows(MIN_TREND_WIDTH));
   let table = tableOf(report, shownFields(report), isExact);
-  // On a narrow terminal, drop the fields that --group-by does not name before shortening names.
+  // On a narrow terminal, remove the fields that --group-by does not name. Names are shortened only if that is not enough.
   if (width !== undefined && widthOf(table) > width) {
     const requested = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
     table = tableOf(report, requested, isExact);
@@ -83,13 +83,12 @@ export function reportText(report: Report, { width, style, isExact }: ReportLayo
   return [...heading, '', textTable(table.columns, table.rows(trendWidth), { width, style })].join('\n');
 }
 
-/** Returns the requested fields and the fields that the API adds to them, in canonical order. */
 function shownFields({ groupBy, hidesWorkspace }: Report): MetricsField[] {
   const enriched = enrichedDimensions(groupBy).filter((dimension) => dimension !== 'workspace' || !hidesWorkspace);
   return canonicalGroupBy([...groupBy, ...enriched]).map((dimension) => ENTRY_FIELD[dimension]);
 }
 
-/** Columns, and a function of their rows: the width of the sparklines is known once the other columns are. */
+/** The columns, and a function that creates their rows. The width of the sparklines depends on the width of the other columns. */
 type Table = ReturnType<typeof tableOf>;
 
 function tableOf({ groupBy, response, entries, before }: Report, fields: readonly MetricsField[], isExact: boolean) {
@@ -102,7 +101,7 @@ function tableOf({ groupBy, response, entries, before }: Report, fields: readonl
     shareText(cost, totalCost),
     ...(before ? [amount(costBefore), percentChangeText(changeFrom(costBefore, cost))] : []),
   ];
-  // Without --group-by, the only entry is the total.
+  // Without --group-by, the response has a single entry: the total.
   const names = (entry: MetricsEntry) =>
     fields.length === 0 ? ['Total'] : fields.map((field) => entry[field] ?? SEVERAL_VALUES[field]);
   const group = (entry: MetricsEntry, trendWidth: number): Row => ({
@@ -145,20 +144,17 @@ function usageText({ billingDimension, summary: { usage } }: MetricsEntry, isExa
 }
 
 const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
-/** Marks zero, which must differ from the lowest bar. */
+/** Stands for zero, which must look different from the lowest bar. */
 const NOTHING = '·';
 
-/**
- * Draws one bar per bucket, or per several buckets if there are more than `width`. The highest bar is the maximum of the series.
- * @param values none is negative
- */
+/** Draws a bar per bucket, or per several buckets if there are more than `width`. The highest bar is the maximum. No value is negative. */
 export function sparkline(values: readonly number[], width: number): string {
   const bars = squeezed(values, Math.max(1, width));
   const highest = Math.max(...bars);
   return bars.map((value) => (value === 0 ? NOTHING : BARS[Math.ceil((value / highest) * BARS.length) - 1])).join('');
 }
 
-/** Sums the values in at most `width` parts of nearly equal length. */
+/** Splits the values into at most `width` parts of nearly equal length, and returns the sum of each part. */
 function squeezed(values: readonly number[], width: number): number[] {
   if (values.length <= width) return [...values];
   const sums = new Array<number>(width).fill(0);

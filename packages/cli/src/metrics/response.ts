@@ -1,6 +1,6 @@
 /**
- * Reads a metrics query page by page, and prints it as a table, JSON or CSV. JSON and CSV are printed once they are complete, so that
- * reading can restart if the response changes.
+ * Reads a metrics query page by page, and prints the result as a table, JSON or CSV. JSON and CSV are printed when they are complete, so
+ * that reading can restart if the response changes.
  */
 import {
   type CsvForm,
@@ -32,10 +32,7 @@ export interface Request {
   readonly signal: AbortSignal | undefined;
 }
 
-/**
- * Yields pages with the text of the API's response, and shows progress if all pages are read.
- * @param onRestart discards the pages so far: the response has changed, and reading restarts at the first page
- */
+/** Yields pages with the JSON that the API returned. `onRestart` must discard them, because reading restarts at the first page. */
 async function* readPages(request: Request, onRestart: () => void | Promise<void>) {
   const { context, client, account, query, all, signal } = request;
   const progress = all ? new PageProgress(context, 'group') : undefined;
@@ -58,17 +55,13 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
   }
 }
 
-/**
- * Reads the cost of groups in the previous period.
- * @param entries the groups to read; undefined for all groups
- * @returns undefined without --compare
- */
+/** Reads the cost of groups (default: all) in the previous period. Returns undefined without --compare. */
 export async function previousPeriod(
   { client, account, query: { groupBy, compared }, signal }: Pick<Request, 'client' | 'account' | 'query' | 'signal'>,
   entries?: readonly MetricsEntry[],
 ): Promise<Before | undefined> {
   if (!compared) return undefined;
-  // The series are not shown, so the coarsest resolution is enough.
+  // The result shows no series, so the coarsest resolution is enough.
   const all = { ...compared.sent, limit: undefined, resolution: 'monthly' } as const;
   const response = await client.metrics(account, { ...all, groupBy: [] }, { signal });
   const previous = new Map<string, MetricsEntry>();
@@ -80,8 +73,8 @@ export async function previousPeriod(
 }
 
 /**
- * Returns whether groups lack a workspace because the caller is a member. If no group has one, only the caller's role distinguishes
- * this from groups that each span several workspaces.
+ * Returns whether groups lack a workspace because the caller is a member. If no group has a workspace, each group may also span several
+ * workspaces. Only the role of the caller distinguishes the two cases.
  */
 async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntry[]): Promise<boolean> {
   const { client, account, query, signal } = request;
@@ -91,7 +84,7 @@ async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntr
   return (await client.accounts({ signal })).some(({ id, role }) => isRequested(id) && role === 'member');
 }
 
-/** Prints the API's responses, one per line; those of the previous period come last. */
+/** Prints the API's responses, one per line. The responses for the previous period come last. */
 export async function printJson(request: Request): Promise<void> {
   const { context, query } = request;
   await writeWhole(context, undefined, async (output) => {
@@ -103,7 +96,7 @@ export async function printJson(request: Request): Promise<void> {
   });
 }
 
-/** Prints CSV. @param isSeries whether to print a line per bucket of each group, not per group */
+/** Prints CSV. @param isSeries prints a line per group and bucket instead of a line per group */
 export async function printCsv(request: Request, isSeries: boolean, form: CsvForm): Promise<void> {
   const { context, query, all } = request;
   const { groupBy } = query;

@@ -1,7 +1,8 @@
 /**
- * Compares sealed rollup rows with their events, one day at a time, and repairs differences. Rows of dirty hours are skipped: queries do
- * not read them, and a worker will recompute them. One exception: a worker cannot replace a row with a higher version than its events
- * imply, which a restored backup may contain, but clears the dirty mark anyway. Such rows are always compared.
+ * Compares sealed rollup rows with their events, one day at a time, and repairs differences. Skips the rows of dirty hours, because queries
+ * do not read them and a worker will recompute them.
+ * One kind of row is always compared: a row with a higher version than its events imply, which a restored backup may contain. A worker
+ * clears the dirty mark of such a row but cannot replace the row.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_DAY, type Window } from '@meterline/catalog';
@@ -22,7 +23,7 @@ import {
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation.js';
 
-/** A worker marks the hours of late events moments after it stores the events. A difference counts if it lasts longer than that. */
+/** A worker marks the hours of late events shortly after it stores the events. Only differences that last longer are reported. */
 const RECHECKS = 3;
 const RECHECK_MS = 500;
 
@@ -30,11 +31,9 @@ export interface AuditOptions {
   readonly shards: Shards;
   readonly accountId: string | undefined;
   readonly window: Window;
-  /** Whether to replace rollup rows that differ. Without this, nothing is written. */
   readonly repair: boolean;
-  /** Whether to compare rollup rows of dirty hours too, because their events are about to be deleted. */
+  /** Whether to compare the rollup rows of dirty hours as well. Needed if their events are about to be deleted. */
   readonly includesDirty?: boolean;
-  /** Ends the audit between two days. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
   readonly recheckMs?: number;
@@ -46,7 +45,7 @@ interface ShardAuditOptions extends AuditOptions {
 
 export interface AuditResult {
   readonly days: number;
-  /** The start of the comparison, if the window includes earlier events that have been dropped. */
+  /** The start of the comparison. Set only if earlier events in the window have been dropped. */
   readonly comparedFrom: EpochMs | undefined;
   readonly differences: readonly RollupDifference[];
   readonly stillDifferent: readonly RollupDifference[];
@@ -56,9 +55,8 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
 
 /**
  * Audits the rollups of all shards.
- *
  * Crash order: each day is compared, compared again after a delay, and then repaired, one insert per rollup row. A crash leaves each row
- * either unchanged or correct. A crash between the row of an hour and that of its day leaves a day that differs; the next audit finds and
+ * either unchanged or correct. After a crash between the row of an hour and the row of its day, the day differs. The next audit finds and
  * repairs it.
  */
 export async function auditRollups(options: AuditOptions): Promise<AuditResult> {
@@ -67,7 +65,7 @@ export async function auditRollups(options: AuditOptions): Promise<AuditResult> 
   const daysDone = () => results.reduce((sum, { days }) => sum + days, 0);
   for (const warehouse of shards.all) {
     const before = daysDone();
-    // The number of days of later shards is not known yet.
+    // The progress of later shards is not included, because their number of days is not known yet.
     const ofShard: OnProgress = (done, total) => onProgress(before + done, before + total);
     results.push(await auditShard({ ...options, warehouse, onProgress: ofShard }));
   }
@@ -83,7 +81,7 @@ export async function auditRollups(options: AuditOptions): Promise<AuditResult> 
 async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
   const { hourly, daily, droppedBefore } = await readBounds(warehouse);
-  // Queries read unsealed hours from the events, so only sealed hours can differ.
+  // Only sealed hours can differ, because queries read other hours from the events.
   const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
   const comparedFrom = window.startTime < droppedBefore ? droppedBefore : undefined;
   const kept = { ...window, startTime: comparedFrom ?? window.startTime };
@@ -105,7 +103,6 @@ async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   return { days: done, comparedFrom, differences, stillDifferent };
 }
 
-/** Returns the differences of a day that are still there after repeated checks. */
 async function lastingDifferences(
   options: ShardAuditOptions,
   sealed: Sealed,
@@ -121,7 +118,7 @@ async function lastingDifferences(
   return found;
 }
 
-/** Replaces hours first, because days are computed from them. @returns the differences that remain */
+/** Repairs differences. Replaces hours first, because days are computed from hours. Returns the remaining differences. */
 async function repairDay(
   options: ShardAuditOptions,
   sealed: Sealed,
@@ -153,7 +150,7 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
   return found;
 }
 
-/** Returns a function that tells whether queries read a rollup row: not if its hour, or an hour of its day, is dirty. */
+/** Returns a predicate. It is false for rollup rows that queries do not read, because their hour, or an hour of their day, is dirty. */
 function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupKey) => boolean {
   const length = GRAIN_MS[grain];
   const nameOf = ({ accountId, bucket }: RollupKey) => `${bucket - (bucket % length)} ${accountId}`;
@@ -161,7 +158,6 @@ function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupK
   return (rollup) => !unread.has(nameOf(rollup));
 }
 
-/** Returns the sealed buckets that are completely in the window. */
 function wholeBuckets({ startTime, endTime }: Window, grain: Grain, sealedUntil: EpochMs): Window {
   const length = GRAIN_MS[grain];
   const end = Math.min(endTime, sealedUntil);

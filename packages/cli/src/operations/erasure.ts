@@ -15,7 +15,7 @@ import {
 import type { OnProgress } from './operation.js';
 
 export interface Holdings {
-  /** The number of rows; a revised event may have several. */
+  /** Number of rows. A revised event may have several rows. */
   readonly usageEventRows: number;
   readonly rejectedEventRows: number;
   readonly apiKeys: number;
@@ -24,7 +24,7 @@ export interface Holdings {
 
 export interface ErasureOptions {
   readonly shards: Shards;
-  /** Connects to Redis for one step, instead of keeping a connection open during the erasure. */
+  /** Connects to Redis for one step. No connection stays open during the erasure. */
   readonly withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => Promise<T>;
   readonly account: string;
 }
@@ -35,7 +35,7 @@ export interface FoundAccount {
 }
 
 export interface Erasure extends Holdings {
-  /** The number of rows that were stored during the erasure; undefined after an interruption. */
+  /** Number of rows that were stored during the erasure, or undefined after an interruption. */
   readonly rowsLeft: number | undefined;
 }
 
@@ -51,12 +51,12 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
 /**
  * Erases an account.
  *
- * Crash order (each step can be repeated safely; after a crash or interruption, `findAccount` and `eraseAccount` erase the rest):
- * 1. Erase the API keys, alerts and deliveries. A crash after this step leaves rows that nobody can read.
- * 2. Erase the rows that were found, one table and month after the other. A crash leaves the remaining months.
- * 3. Erase the derived tables again: a recomputation that read events before step 2 may have stored its result afterwards. Before each
- *    table, wait until such recomputations have ended.
- * 4. Remove deleted rejections from the data files, including those that were settled earlier.
+ * Crash order: each step can be repeated safely. After a crash or interruption, `findAccount` and `eraseAccount` erase the rest.
+ * 1. Erase the API keys, alerts and deliveries. A crash after this step leaves rows that no caller can read.
+ * 2. Erase the rows that `findAccount` found, one table and month after the other. A crash leaves the remaining months.
+ * 3. Erase the derived tables again, because a recomputation that read events before step 2 may have stored its result later. Before each
+ * table, wait until such recomputations have ended.
+ * 4. Remove deleted rejections from the data files, including rejections that were settled earlier.
  * 5. Mark the hours of events that arrived during the erasure as dirty.
  * @param signal ends the erasure between two months
  */
@@ -70,7 +70,7 @@ export async function eraseAccount(
   const erase = async (remaining: readonly AccountPartition[]) => {
     const erased: AccountPartition[] = [];
     if (remaining.length > 0) onProgress(0, remaining.length);
-    // One at a time, because each erasure rewrites the data of its month.
+    // Erase one partition at a time, because each erasure rewrites the data of its month.
     for (const partition of remaining) {
       if (signal.aborted) break;
       await eraseAccountPartition(partition, account);
@@ -86,8 +86,8 @@ export async function eraseAccount(
   }
   if (signal.aborted) return { ...holdingsOf(erased, inRedis), rowsLeft: undefined };
   await removeDeletedRejections(shards.all);
-  // A producer, or a worker with rows in memory, may have stored rows after their month was erased. These rows count, but their rollups
-  // or dirty marks may have been erased, so mark their hours again.
+  // A producer, or a worker with rows in memory, may have stored rows after their month was erased. These rows count, but their rollup rows
+  // or dirty marks may have been erased. Mark their hours again.
   const left = await readAccountPartitions(shards.all, account);
   await Promise.all(shards.all.map((shard) => markHoursOfEvents(shard, account)));
   return { ...holdingsOf(erased, inRedis), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };

@@ -5,28 +5,27 @@ import type { OutputFlags } from '../flags.js';
 import { requireConfirmation } from '../input.js';
 import { printResult } from '../output/result.js';
 
-/** Reports progress. The first call, before the first step, has 0 done. */
+/** Reports progress. The first call comes before the first step, with `done` 0. */
 export type OnProgress = (done: number, total: number) => void;
 
 interface Described {
   readonly json: unknown;
   readonly text: string;
-  /** The rows of CSV (default: one row, `json`). */
+  /** Rows for CSV (default: one row with the values of `json`). */
   readonly rows?: readonly unknown[];
 }
 
 export interface Operation<Result> {
-  /** The confirmation to require; undefined if nothing is lost or a flag confirms. */
+  /** The confirmation to require, or undefined if the operation loses nothing or a flag has confirmed it. */
   readonly confirm?: { readonly question: string; readonly reply: string } | undefined;
-  /** @param signal ends the work between two steps */
   readonly work: (onProgress: OnProgress, signal: AbortSignal) => Promise<Result>;
   readonly label: (total: number) => string;
   readonly describe: (result: Result, wasInterrupted: boolean) => Described;
-  /** Explains how to continue after an interruption or failure; undefined for operations that change nothing. */
+  /** Explains how to continue after an interruption or failure, or undefined for operations that change nothing. */
   readonly resume: string | undefined;
 }
 
-/** Runs an operation and prints its result. @throws CommandError if it is not confirmed, or interrupted */
+/** Runs an operation and prints its result. @throws CommandError if the operation is not confirmed, or interrupted */
 export async function operate<Result>(
   context: CommandContext,
   flags: OutputFlags,
@@ -37,7 +36,7 @@ export async function operate<Result>(
   let hasStarted = false;
   let tenths = 0;
   const onProgress: OnProgress = (done, total) => {
-    // Set before the first step is done, because that step may write and then fail.
+    // Set this before the first step is done, because that step may write and then fail.
     hasStarted ||= total > 0;
     const before = tenths;
     tenths = Math.floor((10 * done) / total);

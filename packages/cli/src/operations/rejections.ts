@@ -1,4 +1,4 @@
-/** Settles rejections, selected by IDs or a filter: replays them through the queue, or discards them. */
+/** Settles rejections that IDs or a filter select: replays them through the queue, or discards them. */
 import { counted, type EpochMs, formatTimestamp, parseUsageEvent } from '@meterline/catalog';
 import { eventsOfJob } from '@meterline/service/job';
 import {
@@ -21,7 +21,7 @@ const MAX_FINGERPRINT = 2n ** 64n;
 const MAX_GROUP = 500;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 
-/** Returns the ID of a rejection: the time of receipt and the fingerprint, in base 36. IDs sort by time of receipt. */
+/** Returns the ID of a rejection: its time of receipt and its fingerprint, in base 36. IDs sort by time of receipt. */
 export function formatRejectionId({ receivedAt, fingerprint }: RejectionId): string {
   return `${receivedAt.toString(36)}-${fingerprint.toString(36)}`;
 }
@@ -37,13 +37,13 @@ export type RejectionSelection =
   | { readonly ids: readonly RejectionId[] }
   | {
       readonly filter: RejectionFilter;
-      /** The IDs that matched the filter when the selection was fixed; undefined for an open selection. */
+      /** The IDs that matched the filter when the selection was fixed, or undefined for an open selection. */
       readonly seen?: ReadonlySet<string>;
     };
 
 /**
- * Fixes a selection, so that rejections that are added later, which the operator has not seen, are left out. Their time of receipt
- * cannot tell: it is the time at which the job was queued, by the clock of the producer.
+ * Fixes a selection, so that it excludes rejections that are added later and that the operator has not seen. The time of receipt cannot
+ * distinguish them: it is the time at which the job was queued, by the clock of the producer.
  * @throws CommandError if an ID does not exist
  */
 export async function selectNow(
@@ -57,10 +57,6 @@ export async function selectNow(
   return { selection: 'ids' in selection ? selection : { ...selection, seen }, found: seen.size };
 }
 
-/**
- * Yields pages of the selected rejections.
- * @throws CommandError if an ID does not exist
- */
 export async function* selectedPages(
   warehouse: Warehouse,
   selection: RejectionSelection,
@@ -82,7 +78,6 @@ async function namedRejections(warehouse: Warehouse, ids: readonly RejectionId[]
   return Promise.all([...unique.values()].map((id) => requireRejection(warehouse, id)));
 }
 
-/** @throws CommandError if the rejection does not exist or is settled */
 export async function requireRejection(warehouse: Warehouse, id: RejectionId): Promise<OpenRejection> {
   const { receivedAt, fingerprint } = id;
   const filter = { from: receivedAt, to: receivedAt + 1, fingerprint };
@@ -101,7 +96,6 @@ export interface KeptRejection {
 export interface SettlementOptions {
   readonly shards: Shards;
   readonly selection: RejectionSelection;
-  /** Ends the settlement between two groups. */
   readonly signal: AbortSignal;
   readonly onKept: (kept: KeptRejection) => void;
 }
@@ -116,12 +110,11 @@ export interface Resend {
 }
 
 /**
- * Sends the selected rejections to the queue, group by group.
- *
+ * Sends the selected rejections to the queue, one group after the other. Yields the job IDs and the number of rejections of each settled
+ * group.
  * Crash order of a group: send, wait for the disk of Redis, settle. A crash leaves open rejections whose events are already in the queue.
  * The next run sends them again, which is safe because events with the same ID count once. In the opposite order, a crash would lose
  * events.
- * @returns for each settled group, its job IDs and number of rejections
  * @throws CommandError if an ID does not exist, or the disk of Redis takes too long
  */
 export async function* replayRejections(options: ReplayOptions, queue: UsageQueue) {
@@ -137,15 +130,14 @@ export async function* replayRejections(options: ReplayOptions, queue: UsageQueu
   }
 }
 
-/** Yields the data that `replayRejections` would send, by group. Settles nothing. */
+/** Yields the data that `replayRejections` would send, group by group. Settles nothing. */
 export async function* sendableRejections(options: ReplayOptions): AsyncGenerator<Resend[]> {
   for await (const group of selectedGroups(options)) yield await resendsOf(group, options);
 }
 
 /**
- * Deletes the selected rejections permanently, group by group. One insert settles a group before its rows are deleted, so a crash leaves
- * each group either discarded or open.
- * @returns the size of each settled group
+ * Deletes the selected rejections permanently, group by group. Yields the size of each group. One insert settles a group before its rows
+ * are deleted, so a crash leaves each group either discarded or open.
  * @throws CommandError if an ID does not exist
  */
 export async function* discardRejections(options: SettlementOptions): AsyncGenerator<number> {
@@ -155,7 +147,7 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
   }
 }
 
-/** Returns how a worker would respond, except for prices and storage. @param closedBefore earlier events are too old */
+/** Returns how a worker would respond, apart from prices and storage. @param closedBefore events before this time are too old */
 export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
   if (sendable.kind === 'event') return eventOutcome(sendable.event, rejection, now, closedBefore);
   const outcomes: string[] = [];
@@ -176,7 +168,6 @@ function eventOutcome(event: unknown, { reason }: OpenRejection, now: EpochMs, c
   return reason === 'no_price' ? 'valid if the price book of the workers now has a price' : 'valid';
 }
 
-/** Yields groups until the signal is aborted. */
 async function* selectedGroups({ shards, selection, signal }: SettlementOptions): AsyncGenerator<OpenRejection[]> {
   for await (const page of selectedPages(shards.whole, selection)) {
     for (const group of settlementGroups(page)) {
@@ -204,21 +195,20 @@ export function settlementGroups(rejections: readonly OpenRejection[]): OpenReje
   return group.length > 0 ? [...groups, group] : groups;
 }
 
-/** Returns the data to send for each rejection of a group, and reports rejections that cannot be sent. */
 async function resendsOf(
   group: readonly OpenRejection[],
   { shards: { whole: warehouse }, edits, onKept }: ReplayOptions,
 ): Promise<Resend[]> {
   const keep = (rejection: OpenRejection, why: string) => onKept({ id: formatRejectionId(rejection), why });
   const isOversized = ({ reason }: OpenRejection) => reason === 'job_oversized';
-  // Oversized jobs are never sent, and reading their payloads could exhaust the memory.
+  // Oversized jobs are never sent, so do not read their payloads, which could exhaust the memory.
   for (const oversized of group.filter(isOversized)) keep(oversized, OVERSIZED);
   const readable = group.filter((rejection) => !isOversized(rejection));
   const payloads = await readRejectionPayloads(warehouse, readable);
   const resends: Resend[] = [];
   for (const [index, rejection] of readable.entries()) {
     const payload = payloads[index];
-    // Undefined if another operator has settled the rejection meanwhile.
+    // The payload is missing if another operator has settled the rejection meanwhile.
     if (payload === undefined) continue;
     const sendable = resendable(rejection, payload, edits);
     if (sendable.kind === 'unsendable') keep(rejection, sendable.why);

@@ -33,24 +33,22 @@ export interface RepricingOptions {
   readonly shards: Shards;
   readonly scope: RepricingScope;
   readonly book: PriceBook;
-  /** Whether to only add up the changes, without writing. */
   readonly dryRun: boolean;
-  /** The number of events per step, which are held in memory. */
+  /** Number of events per step. The events of a step are held in memory. */
   readonly step: number;
-  /** Ends the re-pricing between two steps. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
 }
 
 /**
  * Re-prices events in steps.
- *
  * Crash order of a step: read the events, insert them as one block, mark their sealed hours as dirty so that a worker recomputes the
- * rollups. A crash can leave the current step inserted but not marked. The next run reads the same events, skips those with the new cost,
- * and marks the hours of all events: the new cost of an event does not prove that its hour was marked.
- * A revision that arrives between reading and inserting wins, because revisions are compared before price revisions. The worker has priced
- * it with its own book, as it does all events that arrive after their step.
- * @param changes collects the changes so far, also if this rejects
+ * rollups. After a crash, the events of the current step may be inserted, but their hours not marked. The next run reads the same events,
+ * skips the events that have the new cost, and marks the hours of all of them, because the new cost of an event does not prove that its
+ * hour was marked.
+ * If a revision arrives between reading and inserting, the revision wins, because revisions are compared before price revisions. The worker
+ * prices such a revision, and every other event that arrives after its step, with the worker's own book.
+ * @param changes collects the changes so far, even if the promise rejects
  * @throws CommandError before anything is written, if the window includes closed months, the book lacks a price for an event, or its
  * version is in use with other prices
  */
@@ -58,11 +56,11 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   const { shards, scope, book, dryRun, step, signal, onProgress } = options;
   const warehouse = shards.whole;
   requireOpen(scope, (await readBounds(warehouse)).closedBefore);
-  // The same check as at the start of a worker: a version always means the same prices.
+  // Workers make the same check when they start, so that a version always means the same prices.
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
-  // Registered after the check for prices, so that a book without one can be fixed without a new version.
+  // Register the book after the check for prices. A book that lacks a price can then be fixed without a new version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(shards, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   let done = 0;
@@ -73,8 +71,8 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     const repriced = repricedEvents(events, book, changes);
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
-      // Mark the hours of all events of the step, because those with the new cost may be unmarked. In a month that is being dropped,
-      // rollup rows are final and marks have no effect. As in a worker, the bounds are read after the insert.
+      // Mark the hours of all events of the step, because the hours of events with the new cost may be unmarked. In a month that is being
+      // dropped, rollup rows are final and marks have no effect. As in a worker, read the bounds after the insert.
       const { hourly, droppingBefore } = await readBounds(warehouse);
       await markDirtyHours(warehouse, [EventRows.of(events, new Names())], hourly.sealingUntil);
       requireOpen(scope, droppingBefore);
@@ -112,8 +110,8 @@ function repricedEvents(events: readonly PricedEvent[], book: PriceBook, changes
 
 /**
  * Returns the event with its cost under the book and the next price revision. This row replaces the current row, and a higher revision of
- * the producer replaces it, in either order of arrival.
- * @returns undefined if the cost is already correct, so that a second run only does the rest
+ * the producer replaces this row, in either order of arrival.
+ * @returns undefined if the cost is already correct, so that a second run only completes the rest
  * @throws CommandError if the book has no price for the event, or if no price revision is left
  */
 export function repricedEvent(event: PricedEvent, book: PriceBook): PricedEvent | undefined {
@@ -141,7 +139,7 @@ function requirePrice(
   );
 }
 
-/** Costs before and after, of one dimension or all. Amounts are in USD, scaled by 10^12. */
+/** Costs of one dimension or of all, before and after the re-pricing. Amounts are in USD, scaled by 10^12. */
 interface Sum {
   readonly events: number;
   readonly changed: number;
@@ -154,7 +152,7 @@ const NOTHING: Sum = { events: 0, changed: 0, before: 0n, after: 0n };
 export class CostChanges {
   readonly #sums = new Map<BillingDimension | 'total', Sum>();
 
-  /** Adds an event. @param before, after USD scaled by 10^12 */
+  /** Adds an event. @param before, after its costs in USD, scaled by 10^12 */
   add(dimension: BillingDimension, before: bigint, after: bigint): void {
     for (const key of [dimension, 'total'] as const) {
       const sum = this.#sums.get(key) ?? NOTHING;
@@ -167,7 +165,6 @@ export class CostChanges {
     }
   }
 
-  /** Returns the dimensions with events, in the order of the catalog. */
   byDimension(): CostChange[] {
     return BILLING_DIMENSIONS.filter((dimension) => this.#sums.has(dimension)).map((dimension) => this.#of(dimension));
   }
@@ -183,7 +180,7 @@ export class CostChanges {
   }
 }
 
-/** Events in the window, events with a new cost, and exact amounts in USD as text. */
+/** Number of events in the window, number of events with a new cost, and exact amounts in USD as decimal strings. */
 export interface CostChange extends Pick<Sum, 'events' | 'changed'> {
   readonly billingDimension: BillingDimension | 'total';
   readonly before: string;

@@ -1,4 +1,4 @@
-/** Converts the payload of a rejection to the event or jobs to send again, with edited fields. Pure. */
+/** Converts the payload of a rejection to the event or jobs to send again, with edited fields. All functions are pure. */
 import {
   isJobRejection,
   MAX_EVENTS_PER_JOB,
@@ -20,10 +20,10 @@ export interface Edits {
   readonly unset: ReadonlySet<string>;
 }
 
-/** The event fields whose values are not text. Usage can be text, which keeps every digit. */
+/** Event fields whose values are not strings. Usage may be a string, which keeps every digit. */
 const JSON_FIELDS = ['revision', 'void'];
 
-/** Parses an edit such as `workspace=production`. @returns undefined for an invalid edit */
+/** Parses an edit such as `workspace=production`. Returns undefined if the edit is invalid. */
 export function parseEdit(text: string): { readonly field: string; readonly value: unknown } | undefined {
   const [, field, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (field === undefined || value === undefined) return undefined;
@@ -36,21 +36,20 @@ export const OVERSIZED =
 const TOO_DEEP =
   'it is nested too deeply to be sent; --unset the field that is, or print a job with "meterline rejected show ID --payload" and send its other events with "meterline emit"';
 
-/** Returns the data to send for a rejection. @param payload the payload of the rejection */
 export function resendable({ reason }: Pick<OpenRejection, 'reason'>, payload: string, edits: Edits): Resendable {
   const content = parseEventJson(payload);
   if (content === undefined) return unsendable('its payload is not JSON');
   const whole = isJobRejection(reason);
   const edited = editedContent(content, edits);
   if (edited === undefined) return unsendable('it is not an object, so it has no fields to edit');
-  // Converted to text and back, because JSON.stringify in the queue would fail for deep nesting and turn Infinity into null.
+  // Convert the content to JSON and back here, because JSON.stringify in the queue would fail for deep nesting and turn Infinity into null.
   const text = payloadOf(edited);
   if (text === undefined) return unsendable(TOO_DEEP);
   const sendable: unknown = JSON.parse(text);
   return whole ? { kind: 'jobs', jobs: jobsOf(sendable) } : { kind: 'event', event: sendable };
 }
 
-/** Returns undefined if there are edits, but no fields to edit. */
+/** Applies the edits. Returns undefined if there are edits but the content has no fields. */
 function editedContent(content: unknown, edits: Edits): unknown {
   if (edits.set.size === 0 && edits.unset.size === 0) return content;
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined;
@@ -62,14 +61,14 @@ export function applyEdits(event: object, { set, unset }: Edits): object {
   return Object.fromEntries([...kept, ...set]);
 }
 
-/** Splits events into jobs with at most MAX_JOB_VALUES values each. A larger job would be rejected whole. */
+/** Splits events into jobs with at most MAX_JOB_VALUES values each. A worker would reject a larger job completely. */
 export function jobsOfEvents(events: readonly unknown[]): { readonly events: readonly unknown[] }[] {
   const jobs: { events: unknown[] }[] = [];
   let values = Number.POSITIVE_INFINITY;
   for (const event of events) {
     const own = 1 + countValues(JSON.stringify(event), MAX_JOB_VALUES);
     values += own;
-    // The job object and its list of events are two more values.
+    // The job object and its list of events count as two more values.
     if (values > MAX_JOB_VALUES - 2) {
       jobs.push({ events: [] });
       values = own;

@@ -19,12 +19,15 @@ import { auditRollups } from './audit.js';
 import type { OnProgress } from './operation.js';
 
 export interface Retention extends RetentionBounds {
-  /** The bound that all shards have. Earlier than `closedBefore` if a crash interrupted the closing between two shards. */
+  /** The bound that all shards have. It is earlier than `closedBefore` if a crash interrupted the closing between two shards. */
   readonly closedEverywhere: EpochMs;
   readonly months: readonly EventMonth[];
 }
 
-/** Reads the bounds of all shards. A month counts as closed or being dropped if it is on any shard, and as dropped if it is on all. */
+/**
+ * Reads the bounds of all shards. A month counts as closed or as being dropped if this is true on any shard. A month counts as dropped
+ * only if this is true on all shards.
+ */
 export async function readRetention({ all }: Shards): Promise<Retention> {
   const bounds = await onEachShard(all, readBounds);
   const rows = new Map<EpochMs, EventMonth>();
@@ -42,9 +45,9 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
 }
 
 /**
- * Closes months: workers reject earlier events within seconds. Durable once the promise resolves.
+ * Closes months, so that workers reject their events within seconds. Durable when the promise resolves.
  * @param before the start of a month
- * @returns the resulting bound, which is later than `before` if more months were already closed; only `reopenMonths` reopens months
+ * @returns the resulting bound. It is later than `before` if more months were already closed, because only `reopenMonths` reopens months.
  * @throws CommandError if earlier months are not sealed
  */
 export async function closeMonths(shards: Shards, before: EpochMs): Promise<EpochMs> {
@@ -55,7 +58,6 @@ export async function closeMonths(shards: Shards, before: EpochMs): Promise<Epoc
   return until;
 }
 
-/** @throws CommandError if earlier months are not sealed */
 export async function requireSealed({ all }: Shards, before: EpochMs): Promise<void> {
   const { hourly, daily } = await lowestWatermarks(all);
   const sealedUntil = Math.min(hourly.sealedUntil, daily.sealedUntil);
@@ -66,10 +68,7 @@ export async function requireSealed({ all }: Shards, before: EpochMs): Promise<v
   );
 }
 
-/**
- * Reopens months, so that workers accept their events again.
- * @throws CommandError if one of these months is dropped or being dropped
- */
+/** Reopens months, so that workers accept their events again. @throws CommandError if one of these months is dropped or being dropped */
 export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void> {
   const { droppingBefore } = await readRetention(shards);
   if (from < droppingBefore) {
@@ -84,7 +83,6 @@ export interface DropOptions {
   readonly shards: Shards;
   /** The bound that the operator confirmed. Months that were closed later are not dropped. */
   readonly before: EpochMs;
-  /** Ends the drop between two days. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
   readonly onDropped: (month: EventMonth) => void;
@@ -92,12 +90,10 @@ export interface DropOptions {
 }
 
 /**
- * Drops the events of closed months, oldest month first, if its rollup rows match its events.
- *
- * Crash order of a month: compare; set the bound `dropping` on all shards; compare again, with events that were stored meanwhile, and
+ * Drops the events of closed months whose rollup rows match their events, oldest month first.
+ * Crash order of a month: compare; set the bound `dropping` on all shards; compare again, now with events that were stored meanwhile, and
  * repair; make the rollup rows final, day by day; set the bound `dropped` on all shards; drop the events. After a crash, the next call
- * finishes. retention.ts in packages/warehouse describes the states that a crash can leave.
- *
+ * finishes the month. retention.ts in packages/warehouse describes the states that a crash can leave.
  * @throws CommandError if a month is not sealed, or its rollup rows differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
@@ -107,14 +103,14 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
     const [month] = months.filter(({ endTime }) => endTime <= Math.min(before, closedBefore));
     if (!month || signal.aborted) return;
     const { endTime } = month;
-    // In a final month, remaining events arrived too late and do not count, so they are dropped without a comparison.
+    // In a final month, the remaining events arrived too late and do not count. They are dropped without a comparison.
     if (endTime > droppedBefore) {
       await requireSealed(shards, endTime);
-      // Includes earlier months: they had no events when the months were read, but may have some now.
+      // The window includes earlier months. They had no events when the months were read, but may have events now.
       const window = { startTime: droppedBefore, endTime };
       if (endTime > droppingBefore) await compare(options, window);
       if (signal.aborted) return;
-      // Set even if some shards have the bound, because a crash may have interrupted this step.
+      // Set the bound even if some shards have it already, because a crash may have interrupted this step.
       await setRetentionBound(shards.all, 'dropping', endTime);
       await compare(options, window, true);
       await onEachShard(shards.all, (shard) => makeDaysFinal(shard, window, signal));
@@ -135,10 +131,7 @@ async function makeDaysFinal(shard: Warehouse, window: Window, signal: AbortSign
 
 type DryRun = Omit<DropOptions, 'before' | 'onDropped'>;
 
-/**
- * Checks whether the events of closed months can be dropped, without changes.
- * @throws CommandError like {@link dropClosedMonths}
- */
+/** Checks whether the events of closed months could be dropped. Changes nothing. @throws CommandError like {@link dropClosedMonths} */
 export async function compareClosedMonths(options: DryRun): Promise<void> {
   const { closedBefore, droppedBefore, months } = await readRetention(options.shards);
   if (!months.some(({ endTime }) => endTime > droppedBefore && endTime <= closedBefore)) return;
@@ -148,7 +141,7 @@ export async function compareClosedMonths(options: DryRun): Promise<void> {
 
 /**
  * Compares rollup rows with their events.
- * @param isLast whether to repair differences first, and include dirty hours, whose marks have no effect once the rows are final
+ * @param isLast repairs differences first, and includes dirty hours, whose marks have no effect when the rows are final
  * @throws CommandError if rollup rows differ from their events
  */
 async function compare(

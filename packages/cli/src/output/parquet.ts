@@ -10,9 +10,9 @@ import {
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import type { WaitingOutput } from './whole-output.js';
 
-/** Rows per row group, and about the number of rows held in memory. */
+/** Number of rows per row group. About this many rows are held in memory. */
 const ROWS_IN_GROUP = 10_000;
-/** The widest decimal that Parquet readers support: 128 bits. */
+/** Size of the widest decimal that Parquet readers support: 128 bits. */
 const DECIMAL_BYTES = 16;
 const DECIMAL_DIGITS = 38;
 
@@ -30,7 +30,7 @@ function typeOf(column: FocusColumn): Omit<SchemaElement, 'name'> {
   return { ...width, converted_type: 'DECIMAL', precision: DECIMAL_DIGITS, scale: column.scale };
 }
 
-/** Opens a sink that writes each row group to the output and then frees it. */
+/** Opens a sink that writes each row group to the output and then frees its memory. */
 export function openParquet(output: WaitingOutput): FocusSink & { finish(): Promise<void> } {
   const bytes = new ByteWriter();
   const flush = async () => {
@@ -67,7 +67,7 @@ export function openParquet(output: WaitingOutput): FocusSink & { finish(): Prom
   };
 }
 
-/** Returns a cell; a bigint is an unscaled decimal, or a time in milliseconds. */
+/** Returns a cell. A bigint is either an unscaled decimal or a time in milliseconds. */
 function cellOf(column: FocusColumn, charge: FocusCharge): string | bigint | null {
   if (column.type === 'String') return charge[column.name];
   if (column.type === 'Date/Time') return BigInt(charge[column.name]);

@@ -3,13 +3,7 @@ import { csvLine } from '@meterline/catalog/plain';
 import type { CommandStreams } from '../command.js';
 import { formOf, type OutputFlags } from '../flags.js';
 
-/**
- * Prints a result in the requested format.
- * @param value the JSON document
- * @param text the text for people
- * @param rows the rows of the CSV
- * @param fields CSV columns that are printed even if there are no rows
- */
+/** Prints a result: `value` as JSON, `text` for people, or `rows` as CSV. The CSV has the columns `fields` even if there are no rows. */
 export function printResult(
   { stdout }: Pick<CommandStreams, 'stdout'>,
   flags: OutputFlags,
@@ -29,14 +23,14 @@ type Fields = Map<string, Parameters<typeof csvLine>[0][number]>;
 function csvText(rows: readonly unknown[], known: readonly string[], form: 'spreadsheet' | 'plain'): string {
   const lines = rows.map((row) => addFields(new Map(), row));
   const found = [...new Set([...known, ...lines.flatMap((fields) => [...fields.keys()])])];
-  // Drops `price` if another row has `price.amount`: a null stands for an object whose fields are columns.
+  // Remove the column `price` if another row has `price.amount`. A null in that column stands for an object, whose fields have columns.
   const names = found.filter((name) => !found.some((other) => other.startsWith(`${name}.`)));
   if (names.length === 0) return '';
   const cells = lines.map((fields) => names.map((name) => fields.get(name) ?? ''));
   return `${form === 'spreadsheet' ? '\uFEFF' : ''}${csvLine(names)}${cells.map((line) => csvLine(line, form)).join('')}`;
 }
 
-/** Adds a column for each field; `price.amount` for a field of a nested object. A list becomes one cell of JSON. */
+/** Adds a column for each field. A field of a nested object becomes a column such as `price.amount`. A list becomes one cell of JSON. */
 function addFields(fields: Fields, value: unknown, name = ''): Fields {
   if (Array.isArray(value)) fields.set(name, JSON.stringify(value));
   else if (typeof value === 'object' && value !== null) {

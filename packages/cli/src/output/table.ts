@@ -1,4 +1,4 @@
-/** Renders tables with aligned columns. On a terminal, names are shortened to fit its width; amounts never are. */
+/** Renders tables with aligned columns. On a terminal, names are shortened to fit its width, but amounts are never shortened. */
 import { styleText } from 'node:util';
 import { eastAsianWidth } from 'get-east-asian-width';
 import type { CommandContext } from '../command.js';
@@ -8,7 +8,7 @@ import { printResult } from './result.js';
 export interface Column {
   readonly heading: string;
   readonly isNumeric?: boolean;
-  /** The minimum width to which cells may be shortened; without one, cells are never shortened. */
+  /** Minimum width to which cells may be shortened. If it is undefined, cells are never shortened. */
   readonly minWidth?: number;
 }
 
@@ -22,14 +22,14 @@ export interface Row {
 }
 
 export interface TableLayout {
-  /** The width of the terminal; undefined if nothing is to be shortened. */
+  /** The width of the terminal, or undefined if no cell needs to be shortened. */
   readonly width?: number | undefined;
   readonly style?: (format: 'bold' | 'dim', text: string) => string;
 }
 
 const GAP = '  ';
 
-/** Renders a table. Cells may contain names that producers chose, so control characters are replaced; see {@link printable}. */
+/** Renders a table. Control characters are replaced, because cells may contain names that producers chose; see {@link printable}. */
 export function textTable(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -57,12 +57,7 @@ export function itemRows<Item>(columns: readonly ItemColumn<Item>[], items: read
   return items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
 }
 
-/**
- * Prints a list as the result of a command.
- * @param none the text for people if the list is empty
- * @param result the value for JSON and CSV
- * @param fields the columns of CSV, if they are known
- */
+/** Prints a list as the result of a command. @param none the text for people if the list is empty */
 export function printList<Item>(
   context: CommandContext,
   flags: OutputFlags,
@@ -90,7 +85,7 @@ function naturalWidths(columns: readonly Column[], rows: readonly Row[]): number
   );
 }
 
-/** Narrows the widest column that may be shortened by one, until the table fits or all of them have their minimum width. */
+/** Narrows the widest shortenable column by one, until the table fits or all such columns have their minimum width. */
 function fittedWidths(columns: readonly Column[], natural: readonly number[], width: number | undefined): number[] {
   const widths = [...natural];
   for (let excess = totalWidth(widths) - (width ?? Infinity); excess > 0; excess -= 1) {
@@ -109,32 +104,33 @@ function totalWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
 }
 
-/** Returns the layout for standard output. Colors follow Node's rules: NO_COLOR, FORCE_COLOR, TERM, and none for a pipe or file. */
+/** Returns the layout for standard output. Colors follow Node's rules: NO_COLOR, FORCE_COLOR and TERM; none for a pipe or file. */
 export function layoutFor({ stdout }: Pick<CommandContext, 'stdout'>): Required<TableLayout> {
   return { width: stdout.columns, style: (format, text) => styleText(format, text, { stream: stdout }) };
 }
 
 /**
- * Control characters, line separators, and characters that change the direction of text, with which a name could look like another.
+ * Control characters, line separators, and characters that change the direction of text. With the last kind, one name could look like
+ * another.
  * Source: Unicode Standard Annex #9, section 2, explicit directional formatting characters.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
-/** Replaces characters that would control the terminal, break the line or change the direction of text. */
+/** Replaces characters that would control the terminal, break the line, or change the direction of text. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '\uFFFD');
 }
 
-/** ASCII and sparklines, whose characters take one column each. */
+/** Matches strings whose characters all take one terminal column: ASCII and sparklines. */
 const NARROW = /^[\x20-\x7e·▁-█]*$/;
 
-/** Returns the number of terminal columns of a text: two for an ideograph or emoji. */
+/** Returns the number of terminal columns that a string takes. An ideograph or emoji takes two columns. */
 export function displayWidth(text: string): number {
   if (NARROW.test(text)) return text.length;
   return [...graphemesOf(text)].reduce((width, { segment }) => width + graphemeWidth(segment), 0);
 }
 
-/** Shortens a text to a number of terminal columns; an ellipsis marks the cut. */
+/** Shortens a string to a number of terminal columns. An ellipsis marks the cut. */
 export function shortened(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
@@ -149,13 +145,13 @@ export function shortened(text: string, width: number): string {
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** Creates the segmenter on first use: its Unicode tables take 15 ms to load, and most tables do not need it. */
+/** Creates the segmenter on first use, because its Unicode tables take 15 ms to load and most tables do not need it. */
 function graphemesOf(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);
 }
 
-/** Returns the width of a grapheme, which is that of its widest part: joiners and modifiers have no width of their own. */
+/** Returns the width of the widest character in a grapheme, because joiners and modifiers have no width of their own. */
 function graphemeWidth(grapheme: string): number {
   if (/\p{Emoji_Presentation}|\uFE0F/u.test(grapheme)) return 2;
   if (/^\p{M}*$/u.test(grapheme)) return 0;

@@ -1,4 +1,4 @@
-/** Writes output for other programs atomically: all of it appears once it is complete, or nothing. */
+/** Writes output for other programs atomically: the complete output appears, or nothing. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { CommandError, systemErrorText, usageError } from '../failure.js';
 /** Output up to this size stays in memory. Most results are one page of at most 2 MB. */
 const MEMORY_BYTES = 8 * 1024 * 1024;
 
-/** Buffers output in memory, and beyond MEMORY_BYTES in a temp file. */
+/** Buffers output in memory. Beyond MEMORY_BYTES, buffers the output in a temp file. */
 export class WaitingOutput {
   readonly #openFile: () => Promise<FileHandle>;
   #memory: Buffer[] = [];
@@ -55,10 +55,9 @@ export class WaitingOutput {
 }
 
 /**
- * Runs `produce`, and then publishes its output: replaces the file, or writes to standard output. If `produce` fails or the process
- * is killed, the file is unchanged and standard output is empty.
- *
- * @param path undefined for standard output; large output then waits in an unlinked file in the system's temp folder
+ * Runs `produce` and then publishes its output: replaces the file, or writes to standard output. If `produce` fails or the process is
+ * killed, the file is unchanged and standard output is empty.
+ * @param path undefined for standard output. Large output then waits in an unlinked file in the system's temp folder.
  * @throws CommandError if the output cannot be written
  */
 export async function writeWhole<Result>(
@@ -71,17 +70,17 @@ export async function writeWhole<Result>(
   const temp = join(target === undefined ? tmpdir() : dirname(target), `.meterline-${randomUUID()}`);
   const output = new WaitingOutput(async () => {
     const file = await open(temp, 'ax+', target === undefined ? 0o600 : 0o666);
-    // Needed because the umask limits the mode of open().
+    // Set the mode again, because the umask limits the mode of open().
     if (found) await file.chmod(found.mode);
     if (target === undefined) await rm(temp);
     return file;
   });
   try {
-    // Opens the temp file before the first request, so that an unwritable folder is reported at once.
+    // Open the temp file before the first request, so that an unwritable folder is reported immediately.
     if (target !== undefined) await output.file();
     const result = await produce(output);
     if (target === undefined) {
-      // Not `pipeline`: it would leave a set of listeners on stdout for each result of --watch.
+      // Do not use `pipeline`: it would leave a set of listeners on stdout for each result of --watch.
       for await (const chunk of output.chunks()) {
         if (!stdout.write(chunk)) await once(stdout, 'drain');
       }
@@ -101,11 +100,11 @@ export async function writeWhole<Result>(
 }
 
 /**
- * Returns the existing file to replace; for a symbolic link, its target.
- * @throws CommandError for a directory, and for a device or pipe, which rename() would replace by a file
+ * Returns the existing file to replace. For a symbolic link, returns its target.
+ * @throws CommandError for a directory, and for a device or pipe, which rename() would replace with a file
  */
 async function existingFile(path: string): Promise<{ path: string; mode: number } | undefined> {
-  // stat() fails for a link with a missing target: the link itself is replaced then.
+  // stat() fails for a link with a missing target. The link itself is replaced then.
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) throw usageError(`cannot write ${path}: it is a directory; name a file in it`);
   if (found && !found.isFile())
@@ -115,17 +114,16 @@ async function existingFile(path: string): Promise<{ path: string; mode: number 
   return found && { path: await realpath(path), mode: found.mode & 0o7777 };
 }
 
-/** Turns an error of the file system into a CommandError; returns any other error unchanged. */
+/** Converts an error of the file system to a CommandError. Returns any other error unchanged. */
 function writeFailure(path: string, error: unknown, advice = ''): unknown {
   const text = systemErrorText(error);
   if (text === undefined) return error;
   return new CommandError(`cannot write ${path}: ${text}${advice}`, undefined, { cause: error });
 }
 
-/** The number of pages per progress line if stderr is not a terminal. */
+/** Number of pages per line of progress if stderr is not a terminal. */
 const PAGES_PER_LINE = 10;
 
-/** Shows how many pages have been read. The total is unknown. */
 export class PageProgress {
   #pages = 0;
   #items = 0;

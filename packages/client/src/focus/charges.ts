@@ -28,19 +28,19 @@ const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const sati
 
 export interface FocusSetting {
   readonly account: { readonly id: string; readonly name: string };
-  /** Also the publisher and invoice issuer. */
+  /** Name of the provider. The export uses it as the publisher and the invoice issuer, too. */
   readonly provider: string;
   readonly month: Window;
   readonly resolution: FocusResolution;
 }
 
-/** `groupBy` of exports. Members are not allowed to query workspaces. */
+/** The `groupBy` of an export depends on the role, because members are not allowed to group by workspace. */
 export const ADMIN_GROUPS = ['workspace', 'resource_name', 'billing_dimension'] as const;
 export const MEMBER_GROUPS = ['resource_name', 'billing_dimension'] as const;
 
 export type FocusPage = MetricsResponseBy<typeof ADMIN_GROUPS> | MetricsResponseBy<typeof MEMBER_GROUPS>;
 
-/** Returns the charges of a page: one per group and period with usage. Usage that is free becomes a charge of 0. */
+/** Returns the charges of a page: one charge per group and period with usage. Free usage becomes a charge with a cost of 0. */
 export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusCharge[] {
   return data.flatMap((group) => {
     const { account, provider, month, resolution } = setting;
@@ -54,7 +54,7 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
     const common = {
       ...{ BillingAccountId: account.id, BillingAccountName: account.name, BillingCurrency: 'USD' },
       ...{ BillingPeriodStart: month.startTime, BillingPeriodEnd: month.endTime },
-      // ChargeClass marks corrections of invoices. Meterline issues none: late or corrected events change the rows of their month.
+      // ChargeClass marks corrections of invoices. Meterline issues no invoices: corrected events change the charges of their month.
       ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeFrequency: 'Usage-Based', InvoiceId: null },
       ChargeDescription: `${meter} of ${typeName.toLowerCase().replace('mcp', 'MCP')} ${resourceName}${location}`,
       ...{ ConsumedUnit: unitName, PricingUnit: unitName },
@@ -71,15 +71,15 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
       .map(({ timestamp, cost, usage }) => ({
         ...common,
         ...chargePeriod(timestamp, resolution),
-        // There are no discounts and no prepayments, so all four costs are equal.
+        // All four costs are equal, because Meterline has no discounts and no prepayments.
         ...{ BilledCost: cost, ContractedCost: cost, EffectiveCost: cost, ListCost: cost },
-        // Usage is priced in the unit in which it is measured.
+        // Both quantities are equal, because usage is priced in the unit in which it is measured.
         ...{ ConsumedQuantity: usage, PricingQuantity: usage },
       }));
   });
 }
 
-/** Joins the parts to an ID that is unique within the provider. URL encoding keeps separators in names unambiguous. */
+/** Joins the parts to an ID that is unique within the provider. The parts are URL-encoded, so that a slash in a name is not a separator. */
 function resourceId(parts: readonly string[]): string {
   return parts.map(encodeURIComponent).join('/');
 }
@@ -90,7 +90,7 @@ function chargePeriod(timestamp: string, resolution: FocusResolution) {
   return { ChargePeriodStart: start, ChargePeriodEnd: start + FOCUS_PERIOD_MS[resolution] };
 }
 
-/** FOCUS names of each resource type. Categories and subcategories must be values that the specification allows. */
+/** Names of each resource type in FOCUS. The specification defines the allowed categories and subcategories. */
 const FOCUS_SERVICES = {
   sandbox: ['Sandbox', 'Sandboxes', 'Compute', 'Containers'],
   agent: ['Agent', 'Agents', 'AI and Machine Learning', 'AI Platforms'],
@@ -103,7 +103,7 @@ const FOCUS_SERVICES = {
   readonly [type: string, service: string, category: string, subcategory: string]
 >;
 
-/** Returns the measured quantity, such as `Compute Runtime` for `mcp_server_compute_runtime_gbs`. */
+/** Returns the name of the measured quantity, such as `Compute Runtime` for `mcp_server_compute_runtime_gbs`. */
 function meterOf(dimension: BillingDimension): string {
   const words = dimension
     .slice(DIMENSIONS[dimension].resourceType.length)
@@ -129,11 +129,11 @@ interface ValueOf {
 
 const string = { type: 'String' } as const;
 const time = { type: 'Date/Time' } as const;
-/** USD. `scale` is the maximum number of decimal places. */
+/** A cost in USD. `scale` is the maximum number of decimal places. */
 const cost = { type: 'Decimal', scale: COST_SCALE } as const;
 const quantity = { type: 'Decimal', scale: USAGE_SCALE } as const;
 
-/** All columns, in alphabetical order as in the specification. */
+/** All columns, in alphabetical order as in the FOCUS specification. */
 export const FOCUS_COLUMNS = [
   { name: 'BilledCost', ...cost },
   { name: 'BillingAccountId', ...string },
@@ -173,13 +173,9 @@ export const FOCUS_COLUMNS = [
 ] as const;
 export type FocusColumn = (typeof FOCUS_COLUMNS)[number];
 
-/** A row: the usage of one resource in one billing dimension during one hour or day. */
 export type FocusCharge = { readonly [Column in FocusColumn as Column['name']]: ValueOf[Column['type']] };
 
-/**
- * Returns the CSV header (RFC 4180, no byte order mark). Unlike `metrics --csv`, the export does not escape spreadsheet formulas,
- * because FOCUS requires names unchanged.
- */
+/** Returns the CSV header (RFC 4180, no byte order mark). Does not escape spreadsheet formulas, because FOCUS requires unchanged names. */
 export function focusCsvHeading(): string {
   return csvLine(
     FOCUS_COLUMNS.map(({ name }) => name),
@@ -187,7 +183,6 @@ export function focusCsvHeading(): string {
   );
 }
 
-/** Returns CSV lines. Null becomes an empty field. */
 export function focusCsvLines(charges: readonly FocusCharge[]): string {
   const fieldsOf = (charge: FocusCharge) => FOCUS_COLUMNS.map(({ name }) => fieldText(charge[name]));
   return charges.map((charge) => csvLine(fieldsOf(charge), 'plain')).join('');

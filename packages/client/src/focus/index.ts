@@ -1,6 +1,6 @@
 /**
- * Exports a month as a FOCUS 1.2 dataset: reads usage page by page, writes the charges to a sink, and verifies that their sum matches
- * the total of the API. Used by the command line, the web page, and programs of users.
+ * Exports a month as a FOCUS 1.2 dataset. Reads usage page by page, writes the charges to a sink, and verifies that their sum matches the
+ * total that the API reports. The command line, the web page, and programs of users call this module.
  */
 import {
   addDecimals,
@@ -41,7 +41,7 @@ export interface FocusQuery {
 }
 
 export interface FocusSink {
-  /** Awaited before the next page is requested. */
+  /** Writes charges. The export requests the next page after the returned promise resolves. */
   write(charges: readonly FocusCharge[]): Promise<void> | void;
 }
 
@@ -49,13 +49,13 @@ export interface FocusResult<Sink> {
   /** The sink that received all charges. After a restart, this is the last sink that `open` returned. */
   readonly sink: Sink;
   readonly rows: number;
-  /** Sum of BilledCost in USD. Equals `summary.totalCost` of the month. */
+  /** Sum of BilledCost in USD. Equals the API's `summary.totalCost` of the month. */
   readonly cost: DecimalText;
 }
 
 export const DEFAULT_PROVIDER = 'Meterline';
 
-/** Maximum window of the API at hourly resolution. */
+/** Maximum length of the window of an hourly query. The API rejects longer windows. */
 const HOURLY_WINDOW_MS = 7 * MS_PER_DAY;
 
 interface Totals {
@@ -63,16 +63,15 @@ interface Totals {
   readonly usage: DecimalText;
 }
 
-/** Thrown if the month changes while it is read. */
 export class FocusChanged extends Error {
   override readonly name = 'FocusChanged';
 }
 
 /**
- * Writes every charge of the month exactly once, all from one consistent state of the data. At daily resolution, one query returns the
- * whole month. At hourly resolution, each week is a separate query. The current week comes last, and then the totals of
- * the other weeks must be unchanged. If data changes while it is read, the export restarts with a new sink, at most twice.
- *
+ * Writes every charge of the month exactly once, from one consistent state of the data.
+ * At daily resolution, one query returns the whole month. At hourly resolution, each week is a separate query. The current week is read
+ * last. The export then checks that the totals of the earlier queries have not changed. If data changes while it is read, the export
+ * restarts with a new sink, at most twice.
  * @param open returns an empty sink. A second call means that the previous sink is incomplete and must be discarded.
  * @throws MeterlineError, MeterlineConnectionError like the client's methods
  * @throws RangeError if `month` is not the start of a month
@@ -90,7 +89,7 @@ export async function exportFocus<Sink extends FocusSink>(
   const month = { startTime, endTime: plusMonths(startTime, 1) };
   const account = (await client.accounts(options)).find((each) => each.id === id);
   const setting = { account: { id, name: account?.name ?? id }, provider, month, resolution };
-  // Other roles must see workspaces. If the API denies them, the export fails rather than omit a column silently.
+  // All roles except members group by workspace. If the API rejects that grouping, the export fails instead of silently omitting a column.
   const groupBy = account?.role === 'member' ? MEMBER_GROUPS : ADMIN_GROUPS;
   for (let attempt = 1; ; attempt += 1) {
     const sink = await open();
@@ -144,7 +143,7 @@ async function writeMonth(
     }
     written.push(sums);
   }
-  // If the earlier windows are unchanged now, all windows show the state at the time of the last query.
+  // Compare the totals of the earlier windows again. If they are unchanged, all windows show the state at the time of the last query.
   for (const [index, window] of windows.slice(0, -1).entries()) {
     const query = { ...timesOf(window), groupBy: ['billing_dimension'] } as const;
     const { summary } = await client.metrics(setting.account.id, query, options);
@@ -154,7 +153,7 @@ async function writeMonth(
   return { rows, cost: sumDecimals(written.map(({ cost }) => cost)) };
 }
 
-/** Puts the current week last. It receives events all the time, and the last window may change after it is read. */
+/** Splits the month into weeks. The current week comes last, because only the last window may change after it is read. */
 function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution, now: number): Window[] {
   if (resolution === 'daily') return [{ startTime, endTime }];
   const windows: Window[] = [];

@@ -1,4 +1,4 @@
-/** Renders an account: the controls, the figures, the chart and the table, or an empty state or error instead. */
+/** Renders an account: the controls, the figures, the chart and the table, or instead an empty state or an error. */
 import { changeFrom, compareDecimals, type EpochMs, upTo } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import type { ReactNode } from 'react';
@@ -27,12 +27,11 @@ const ADMINS_OF_ALL_SEE_WORKSPACES = 'Only admins of every account can break all
 
 interface AccountViewProps {
   readonly account: string;
-  /** Undefined if unknown, or if the user has none. */
+  /** The user's role in the account, or undefined if unknown, or if the user has no role. */
   readonly role: AccountResponse['role'] | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly refresh: () => void;
-  /** Called with the time of the data on the screen. */
   readonly onShown: (asOf: EpochMs) => void;
 }
 
@@ -150,13 +149,13 @@ function ChangeFigure({ costs: { breakdown, unit, asOf, view }, comparison }: Fi
   );
 }
 
-/** The cost of the month so far and its forecast, each compared with the budget. */
+/** Shows the cost of the month so far and its forecast, each compared with the budget. */
 function MonthFigures({ costs }: Pick<FiguresProps, 'costs'>) {
   const { view, asOf, unit } = costs;
   const { month, budget } = useMonth(costs);
   const forecast = month?.forecast;
   const isOver = budget !== undefined && forecast !== undefined && compareDecimals(forecast, budget) > 0;
-  // The main figure is the same amount.
+  // Do not repeat the amount of the main figure.
   const isDuplicate = 'preset' in view.period && view.period.preset === 'month' && !unit && !budget;
   const spent =
     budget && month && `${budgetShare(month.toDate, budget)} of the budget of ${amountText(budget, undefined)}`;
@@ -174,7 +173,7 @@ function MonthFigures({ costs }: Pick<FiguresProps, 'costs'>) {
         note={month && !forecast ? 'Requires one full day of usage.' : FORECAST_SUMMARY}
         explanation={FORECAST_RULE}
       >
-        {/* An estimate is never shown with every digit. */}
+        {/* The forecast is an estimate, so it is never shown with every digit. */}
         {month !== null && (forecast ? <Amount amount={forecast} unit={undefined} isExact={false} /> : '–')}
         {budget && forecast && (
           <span className={isOver ? 'change up' : 'change'}> {budgetShare(forecast, budget)} of budget</span>
@@ -187,11 +186,9 @@ function MonthFigures({ costs }: Pick<FiguresProps, 'costs'>) {
 interface FigureProps {
   readonly title: string;
   readonly note: string;
-  /** Replaces the note on hover. */
   readonly explanation?: string;
   readonly isMain?: boolean;
   readonly isPeak?: boolean;
-  /** Shows a placeholder if empty. */
   readonly children: ReactNode;
 }
 

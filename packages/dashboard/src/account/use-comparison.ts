@@ -27,7 +27,6 @@ export function useComparison({
     const months = periodMonths(shownView.period);
     return compare && comparedWindow(compare, { window, months, resolution, asOf });
   }, [compare, window, shownView.period, resolution, asOf]);
-  /** The query for the groups of the previous period. */
   const previousQuery = compared && { ...query, ...timesOf(compared.window) };
   const isReady = first !== undefined && !isStale;
   const result = useMetrics(account, previousQuery && wholeQuery(shownView, previousQuery), isReady);
@@ -38,7 +37,6 @@ export function useComparison({
     return { distance: compared.distance, points: sumSeries(whole, measure, buckets.length), buckets };
   }, [whole, compared, measure, resolution]);
   const totals = whole && {
-    /** In the measure of the view. */
     amount: sumDecimals(whole.map(({ summary }) => amountOf(summary, measure))),
     cost: sumDecimals(whole.map(({ summary }) => summary.cost)),
   };

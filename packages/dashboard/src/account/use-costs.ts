@@ -1,4 +1,4 @@
-/** Reads the costs of a view, broken down into groups. Every card of the page shows a part of them. */
+/** Reads the costs of a view, broken down into groups. Every card of the page shows a part of these costs. */
 import { type EpochMs, upTo } from '@meterline/catalog/plain';
 import type { AccountResponse } from '@meterline/client';
 import { useMemo } from 'react';
@@ -10,7 +10,7 @@ import type { View } from '../view/view.js';
 
 export type Costs = ReturnType<typeof useCosts>;
 
-/** Until the response to a new view arrives, returns the previous response with its own breakdown, period, filters and unit. */
+/** Reads the costs. Until the response to a new view arrives, returns the previous response with the view that it belongs to. */
 export function useCosts(account: string, view: View, role: AccountResponse['role'] | undefined, now: EpochMs) {
   const requested = useMemo(() => snapshotOf(view, now), [view, now]);
   const requestedFilters = useMemo(() => filterQuery(view.filters), [view.filters]);
@@ -36,9 +36,8 @@ export function useCosts(account: string, view: View, role: AccountResponse['rol
     account,
     role,
     seesWorkspaces: role === 'admin' || role === 'operator',
-    /** The requested view, with the grouping of the data. */
+    /** The requested view, but with the grouping of the data. */
     view: { ...view, groupBy },
-    /** The view that the data belongs to. */
     shownView,
     window,
     resolution,
@@ -46,16 +45,15 @@ export function useCosts(account: string, view: View, role: AccountResponse['rol
     query,
     filters,
     measure,
-    /** The unit of the amounts; undefined for money. */
+    /** The unit of the amounts, or undefined for money. */
     unit: measure === 'usage' ? usageUnit : undefined,
     usageUnit,
     result,
-    /** The first page of groups. */
     first: source?.first,
     breakdown,
     isForbidden,
     isStale,
-    /** There was no usage at all. False while the response to another view is pending. */
+    /** True if there was no usage at all. False while the response to another view is pending. */
     isEmpty: isSameView && source?.isUsed === false,
   };
 }

@@ -7,16 +7,16 @@ import { useDailyCosts } from '../metrics/queries.js';
 import type { Costs } from './use-costs.js';
 
 export function useMonth({ account, filters, asOf, first }: Costs) {
-  // These queries are less important, so they wait for the breakdown.
+  // These queries are less important than the breakdown, so they start after its response.
   const isReady = first !== undefined;
   const { data, failureReason } = useDailyCosts(account, filters, asOf, isReady);
   const month = useMemo(() => data && monthFigures(data, asOf), [data, asOf]);
   const alerts = useAlerts(account, account !== ALL_ACCOUNTS && isReady);
   return {
-    /** Null while the response is pending, undefined after a failure. */
+    /** The figures of the month: null while the response is pending, and undefined after a failure. */
     month: month ?? (failureReason ? undefined : null),
     alerts,
-    /** USD per month. */
+    /** Budget in USD per month. */
     budget: budgetOf(alerts, filters),
   };
 }

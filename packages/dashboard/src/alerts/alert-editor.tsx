@@ -7,19 +7,16 @@ import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
   readonly account: string;
-  /** Undefined to create an alert. */
   readonly alert?: AlertResponse;
-  /** The filters of a new alert. */
   readonly filters: NonNullable<NewAlertBody['filters']>;
-  /** Called when the form gets or loses unsaved changes. */
   readonly onChanged: (isChanged: boolean) => void;
   readonly onCancel: () => void;
   readonly onSaved: () => void;
-  /** Called even after the form has closed, because the secret of a new alert is available only once. */
+  /** Called even after the form has closed, because the API returns the secret of a new alert only once. */
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-/** Error messages for the fields that the API rejected. For the URL (undefined), the API's own message has the reason. */
+/** Error messages for fields that the API rejected. The URL has no message here, because the API's own message has the reason. */
 const MESSAGES: Readonly<Record<string, string | undefined>> = {
   name: 'Enter a name of at most 256 characters.',
   amount:
@@ -48,13 +45,11 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
     if (alert) await client.alerts.update(account, alert.id, fields);
     else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
   });
-  /** Messages by field of the draft. */
   const problems = new Map<string, string | undefined>();
   for (const { parameter, message } of save.error instanceof MeterlineError ? save.error.details : []) {
     const [member = ''] = parameter?.split('.') ?? [];
     problems.set(member, MESSAGES[member] ?? message);
   }
-  /** Returns the properties of a text field. */
   const field = (member: Exclude<keyof typeof draft, 'period'>) => ({
     value: draft[member],
     onChange: (text: string) => setDraft({ ...draft, [member]: text }),
@@ -105,7 +100,7 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
   );
 }
 
-/** Parses `50%, 80` into ascending numbers. A part that is not a number becomes NaN, which the API rejects. */
+/** Parses a list such as `50%, 80` into ascending numbers. A part that is not a number becomes NaN, which the API rejects. */
 function percentsIn(text: string): number[] {
   const parts = text.split(/[\s,;%]+/).filter((part) => part !== '');
   return [...new Set(parts.map(Number))].sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** Renders the alerts of an account with their thresholds. Admins create and edit them here. */
+/** Renders the alerts of an account with their thresholds. Admins create and edit alerts here. */
 import type { AlertResponse, AlertWithSecretResponse, FilterQuery } from '@meterline/client';
 import { useState } from 'react';
 import {
@@ -17,21 +17,18 @@ import { Deliveries } from './deliveries.js';
 
 interface AlertsButtonProps {
   readonly account: string;
-  /** Whether the user may create and edit alerts. */
   readonly isAdmin: boolean;
   readonly alerts: readonly AlertResponse[];
-  /** The filters of the view, which a new alert copies. */
+  /** The filters of the view. A new alert gets a copy of them. */
   readonly filters: FilterQuery;
 }
 
 interface AlertsPanelProps extends AlertsButtonProps {
-  /** The alert whose new secret is visible. */
   readonly created: AlertWithSecretResponse | undefined;
   readonly onCreated: (created: AlertWithSecretResponse | undefined) => void;
   readonly onClose: () => void;
 }
 
-/** Opens the alerts, and shows how many have fired. */
 export function AlertsButton(props: AlertsButtonProps) {
   const { alerts, isAdmin } = props;
   const [isOpen, setOpen] = useState(false);
@@ -59,7 +56,6 @@ const NEW = 'new';
 
 function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, onClose }: AlertsPanelProps) {
   useAlerts(account, true, true);
-  /** The ID of the alert in the editor. */
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
   /** The alert that was edited last. Its Edit button gets the focus. */
   const [lastEdited, setLastEdited] = useState<string>();
@@ -71,7 +67,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
     setEdited(id);
   };
   const done = () => edit(undefined, edited);
-  // Another admin may have deleted the alert in the editor.
+  // Another admin may have deleted the alert that the editor shows.
   const isEditing = edited === NEW || alerts.some(({ id }) => id === edited);
   const newFilters = alertFilters(filters);
   return (
@@ -133,7 +129,7 @@ interface SecretProps {
   readonly onDone: () => void;
 }
 
-/** The secret of an alert. The page cannot show it again. */
+/** Shows the secret of an alert. The page cannot show the secret again. */
 function Secret({ of: { name, secret = '' }, onDone }: SecretProps) {
   return (
     <section ref={focusOn} className="notice" aria-label="Secret" role="status" tabIndex={-1}>
@@ -156,7 +152,6 @@ interface AlertItemProps {
   readonly account: string;
   readonly isAdmin: boolean;
   readonly alert: AlertResponse;
-  /** True while there are unsaved changes or a visible secret. */
   readonly isHeld: boolean;
   readonly wasEdited: boolean;
   readonly onEdit: () => void;
@@ -168,7 +163,6 @@ const CONFIRM = { delete: 'Delete permanently', secret: 'Rotate now' } as const;
 function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreated }: AlertItemProps) {
   const { id, name, period, amount, thresholds, fired, url } = alert;
   const [isOpen, setOpen] = useState(false);
-  /** The action that waits for confirmation. */
   const [pending, setPending] = useState<keyof typeof CONFIRM>();
   /** The action that the user canceled. Its button gets the focus. */
   const [canceled, setCanceled] = useState<keyof typeof CONFIRM>();

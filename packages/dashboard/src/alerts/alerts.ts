@@ -1,4 +1,4 @@
-/** Reads and changes the alerts of an account, and formats them. */
+/** Reads and changes the alerts of an account, and formats them for display. */
 import { alertAmountText, compareDecimals, type DecimalText, decimalText } from '@meterline/catalog/plain';
 import type { AlertResponse, FilterQuery, MeterlineClient, NewAlertBody } from '@meterline/client';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -8,10 +8,7 @@ import { useSession } from '../shell/session.js';
 
 const POLL_MS = 5_000;
 
-/**
- * Returns undefined until the alerts are loaded, and if the service has no alerts.
- * @param isPolling reads the alerts at once, and again at intervals
- */
+/** Reads the alerts, at intervals if `isPolling`. Returns undefined until they are loaded, and also if the service has no alerts. */
 export function useAlerts(account: string, enabled: boolean, isPolling = false): readonly AlertResponse[] | undefined {
   const { client } = useSession();
   return useQuery({
@@ -22,7 +19,7 @@ export function useAlerts(account: string, enabled: boolean, isPolling = false):
   }).data;
 }
 
-/** Changes alerts, and then reads them again. Never retries, because a retry could create a second alert. */
+/** Changes alerts and then reads them again. Never retries a change, because a retry could create a second alert. */
 export function useAlertAction<Input, Output>(
   account: string,
   act: (client: MeterlineClient, input: Input) => Promise<Output>,
@@ -32,15 +29,12 @@ export function useAlertAction<Input, Output>(
   return useMutation({
     mutationFn: (input: Input) => act(client, input),
     retry: false,
-    // Do not wait for the list: the secret of a new alert must be visible even if the list cannot be loaded.
+    // Do not wait for the list, because the secret of a new alert must be visible even if the list cannot be loaded.
     onSettled: () => void queries.invalidateQueries({ queryKey: ['alerts', account] }),
   });
 }
 
-/**
- * Returns the monthly budget in USD: the amount of the alert on monthly cost that has exactly the filters of the view. If there are several,
- * returns the smallest amount.
- */
+/** Returns the monthly budget in USD: the smallest amount of the alerts on monthly cost that have exactly the filters of the view. */
 export function budgetOf(alerts: readonly AlertResponse[] = [], filters: FilterQuery): DecimalText | undefined {
   const filtersOfView = JSON.stringify(alertFilters(filters));
   const amounts = alerts
@@ -50,7 +44,7 @@ export function budgetOf(alerts: readonly AlertResponse[] = [], filters: FilterQ
   return amounts.sort(compareDecimals)[0];
 }
 
-/** Converts the filters of a query to filters of an alert. Returns undefined if an alert cannot have them, such as excluded values. */
+/** Converts the filters of a query to filters of an alert. Returns undefined for filters that an alert cannot have, such as exclusions. */
 export function alertFilters(filters: FilterQuery): NewAlertBody['filters'] | undefined {
   const { workspace, resourceType, resourceName, resourceUuid, billingDimension, ...others } = filters;
   if (Object.values(others).some((value) => value !== undefined)) return undefined;
@@ -67,18 +61,18 @@ export function alertFilters(filters: FilterQuery): NewAlertBody['filters'] | un
 
 const GROUPED = /^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/;
 
-/** Returns the decimal in `$1,000.50`. Keeps commas that may be decimal separators (`0,125`, `1000,500`), so that the API rejects them. */
+/** Extracts the decimal of `$1,000.50`. Keeps commas that may be decimal separators (`0,125`), so that the API rejects the input. */
 export function amountIn(text: string): string {
   const amount = text.replace(/[$\s]/g, '');
   return GROUPED.test(amount) ? amount.replaceAll(',', '') : amount;
 }
 
-/** Returns every digit: `$100.50`, `50,000 events`. */
+/** Formats an amount with every digit, such as `$100.50` or `50,000 events`. */
 export function measuredText(amount: string, alert: AlertResponse): string {
   return localized(alertAmountText(amount, alert));
 }
 
-/** Returns `Cost · Resource type: Agent`. */
+/** Describes what an alert watches, such as `Cost · Resource type: Agent`. */
 export function subjectText(measure: AlertResponse['measure'], filters: FilterQuery): string {
   const texts = filterTexts(filters);
   return [measure === 'cost' ? 'Cost' : 'Usage', ...(texts.length > 0 ? texts : ['All usage of the account'])].join(

@@ -8,7 +8,6 @@ import { useSession } from '../shell/session.js';
 import { useAlertAction } from './alerts.js';
 
 const MAX_DELIVERIES = 10;
-/** Interval at which the list is read while a delivery is pending. */
 const POLL_MS = 2_000;
 
 interface DeliveriesProps {
@@ -54,7 +53,7 @@ function thresholdText({ payload: { data } }: DeliveryResponse): string {
   return data.threshold === undefined ? 'Test' : `${data.threshold}%`;
 }
 
-/** Returns `Failed after 14 attempts: 503`. */
+/** Describes the state of a delivery, such as `Failed after 14 attempts: 503`. */
 function stateText({ state, attempts, lastOutcome }: DeliveryResponse): string {
   if (state === 'delivered' || lastOutcome === undefined) return STATE[state];
   return `${STATE[state]} after ${counted(attempts, 'attempt')}: ${lastOutcome}`;

@@ -1,6 +1,7 @@
 /**
- * Builds the series of the chart: the most expensive groups, and one series for all other groups. The other groups are the totals minus the
- * listed groups, in every bucket and overall. The bars therefore always add up to the account's cost, however many groups there are.
+ * Builds the series of the chart: the most expensive groups, and one series for all other groups. The values of the last series are the
+ * totals minus the listed groups, in every bucket and overall. The bars therefore add up to the account's cost, however many groups there
+ * are.
  */
 import {
   addDecimals,
@@ -21,35 +22,32 @@ import type { GroupValues, MetricsEntry, MetricsPoint, MetricsResponse } from '@
 import { valueLabel } from '../format/texts.js';
 import type { Measure } from '../view/view.js';
 
-/** People cannot distinguish more than ten colors. The style sheet defines one for each. */
+/** Maximum number of listed groups. People cannot distinguish more than ten colors. The style sheet defines one color for each group. */
 export const LISTED_GROUPS = 10;
-/** Keys of groups are JSON, so no group has this key, even if its name is "other". */
+/** Key of the series of all other groups. Keys of groups are JSON, so even a group with the name "other" has another key. */
 export const OTHER_KEY = 'other';
 
 export interface Series {
   readonly key: string;
   readonly label: string;
-  /** Undefined for the series of all other groups. */
+  /** The dimension values of the group, or undefined for the series of all other groups. */
   readonly values: GroupValues | undefined;
   readonly total: DecimalText;
-  /** One amount for each bucket. */
   readonly points: readonly DecimalText[];
 }
 
 export interface Breakdown {
-  /** The calendar start of every bucket, including future ones. */
+  /** The calendar start of every bucket, including buckets in the future. */
   readonly buckets: readonly EpochMs[];
-  /** Sorted by cost, most expensive first. All other groups come last. */
+  /** Series sorted by cost, most expensive first. The series of all other groups comes last. */
   readonly series: readonly Series[];
-  /** The total of all groups in each bucket. */
   readonly totals: readonly DecimalText[];
   readonly total: DecimalText;
 }
 
 export interface BreakdownSource {
-  /** The first page of groups, most expensive first. */
   readonly first: MetricsResponse;
-  /** The response without a breakdown for the same window. Required if there are more pages. */
+  /** The response without a breakdown for the same window. Required if there is more than one page of groups. */
   readonly whole: MetricsResponse | undefined;
 }
 
@@ -73,7 +71,6 @@ export function buildBreakdown(
   return { buckets, series: [...listed, other], totals, total };
 }
 
-/** Returns the sum of all entries in each bucket. */
 export function sumSeries(entries: readonly MetricsEntry[], measure: Measure, buckets: number): DecimalText[] {
   const totals = new Array<DecimalText>(buckets).fill(ZERO);
   for (const { timeseries } of entries) {
@@ -97,12 +94,11 @@ function seriesOf(
     label: groupLabels(entry, groupBy).join(' · '),
     values: entry,
     total: amountOf(entry.summary, measure),
-    // The API returns no points for future buckets.
+    // The API returns no points for future buckets, so add zeros.
     points: [...points, ...new Array<DecimalText>(Math.max(0, buckets - points.length)).fill(ZERO)],
   };
 }
 
-/** Returns a label for each dimension of the breakdown. */
 export function groupLabels(values: GroupValues, groupBy: readonly MetricsDimension[]): string[] {
   if (groupBy.length === 0) return ['All usage'];
   return groupBy.map((dimension) => {
@@ -115,13 +111,13 @@ export function amountOf(amounts: Pick<MetricsPoint, 'cost' | 'usage'>, measure:
   return (measure === 'cost' ? amounts.cost : amounts.usage) ?? ZERO;
 }
 
-/** Returns the position of the highest bucket; undefined if all are zero. */
+/** Returns the index of the highest bucket, or undefined if all buckets are zero. */
 export function peakBucket(totals: readonly DecimalText[]): number | undefined {
   const most = totals.reduce((peak, amount) => (compareDecimals(amount, peak) > 0 ? amount : peak), ZERO);
   return most === ZERO ? undefined : totals.indexOf(most);
 }
 
-/** Returns the running totals, for cumulative bars. */
+/** Returns running totals, which are the heights of cumulative bars. */
 export function accumulated(points: readonly DecimalText[]): DecimalText[] {
   let sum = ZERO;
   return points.map((point) => {
@@ -142,7 +138,6 @@ export const BUCKET_NOUN = {
   monthly: 'month',
 } as const satisfies Record<Resolution, string>;
 
-/** Returns the CSS color of a series. All other groups together are gray. */
 export function seriesColor({ key }: Pick<Series, 'key'>, rank: number): string {
   return key === OTHER_KEY ? 'var(--series-other)' : `var(--series-${rank + 1})`;
 }

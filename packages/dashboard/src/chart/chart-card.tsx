@@ -48,7 +48,7 @@ export function ChartCard({ costs }: { readonly costs: Costs }) {
   );
 }
 
-/** Returns the series within the bucket's period or, if it cannot be broken down further, that period alone. */
+/** Returns the view of a series within the bucket's period. If the series cannot be broken down further, returns the view of the period. */
 function targetIn(costs: Costs, series: number | undefined, bucket: number): Target | undefined {
   const { view, resolution, breakdown } = costs;
   if (breakdown?.buckets[bucket] === undefined) return undefined;
@@ -81,14 +81,14 @@ interface SeriesTableProps {
   readonly targetOf: TargetOf;
 }
 
-/** The chart as a table: a row for each bucket, and a column for each series. */
+/** Shows the data of the chart as a table with a row for each bucket and a column for each series. */
 function SeriesTable({ figures, view, targetOf }: SeriesTableProps) {
   const { isExact } = view;
   const { breakdown, buckets, resolution, previous, unit, expected, unfinished = buckets.length } = figures;
   const { series, totals, total } = breakdown;
   const text = (amount: DecimalText | undefined) =>
     amount === undefined ? '–' : <Amount {...{ amount, unit, isExact }} />;
-  /** Future buckets have no amounts. */
+  /** Drops the future buckets, which have no amounts. */
   const begun = (points: readonly DecimalText[]) => points.slice(0, unfinished + 1);
   const columns: readonly Column[] = [
     { key: 'total', label: 'Total', points: begun(totals), total },
@@ -158,7 +158,7 @@ function SeriesTable({ figures, view, targetOf }: SeriesTableProps) {
 interface Column {
   readonly key: string;
   readonly label: string;
-  /** One amount for each bucket; undefined if the bucket has none. */
+  /** One amount for each bucket, or undefined for a bucket without an amount. */
   readonly points: readonly (DecimalText | undefined)[];
   readonly total?: DecimalText;
   readonly to?: View | undefined;

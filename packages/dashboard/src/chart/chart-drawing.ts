@@ -1,6 +1,6 @@
 /**
- * Computes the geometry of the chart in pixels: stacked bars, the forecast above them, and lines for the previous period and the budget.
- * All bars of a series form a single path, so that the number of SVG nodes does not depend on the number of buckets.
+ * Computes the geometry of the chart in pixels: stacked bars, the forecast above the bars, and lines for the previous period and the
+ * budget. All bars of a series form one path, so that the number of SVG nodes does not depend on the number of buckets.
  */
 import { type DecimalText, ZERO } from '@meterline/catalog/plain';
 import type { Quantity } from '../format/texts.js';
@@ -19,10 +19,10 @@ export interface Label {
   readonly y: number;
 }
 
-/** The strings are values of the SVG attribute `d`; empty if there is nothing to draw. */
+/** The strings are values of the SVG attribute `d`. A string is empty if there is nothing to draw. */
 export interface ChartDrawing {
   readonly plot: Plot;
-  /** The width of a bucket, including the gap between bars. */
+  /** The width of a bucket, including the gap between two bars. */
   readonly band: number;
   /** One entry for each series. `unfinished` is the bar of the bucket in progress. */
   readonly bars: readonly { readonly finished: string; readonly unfinished: string }[];
@@ -33,25 +33,24 @@ export interface ChartDrawing {
   readonly axis: string;
   readonly amounts: readonly Label[];
   readonly times: readonly Label[];
-  /** Returns the bar at a point. */
   barAt(x: number, y: number): { readonly series: number; readonly bucket: number } | undefined;
 }
 
 const BAR_SHARE = 0.78;
 const MAX_BAR_PX = 56;
 
-/** @param hidden keys of the series that the user has switched off */
+/** Computes the drawing. @param hidden keys of the series that the user has hidden */
 export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, size: Size): ChartDrawing {
   const { breakdown, buckets, resolution, unit, unfinished } = figures;
   const unitSize = unit ? Number(unit.size) : 1;
   const numberOf = (amount: DecimalText | undefined) => Number(amount ?? ZERO) / unitSize;
-  // Forecast, comparison and budget refer to all groups together, so they are not drawn while some are hidden.
+  // The forecast, the previous period and the budget refer to all groups together, so draw them only if no group is hidden.
   const isComplete = hidden.size === 0;
   const forecast = (isComplete && figures.expected?.map(numberOf)) || [];
   const previous = (isComplete && figures.previous?.points.slice(0, buckets.length).map(numberOf)) || [];
   const budget = isComplete && figures.budget ? numberOf(figures.budget.amount) : undefined;
 
-  /** The height of the stack in each bucket. The first series is at the bottom. */
+  /** The height of the stack in each bucket so far. The first series is at the bottom. */
   const heights = buckets.map(() => 0);
   const edges = breakdown.series.map(({ key, points }) =>
     (hidden.has(key) ? [] : points).map((point, bucket) => {
@@ -123,10 +122,10 @@ function thinned(labels: readonly Label[], band: number): Label[] {
   return labels.filter((_, index) => index % every === 0);
 }
 
-/** Possible steps of the scale, times a power of ten. */
+/** Possible steps of the scale. Each step can be multiplied by a power of ten. */
 const STEPS = [1, 2, 2.5, 5, 10] as const;
 const MAX_STEPS = 4;
-/** The width of the widest digit in the chart's font size. */
+/** The width of the widest digit in the font size of the chart. */
 const CHARACTER_PX = 7;
 const MARGIN_PX = 22;
 const MIN_LEFT_PX = 44;
@@ -139,7 +138,7 @@ export interface Scale {
   readonly labels: readonly string[];
 }
 
-/** Returns round steps up to at least the largest amount, or up to 1 if there is none. */
+/** Returns a scale with round steps that covers the largest amount. If the largest amount is zero, the scale ends at 1 or above. */
 export function scaleOf(largest: number, unit: Quantity | undefined): Scale {
   const needed = largest > 0 ? largest : 1;
   const magnitude = 10 ** Math.floor(Math.log10(needed / MAX_STEPS));
@@ -154,7 +153,7 @@ function rounded(value: number): number {
   return Number(value.toPrecision(12));
 }
 
-/** The area of the bars, in pixels from the edges of the chart. */
+/** The margins of the plot, which contains the bars, in pixels from the edges of the chart. */
 export interface Plot {
   readonly left: number;
   readonly right: number;
@@ -162,7 +161,6 @@ export interface Plot {
   readonly bottom: number;
 }
 
-/** Reserves space at the left for the longest label. */
 export function plotOf({ labels }: Scale): Plot {
   const longest = Math.max(...labels.map((label) => label.length));
   return { left: Math.max(MIN_LEFT_PX, longest * CHARACTER_PX + MARGIN_PX), right: 8, top: 22, bottom: 28 };

@@ -19,17 +19,17 @@ import type { Quantity } from '../format/texts.js';
 import { unfinishedBucket } from '../period/period.js';
 import type { View } from '../view/view.js';
 
-/** Returns what a bar opens, or undefined for nothing. @param series undefined for the whole bucket */
+/** Returns the target that a bar opens, or undefined if it opens nothing. @param series undefined for the whole bucket */
 export type TargetOf = (series: number | undefined, bucket: number) => Target | undefined;
 
 export interface Target {
   readonly view: View;
-  /** Continues the name of the gesture: `Click` + `to zoom in`. */
+  /** The end of a hint. For example, `to zoom in` completes `Click` to `Click to zoom in`. */
   readonly hint: string;
 }
 
 export interface ComparedSeries {
-  /** Such as `4 weeks earlier`. */
+  /** How far the previous period lies back, such as `4 weeks earlier`. */
   readonly distance: string;
   readonly buckets: readonly EpochMs[];
   readonly points: readonly DecimalText[];
@@ -44,30 +44,29 @@ export interface ChartSource {
   readonly breakdown: Breakdown;
   readonly window: Window;
   readonly resolution: Resolution;
-  /** Undefined for money. */
+  /** The unit of usage, or undefined if the amounts are money. */
   readonly unit: Quantity | undefined;
   readonly asOf: EpochMs;
   readonly isCumulative: boolean;
-  /** The forecast of each remaining day; undefined without a forecast. */
+  /** The forecast of each remaining day, or undefined if there is no forecast. */
   readonly expected: ReadonlyMap<EpochMs, DecimalText> | undefined;
   readonly previous: ComparedSeries | undefined;
-  /** USD per month. */
+  /** Budget in USD per month. */
   readonly budget: DecimalText | undefined;
 }
 
 export interface ChartFigures extends Omit<ChartSource, 'window' | 'expected' | 'budget'> {
-  /** The buckets of the window and, in a view of the current month, the remaining days of the forecast. */
+  /** The buckets of the window. In a view of the current month, also the remaining days, which have a forecast. */
   readonly buckets: readonly EpochMs[];
-  /** The position of the bucket in progress. */
   readonly unfinished: number | undefined;
-  /** The amount that the forecast adds to each bucket; undefined without a forecast. */
+  /** The amount that the forecast adds to each bucket, or undefined if there is no forecast. */
   readonly expected: readonly DecimalText[] | undefined;
   readonly budget: BudgetLine | undefined;
 }
 
 export function chartFigures(source: ChartSource): ChartFigures {
   const { breakdown, resolution, unit, window, asOf, isCumulative, previous } = source;
-  // A window that has ended may cut a week or month that is still in progress. That bucket gets no more data.
+  // If the window has ended, its last week or month may still be in progress. That bucket gets no more data, so treat it as finished.
   const unfinished = asOf <= window.endTime ? unfinishedBucket(breakdown.buckets, resolution, asOf) : undefined;
   const forecast = unit === undefined ? forecastPoints(source, unfinished) : undefined;
   return {
@@ -82,7 +81,7 @@ export function chartFigures(source: ChartSource): ChartFigures {
   };
 }
 
-/** Returns the forecast for daily bars of the current month, or for the bar of the month itself; undefined for other bars. */
+/** Returns the forecast for daily bars of the current month, or for the bar of the month itself. Returns undefined for other bars. */
 function forecastPoints(
   { breakdown, window, resolution, expected, asOf }: ChartSource,
   unfinished: number | undefined,
@@ -98,7 +97,6 @@ function forecastPoints(
   return { buckets, points: buckets.map((bucket) => expected.get(bucket) ?? ZERO) };
 }
 
-/** Removes the running totals of future days. */
 function upToNow(breakdown: Breakdown, unfinished: number | undefined): Breakdown {
   if (unfinished === undefined) return breakdown;
   const cut = (points: readonly DecimalText[]) => points.map((point, index) => (index > unfinished ? ZERO : point));
@@ -106,12 +104,15 @@ function upToNow(breakdown: Breakdown, unfinished: number | undefined): Breakdow
   return { ...breakdown, series, totals: cut(breakdown.totals) };
 }
 
-/** Future days have no bars, so their forecast includes the total so far. Earlier buckets add to their own bars. */
+/** Returns running totals of the forecast. Future days have no bars, so their forecast also includes the total so far. */
 function accumulatedForecast(points: readonly DecimalText[], { total }: Breakdown, unfinished = -1): DecimalText[] {
   return accumulated(points).map((point, index) => (index > unfinished ? addDecimals(total, point) : point));
 }
 
-/** Returns the budget in the unit of the bars: per month for months and cumulative months, divided by days for daily bars. */
+/**
+ * Returns the budget as a line over the bars. For monthly and cumulative bars, the line is the monthly budget. For daily bars, the line is
+ * the monthly budget divided by the number of days in the month.
+ */
 function budgetLine({ window, resolution, asOf, isCumulative, budget }: ChartSource): BudgetLine | undefined {
   if (budget === undefined) return undefined;
   const month = bucketStart(asOf, 'monthly');

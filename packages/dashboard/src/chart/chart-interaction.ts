@@ -1,7 +1,7 @@
 /**
- * Handles the input of the chart as pure functions, so that its rules can be tested without a browser. The pointer and the arrow keys move
- * through the buckets and the series of a bucket. A click or Enter opens a series or a bucket. Dragging, or Shift with the arrow keys,
- * selects a range of buckets to zoom into.
+ * Handles the input of the chart. The functions are pure, so that tests need no browser. The pointer and the arrow keys move through the
+ * buckets, and through the series of a bucket. A click or Enter opens a series or a bucket. Dragging, or Shift with the arrow keys, selects
+ * a range of buckets to zoom into.
  */
 
 interface Range {
@@ -10,29 +10,23 @@ interface Range {
 }
 
 export interface ChartState {
-  /** The highlighted bucket, whose tooltip is visible. */
   readonly bucket?: number | undefined;
-  /** The highlighted series; undefined for the whole bucket. */
+  /** The highlighted series, or undefined if the whole bucket is highlighted. */
   readonly series?: number | undefined;
-  /** The selected buckets. `to` is smaller than `from` if the user selects to the left. */
+  /** The selected buckets. `to` is smaller than `from` if the user selects from right to left. */
   readonly range?: Range | undefined;
-  /** The bucket where the mouse button was pressed. */
   readonly pressedAt?: number | undefined;
-  /** How to open the highlighted bar. */
   readonly gesture: 'Click' | 'Tap again' | 'Press Enter';
-  /** Whether a click opens the bar. Not after a first tap, which replaces hovering, and not after a drag, which ends with a click. */
+  /** Whether a click opens the bar. A first tap only highlights the bar, and the click at the end of a drag must open nothing. */
   readonly opensOnClick: boolean;
 }
 
 export const IDLE: ChartState = { gesture: 'Click', opensOnClick: true };
 
-/** A position of the pointer. */
 export interface Point {
-  /** The bucket at the horizontal position, which may be outside the chart. */
+  /** The bucket at the horizontal position. It may be outside the chart. */
   readonly bucket: number;
-  /** The series whose bar is under the pointer. */
   readonly series: number | undefined;
-  /** Whether the vertical position is inside the chart. */
   readonly isInside: boolean;
 }
 
@@ -49,7 +43,7 @@ export interface Outcome {
   readonly zoom?: Range | undefined;
 }
 
-/** Returns the highlighted bucket; undefined if the current data does not have it. */
+/** Returns the highlighted bucket. Returns undefined if the current data does not have this bucket. */
 export function highlighted({ bucket }: ChartState, { buckets }: Bounds): number | undefined {
   return bucket !== undefined && bucket < buckets ? bucket : undefined;
 }
@@ -73,7 +67,7 @@ export function move(state: ChartState, at: Point, isPressed: boolean, bounds: B
   const next: ChartState = { ...state, bucket, series: at.series, gesture: 'Click' };
   const from = state.pressedAt;
   if (from === undefined || bucket === undefined || !isPressed) return next;
-  // A small movement within the pressed bucket is still a click.
+  // A small movement within the pressed bucket still counts as a click.
   if (!state.range && bucket === from) return next;
   return { ...next, range: { from, to: bucket }, opensOnClick: false };
 }
@@ -86,7 +80,7 @@ export function click(state: ChartState, at: Point, bounds: Bounds): Outcome {
   return state.opensOnClick ? opened(state, bucketAt(state, at, bounds), at.series, bounds) : { state };
 }
 
-/** Returns undefined for a key that the chart does not use. */
+/** Handles a key. Returns undefined for a key that the chart does not use. */
 export function pressKey(state: ChartState, key: string, hasShift: boolean, bounds: Bounds): Outcome | undefined {
   const bucket = highlighted(state, bounds);
   const next: ChartState = { ...state, gesture: 'Press Enter' };
@@ -107,7 +101,7 @@ export function pressKey(state: ChartState, key: string, hasShift: boolean, boun
   return undefined;
 }
 
-/** While the mouse button is down, a range continues outside the chart and ends at its edge. */
+/** Returns the bucket under the pointer. During a drag, the pointer may leave the chart, and the range then ends at the edge. */
 function bucketAt({ pressedAt }: ChartState, { bucket, isInside }: Point, bounds: Bounds): number | undefined {
   if (pressedAt !== undefined) return clamped(bucket, bounds);
   return isInside && bucket === clamped(bucket, bounds) ? bucket : undefined;
@@ -117,7 +111,7 @@ function clamped(bucket: number, { buckets }: Bounds): number {
   return Math.max(0, Math.min(buckets - 1, bucket));
 }
 
-/** Returns the next or previous series. The whole bucket, which has no series, is one more stop of the cycle. */
+/** Returns the next or previous series. The cycle has one more position, the whole bucket, which has no series. */
 function steppedSeries({ series = -1 }: ChartState, step: number, bounds: Bounds): number | undefined {
   const stops = bounds.series + 1;
   const stop = (series + 1 + step + stops) % stops;
@@ -128,7 +122,7 @@ function opened(state: ChartState, bucket: number | undefined, series: number | 
   return bucket === undefined || bucket > bounds.lastBegun ? { state } : { state, open: { bucket, series } };
 }
 
-/** Ends the selection, and zooms into the part of it that has begun. */
+/** Ends the selection, and zooms into the part of it that is not in the future. */
 function endRange({ range, ...state }: ChartState, { lastBegun }: Bounds): Outcome {
   if (!range) return { state };
   const from = Math.min(range.from, range.to);

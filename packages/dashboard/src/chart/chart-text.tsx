@@ -1,4 +1,4 @@
-/** Renders the texts of the chart: the tooltip of a bucket, the same as a sentence for screen readers, and the legend. */
+/** Renders the texts of the chart: the tooltip of a bucket, a sentence with the same content for screen readers, and the legend. */
 import { changeFrom, compareDecimals, ZERO } from '@meterline/catalog/plain';
 import { seriesColor } from '../breakdown/breakdown.js';
 import { FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
@@ -9,10 +9,8 @@ import type { ChartFigures } from './chart-figures.js';
 export interface BucketTooltipProps {
   readonly figures: ChartFigures;
   readonly bucket: number;
-  /** The series under the pointer. */
   readonly series: number | undefined;
   readonly hidden: ReadonlySet<string>;
-  /** What a click opens. */
   readonly hint: string | undefined;
 }
 
@@ -103,7 +101,7 @@ interface LegendProps {
   readonly onHover: (series: number | undefined) => void;
 }
 
-/** A click on a name hides its bars, and another click shows them again. */
+/** Renders the legend. A click on a name hides the bars of its series, and another click shows them again. */
 export function Legend({ figures, hidden, onToggle, onHover }: LegendProps) {
   const { breakdown, previous, budget, expected } = figures;
   const isComplete = hidden.size === 0;

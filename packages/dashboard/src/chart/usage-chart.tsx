@@ -1,4 +1,4 @@
-/** Renders the chart: stacked bars over time, the tooltip and the legend. `chart-interaction.ts` has the rules of its input. */
+/** Renders the chart: stacked bars over time, the tooltip and the legend. `chart-interaction.ts` has the rules for its input. */
 import {
   type KeyboardEvent,
   type MouseEvent,
@@ -28,11 +28,11 @@ import {
 } from './chart-interaction.js';
 import { BucketTooltip, bucketSentence, Legend } from './chart-text.js';
 
-/** Must match chart.css. */
+/** This width must match chart.css. */
 const MAX_TOOLTIP_PX = 400;
 const TOOLTIP_GAP_PX = 12;
 
-/** Performance mark of the first drawing. Benchmarks and tests read it. */
+/** Performance mark of the first drawing. Benchmarks and tests read the mark. */
 const FIRST_VIEW = 'meterline:first-view';
 
 const ARIA_HELP =
@@ -53,7 +53,7 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     series: breakdown.series.length,
   };
   const [state, setState] = useState(IDLE);
-  // Several inputs may arrive before React renders.
+  // The reference has the latest state, because several inputs may arrive before React renders.
   const latest = useRef(state);
   const apply = ({ state: next, open, zoom }: Outcome) => {
     latest.current = next;
@@ -63,7 +63,6 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
     if (target) navigate(target.view);
   };
   const { hidden, toggle } = useHiddenSeries(breakdown);
-  /** The series under the pointer in the legend. */
   const [hovered, setHovered] = useState<number>();
   const { element, size } = useSize();
   const { width } = size;
@@ -156,7 +155,7 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   );
 }
 
-/** Keeps the series that the user has hidden. A change of the breakdown keeps only those that it still has. */
+/** Keeps the series that the user has hidden. When the breakdown changes, keeps only the series that still exist. */
 function useHiddenSeries(breakdown: Breakdown) {
   const [switchedOff, setSwitchedOff] = useState<ReadonlySet<string>>(new Set());
   const hidden = useMemo(() => {
@@ -171,7 +170,7 @@ function useHiddenSeries(breakdown: Breakdown) {
   return { hidden, toggle };
 }
 
-/** Returns the size of the element in CSS pixels; 0 before the first layout. */
+/** Returns the size of the element in CSS pixels. The size is 0 before the first layout. */
 function useSize() {
   const element = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
@@ -190,7 +189,7 @@ function useSize() {
   return { element, size };
 }
 
-/** Places the tooltip next to the bar, on the side with more space. A narrow chart is covered by the tooltip in its full width. */
+/** Places the tooltip next to the bar, on the side with more space. In a narrow chart, the tooltip covers the full width. */
 function tooltipPosition(center: number, band: number, width: number) {
   const offset = band / 2 + TOOLTIP_GAP_PX;
   if (width < 2 * (offset + MAX_TOOLTIP_PX)) return { left: 0, right: 0, width: 'auto', maxWidth: 'none' };
@@ -200,11 +199,11 @@ function tooltipPosition(center: number, band: number, width: number) {
 interface ChartShapesProps {
   readonly drawing: ChartDrawing;
   readonly breakdown: Breakdown;
-  /** The series to emphasize by dimming the others. */
+  /** The series to emphasize. The chart dims all other series. */
   readonly emphasized: number | undefined;
 }
 
-/** The drawing as SVG. It is hidden from screen readers, which use the slider around it. */
+/** Draws the chart as SVG. The SVG is hidden from screen readers, which use the slider around it. */
 const ChartShapes = memo(function ChartShapes({ drawing, breakdown, emphasized }: ChartShapesProps) {
   return (
     <svg aria-hidden="true">

@@ -8,14 +8,13 @@ import { ControlText, POSITION } from './lists.js';
 interface PopoverProps {
   readonly label: string;
   readonly shown?: string;
-  /** Highlights a value other than the default. */
+  /** Whether to highlight the control, because its value is not the default. */
   readonly active?: boolean;
-  /** Why the control is unavailable. The panel shows this text instead of its content. */
+  /** Why the control is unavailable. The panel shows this reason instead of its content. */
   readonly disabledReason?: string | undefined;
   readonly children: (close: () => void) => ReactNode;
 }
 
-/** A button that opens a panel. */
 export function Popover({ label, shown, active = false, disabledReason, children }: PopoverProps) {
   const [open, setOpen] = useState(false);
   return (
@@ -50,17 +49,15 @@ export const PrimaryButton = styledButton('primary');
 export const TextButton = styledButton('quiet');
 export const OutlineButton = styledButton('control');
 
-/** A `ref` for an element that replaces the focused element. */
+/** Moves the focus to an element when it appears. For use as the `ref` of an element that replaces the focused element. */
 export const focusOn = (element: HTMLElement | null) => element?.focus();
 
 interface FieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly label: string;
-  /** Describes an invalid value. */
   readonly problem?: string | undefined;
   readonly onChange?: (text: string) => void;
 }
 
-/** A text field with a label. */
 export function Field({ label, problem, onChange, ...input }: FieldProps) {
   const id = useId();
   return (
@@ -97,7 +94,7 @@ interface SegmentsProps {
   readonly onChoose: (choice: string) => void;
 }
 
-/** A choice between two or three visible options. */
+/** A choice between two or three options that are all visible. */
 export function Segments({ legend, chosen, choices, onChoose }: SegmentsProps) {
   return (
     <fieldset className="segments">
@@ -135,7 +132,7 @@ interface CopyButtonProps {
   readonly className: string;
 }
 
-/** Copies a text. Browsers have a clipboard only over HTTPS or on localhost, and may deny access. The user can then select the text. */
+/** Copies the text. Browsers provide a clipboard only over HTTPS or on localhost, and may deny access. Users can select the text then. */
 export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps) {
   const [result, setResult] = useState<string>();
   const onSuccess = () => setResult('Copied');
@@ -153,9 +150,8 @@ interface SheetProps {
   readonly className: string;
   readonly title: string;
   readonly hint: string;
-  /** True while closing would lose data: the sheet stays open, and the browser warns before it leaves the page. */
+  /** True while closing would lose data. The sheet then stays open, and the browser warns before it leaves the page. */
   readonly isHeld?: boolean;
-  /** Called after the closing animation. */
   readonly onClose: () => void;
   readonly children: ReactNode;
 }

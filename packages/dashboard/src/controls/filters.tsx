@@ -1,4 +1,4 @@
-/** Renders the filters. Each takes several values: codes of the catalog, or names that were used in the period. */
+/** Renders the filters. Each filter takes several values: codes of the catalog, or names that were used in the period. */
 import { Combobox } from '@base-ui/react/combobox';
 import {
   BILLING_DIMENSIONS,
@@ -22,9 +22,8 @@ import { type Choice, ControlText, choiceItem, MAX_LISTED, SearchPopup } from '.
 interface FilterBarProps {
   readonly account: string;
   readonly view: View;
-  /** Ends at the current time. */
   readonly window: Window;
-  /** Why the user cannot filter by workspace; undefined if they can. */
+  /** The reason why the user cannot filter by workspace, or undefined if the user can. */
   readonly workspaceReason: string | undefined;
 }
 
@@ -57,7 +56,7 @@ interface NameFilterProps extends Omit<FilterBarProps, 'workspaceReason'> {
 }
 
 function NameFilter({ account, view, window, field, disabledReason }: NameFilterProps) {
-  // Keep the window of the moment when the list was opened. Otherwise each automatic refresh would read all pages of values again.
+  // Keep the window from the moment when the list was opened. Otherwise each automatic refresh would read all pages of values again.
   const [openWindow, setOpenWindow] = useState<Window>();
   const used = useUsedValues(account, field, openWindow ?? window, otherFilters(view, field), openWindow !== undefined);
   const choices = used.entries.map(({ [field]: value = '', summary }) => {
@@ -90,16 +89,15 @@ interface ValuePickerProps {
   readonly view: View;
   readonly field: EntryField;
   readonly choices: readonly Choice[];
-  /** Accepts any text as a value, in addition to the list. */
+  /** Whether the user can enter any text as a value, in addition to the listed values. */
   readonly acceptsText?: boolean;
   readonly isLoading?: boolean;
-  /** Shown below the list. */
   readonly note?: string | undefined;
   readonly disabledReason?: string | undefined;
   readonly onOpenChange?: (isOpen: boolean) => void;
 }
 
-/** Applies the selected values when the list closes, unless the user closes it with Escape. */
+/** Lets the user pick values from a list. The selected values apply when the list closes, unless the user closes it with Escape. */
 function ValuePicker(props: ValuePickerProps) {
   const { view, field, choices, acceptsText = false, isLoading = false, note, disabledReason } = props;
   const filter = view.filters[field];
@@ -118,7 +116,7 @@ function ValuePicker(props: ValuePickerProps) {
   const chosen = values.length === 0 ? undefined : { values, isExcluded };
   const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
   const toggle = (isOpen: boolean, isApplied: boolean) => {
-    // Too many values: the list stays open and shows the reason until the user removes some or presses Escape.
+    // With too many values, the list stays open and shows the reason, until the user removes some values or presses Escape.
     if (!isOpen && isApplied && isChanged && tooMany) return;
     if (isOpen) {
       setValues(filter?.values ?? []);

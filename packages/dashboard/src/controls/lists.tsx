@@ -3,19 +3,17 @@ import { Combobox } from '@base-ui/react/combobox';
 import { Select as BaseSelect } from '@base-ui/react/select';
 import { type ReactNode, useId } from 'react';
 
-/** Opens a panel below its button, inside the window. */
+/** Opens a panel below its button and keeps the panel inside the window. */
 export const POSITION = { align: 'start', sideOffset: 4, collisionPadding: 8 } as const;
 
 export interface Choice<Value extends string = string> {
   readonly value: Value;
   readonly label: string;
-  /** Shown in gray next to the label. */
   readonly hint?: string | undefined;
-  /** Why the choice is unavailable; shown below the label. */
+  /** Why the choice is unavailable. Shown below the label. */
   readonly disabledReason?: string | undefined;
 }
 
-/** The text of a button that opens a panel: its label and the current value. */
 export function ControlText({ label, shown }: { readonly label: string; readonly shown: string | undefined }) {
   return (
     <>
@@ -44,7 +42,6 @@ interface MenuProps<Value extends string> {
   readonly onChoose: (value: Value) => void;
 }
 
-/** A list of actions. */
 export function Menu<Value extends string>({ choices, chosen, onChoose }: MenuProps<Value>) {
   return (
     <ul className="menu">
@@ -69,13 +66,12 @@ interface SelectProps<Value extends string> {
   readonly choices: readonly Choice<Value>[];
   readonly onChange: (value: Value) => void;
   readonly hint?: string;
-  /** Position of the label; `hidden` labels are for screen readers only. */
+  /** Position of the label. A `hidden` label is only for screen readers. */
   readonly labelPosition?: 'above' | 'inside' | 'hidden';
-  /** Highlights a value other than the default. */
+  /** Whether to highlight the control, because its value is not the default. */
   readonly active?: boolean;
 }
 
-/** A choice from a short list. */
 export function Select<Value extends string>(props: SelectProps<Value>) {
   const { label, value, choices, onChange, hint = '', labelPosition = 'above', active = false } = props;
   const hintId = useId();
@@ -124,12 +120,11 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
   );
 }
 
-/** Longer lists would be slow, and users search them anyway. */
+/** Maximum number of listed choices. Longer lists would be slow, and users search them anyway. */
 export const MAX_LISTED = 200;
 
 type SearchSelectProps = Pick<SelectProps<string>, 'label' | 'value' | 'choices' | 'onChange'>;
 
-/** A choice from a long list with a search field. */
 export function SearchSelect({ label, value, choices, onChange }: SearchSelectProps) {
   const chosen = choices.find((choice) => choice.value === value) ?? null;
   return (
@@ -162,12 +157,10 @@ export function choiceItem(choice: Choice) {
 interface SearchPopupProps {
   readonly label: string;
   readonly isLoading?: boolean;
-  /** Called when the user presses Enter while no choice is highlighted. */
   readonly onEnter?: () => void;
   readonly children: ReactNode;
 }
 
-/** The panel of a searchable list. */
 export function SearchPopup({ label, isLoading = false, onEnter, children }: SearchPopupProps) {
   const prompt = `Search ${label.toLowerCase()}s`;
   return (

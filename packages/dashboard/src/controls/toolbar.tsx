@@ -39,7 +39,7 @@ interface ToolbarProps {
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
-  /** Why the user cannot choose workspaces; undefined if they can. */
+  /** The reason why the user cannot choose workspaces, or undefined if the user can. */
   readonly workspaceReason: string | undefined;
   readonly isFiltering: boolean;
   readonly onFilter: (isFiltering: boolean) => void;
@@ -229,7 +229,7 @@ function ResolutionOption({ view, window }: Pick<ToolbarProps, 'view' | 'window'
   );
 }
 
-/** Lists the active filters, each with a button that removes it. */
+/** Lists the active filters, each with a button that removes the filter. */
 export function FilterChips({ view }: { readonly view: View }) {
   if (!hasFilters(view.filters)) return null;
   return (

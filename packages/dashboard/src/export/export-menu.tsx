@@ -1,4 +1,4 @@
-/** Renders the menus that export the table as a file and copy its query as a command. */
+/** Renders two menus: one exports the table as a file, and the other one copies the query of the table as a command. */
 import {
   bucketStart,
   counted,
@@ -89,12 +89,10 @@ function download({ name, content }: ExportedFile): void {
   URL.revokeObjectURL(url);
 }
 
-/** Stores the provider name in the browser. */
 const PROVIDER_KEY = 'meterline.provider';
 
 interface FocusFormProps {
   readonly account: string;
-  /** A time in the month to suggest. */
   readonly during: EpochMs;
   readonly now: EpochMs;
   readonly onSubmit: (query: FocusQuery) => void;
@@ -151,7 +149,7 @@ const FORMATS: Readonly<Record<string, (shared: SharedQuery) => string>> = {
   'Command line': cliCommand,
 };
 
-/** Copies the table's query as a command. The text is also visible, because a page without HTTPS has no clipboard. */
+/** Copies the query of the table as a command. The command is also visible, because a page without HTTPS has no clipboard. */
 export function CopyMenu(shared: Omit<SharedQuery, 'baseUrl'>) {
   return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, baseUrl: serviceAddress() }} />}</Popover>;
 }
@@ -178,24 +176,22 @@ interface ExportedFile {
   readonly content: Blob;
 }
 
-/** The rows of a file: one for each group, or one for each group and bucket. */
+/** The rows of a file: one row for each group, or one row for each group and bucket. */
 type TableKind = 'groups' | 'series';
 
 interface TableSource {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  /** The query for the previous period; undefined without a comparison. */
+  /** The query for the previous period, or undefined if there is no comparison. */
   readonly previousQuery: MetricsQuery | undefined;
 }
 
 const CSV_TYPE = 'text/csv;charset=utf-8';
 
 /**
- * Writes the rows of the table. Reads every page again, so that all rows are from one point in time. A comparison adds the groups that only
- * the previous period has.
- * @param onRead called with the number of groups read so far
- * @param signal cancels the export
+ * Writes the rows of the table to a file. Reads every page again, so that all rows show the same point in time. With a comparison, adds the
+ * groups that only the previous period has.
  */
 async function tableFile(
   client: MeterlineClient,
@@ -233,11 +229,7 @@ async function tableFile(
   return { name: fileName(parts), content: new Blob([...lines], { type: CSV_TYPE }) };
 }
 
-/**
- * Writes a month in the FOCUS 1.2 format, byte for byte as `meterline export focus` does.
- * @param onRead called with the number of rows read so far
- * @param signal cancels the export
- */
+/** Writes a month in the FOCUS 1.2 format. The file is byte for byte the output of `meterline export focus`. */
 async function focusFile(
   client: MeterlineClient,
   query: FocusQuery,
@@ -245,7 +237,7 @@ async function focusFile(
   signal: AbortSignal,
 ): Promise<ExportedFile> {
   const open = () => {
-    // Browsers may store the parts of a blob on disk, so a large file does not fill the memory.
+    // Use a blob for each part. Browsers may store blobs on disk, so a large file does not fill the memory.
     const parts = [new Blob([focusCsvHeading()])];
     let rows = 0;
     const write = (charges: Parameters<typeof focusCsvLines>[0]) => {
@@ -260,7 +252,7 @@ async function focusFile(
   return { name: fileName([query.account, month, 'focus']), content: new Blob(sink.parts, { type: CSV_TYPE }) };
 }
 
-/** Replaces characters that file systems may not allow. */
+/** Replaces characters that a file system may not allow. */
 function fileName(parts: readonly (string | undefined)[]): string {
   return `${['meterline', ...parts].join('-').replace(/[^\w.-]+/g, '_')}.csv`;
 }

@@ -3,11 +3,10 @@ import { formatTimestamp, type UsageEventInput } from '@meterline/catalog/plain'
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {
-  /** Address of the API, such as `https://billing.example.com`. */
   readonly baseUrl: string;
   readonly account: string;
   readonly query: MetricsQuery;
-  /** The query for the previous period; undefined without a comparison. */
+  /** The query for the previous period, or undefined if there is no comparison. */
   readonly previousQuery: MetricsQuery | undefined;
 }
 
@@ -15,7 +14,7 @@ function queriesOf({ query, previousQuery }: SharedQuery): MetricsQuery[] {
   return previousQuery ? [query, previousQuery] : [query];
 }
 
-/** Returns a command that reads the key from METERLINE_API_KEY. */
+/** Returns a curl command, which reads the key from METERLINE_API_KEY. */
 export function curlCommand(shared: SharedQuery): string {
   const { baseUrl, account } = shared;
   const commands = queriesOf(shared).map((query) => {
@@ -25,7 +24,6 @@ export function curlCommand(shared: SharedQuery): string {
   return commands.join('\n');
 }
 
-/** The flags of parameters that are not filters. */
 const FLAGS: Readonly<Record<string, string>> = {
   startTime: '--from',
   endTime: '--to',
@@ -34,8 +32,8 @@ const FLAGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a command that reads the key from METERLINE_API_KEY. The comparison is a second command, because `--compare` might choose another
- * previous period: the command line does not know whether the page's period is meant in months.
+ * Returns a `meterline` command, which reads the key from METERLINE_API_KEY. A second command reads the previous period, because
+ * `--compare` might choose another period: the command line does not know whether the page's period is a number of months.
  */
 export function cliCommand(shared: SharedQuery): string {
   const { baseUrl, account } = shared;
@@ -56,7 +54,7 @@ function flagsOf(query: MetricsQuery): string[] {
   });
 }
 
-/** Returns an event for two minutes of a sandbox with one gigabyte. */
+/** Returns an event for a sandbox that uses one gigabyte for two minutes. */
 export function firstEvent(accountId: string, now: Date): UsageEventInput {
   return {
     eventId: `first-event-${now.getTime()}`,
@@ -70,15 +68,11 @@ export function firstEvent(accountId: string, now: Date): UsageEventInput {
   };
 }
 
-/** Returns the command that creates a key for {@link sendCommand}. */
 export function keyCommand(account: string): string {
   return `npx --no meterline keys create --account ${quoted(account)} --role emitter`;
 }
 
-/**
- * Returns a command that sends the event with the key in KEY. The quoted delimiter of the here-document keeps the shell from expanding it.
- * @param collectorUrl defaults to the variable COLLECTOR
- */
+/** Returns a command that sends the event with the key in KEY. The quoted delimiter keeps the shell from expanding the event. */
 export function sendCommand(event: UsageEventInput, collectorUrl = '$COLLECTOR'): string {
   return `curl -sS "${collectorUrl}/v0/events" \\
   -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' --data-binary @- <<'EVENT'
@@ -86,7 +80,7 @@ ${JSON.stringify(event)}
 EVENT`;
 }
 
-/** Quotes a text as a single word of a shell. */
+/** Quotes a string as one word of a shell command. */
 function quoted(text: string): string {
   return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,5 @@
 /**
- * Forecasts the cost of the current month. The page shows the rule: each remaining day costs the average of the same weekday in the four
+ * Forecasts the cost of the current month. The page shows this rule: each remaining day costs the average of the same weekday in the four
  * weeks before today. Today costs that average too, or its actual cost if that is already higher. Days before the first usage do not count.
  */
 import {
@@ -36,15 +36,14 @@ export interface DailyCosts {
 }
 
 export interface MonthFigures {
-  /** The cost since the start of the month. */
   readonly toDate: DecimalText;
-  /** The forecast for the whole month; undefined before the first full day of usage. */
+  /** The forecast for the whole month, or undefined before the first full day of usage. */
   readonly forecast: DecimalText | undefined;
-  /** The expected additional cost of each day from today to the end of the month; empty without a forecast. */
+  /** The expected additional cost of each day from today to the end of the month. Empty if there is no forecast. */
   readonly expected: ReadonlyMap<EpochMs, DecimalText>;
 }
 
-/** Returns the window that the forecast needs: the month up to now, and the four weeks before today. */
+/** Returns the window that the forecast needs: the current month until now, and the four weeks before today. */
 export function monthWindow(asOf: EpochMs): Window {
   const month = bucketStart(asOf, 'monthly');
   return { startTime: Math.max(0, Math.min(month, bucketStart(asOf, 'daily') - HISTORY_MS)), endTime: asOf };
@@ -62,7 +61,7 @@ export function monthFigures({ days, costs }: DailyCosts, asOf: EpochMs): MonthF
 
   const average = (day: EpochMs) => {
     const same = past.filter((each) => (day - each.day) % (DAYS_PER_WEEK * MS_PER_DAY) === 0);
-    // In the first week of usage, some weekdays have no history. They use the average of all days.
+    // In the first week of usage, a weekday without history uses the average of all days.
     const basis = same.length > 0 ? same : past;
     const sum = sumDecimals(basis.map(({ cost }) => cost));
     return divideDecimals(sum, decimalText(String(basis.length)), COST_DIGITS) ?? ZERO;
@@ -77,7 +76,7 @@ export function monthFigures({ days, costs }: DailyCosts, asOf: EpochMs): MonthF
   return { toDate, forecast: sumDecimals([toDate, ...expected.values()]), expected };
 }
 
-/** Returns `62%`. */
+/** Formats a share of the budget, such as `62%`. */
 export function budgetShare(part: DecimalText, budget: DecimalText): string {
   return `${percentOf(part, budget, 0) ?? '0'}%`;
 }

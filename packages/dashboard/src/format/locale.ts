@@ -3,12 +3,12 @@ import type { EpochMs } from '@meterline/catalog/plain';
 
 let pageLocale: string | undefined;
 
-/** Sets the locale of every format. Call this before the page renders: each format keeps the locale of its first use. */
+/** Sets the locale of all formats. Call this before the page renders, because a format keeps the locale of its first use. */
 export function setLocale(locale: string | undefined): void {
   pageLocale = locale;
 }
 
-/** Creates a value on its first use, when the locale is known. */
+/** Delays the creation of a value until its first use, when the locale is known. */
 function lazy<Value>(create: () => Value): () => Value {
   let value: Value | undefined;
   return () => {
@@ -17,7 +17,6 @@ function lazy<Value>(create: () => Value): () => Value {
   };
 }
 
-/** Returns a function that formats an instant in UTC. */
 export function dateFormat(options: Intl.DateTimeFormatOptions): (instant: EpochMs | Date) => string {
   const format = lazy(() => new Intl.DateTimeFormat(pageLocale ?? 'en-GB', { ...options, timeZone: 'UTC' }));
   return (instant) => format().format(instant);
@@ -34,7 +33,7 @@ const separators = lazy(() => {
   return { group: separatorOf('group'), decimal: separatorOf('decimal') };
 });
 
-/** Replaces the separators of a number that the catalog wrote in English with those of the locale. */
+/** Replaces the separators of an English number, as the catalog formats it, with the separators of the locale. */
 export function localized(text: string): string {
   const { group, decimal } = separators();
   return text.replace(/[,.]/g, (separator) => (separator === ',' ? group : decimal));

@@ -1,4 +1,4 @@
-/** Formats values, amounts, quantities, prices, changes, shares and filters for display. CSV files and URLs keep the codes of the API. */
+/** Formats values, amounts, prices, changes, shares and filters for display. CSV files and URLs use the codes of the API instead. */
 import {
   type BillingDimension,
   type Change,
@@ -51,7 +51,7 @@ export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' }
   string
 >;
 
-/** Returns a name that a producer chose unchanged, and a code as words without its unit: `MCP server compute`. */
+/** Formats a value. A name that a producer chose stays unchanged. A code becomes words without a unit, such as `MCP server compute`. */
 export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance ID';
   if (field !== 'resourceType' && field !== 'billingDimension') return value;
@@ -59,13 +59,13 @@ export function valueLabel(field: MetricsField, value: string): string {
   return words.replace('mcp', 'MCP').replace(/^./, (first) => first.toUpperCase());
 }
 
-/** Rounds money to cents, and usage to two decimals. @param unit undefined for money */
+/** Formats an amount. Rounds money to cents, and usage to two decimals. @param unit undefined for money */
 export function amountText(amount: DecimalText, unit: Quantity | undefined): string {
   const text = unit === undefined ? formatUsd(amount) : quantityText(amount, unit);
   return localized(text).replace(/^-/, '−');
 }
 
-/** Returns every digit. Usage is in the unit of the API, because a conversion may not have a finite number of digits. */
+/** Formats an amount with every digit. Usage keeps the unit of the API, because a conversion may have infinitely many digits. */
 export function exactText(amount: DecimalText, unit: Quantity | undefined): string {
   const text = unit === undefined ? formatUsdExact(amount) : formatUsage(amount, unit.base);
   return localized(text).replace(/^-/, '−');
@@ -81,23 +81,23 @@ export function axisText(value: number, unit: Quantity | undefined): string {
   return unit === undefined ? `$${text}` : text;
 }
 
-/** Returns a number from 0 to 1, for the length of a bar. */
+/** Returns the share as a number from 0 to 1, which is the length of a bar. */
 export function shareOf(part: DecimalText, whole: DecimalText): number {
   const denominator = Number(whole);
   return denominator > 0 ? Math.min(1, Math.max(0, Number(part) / denominator)) : 0;
 }
 
-/** Formats the difference with its sign. @param isExact true to return every digit */
+/** Formats a difference with its sign. @param isExact shows every digit */
 export function differenceText({ difference, direction }: Change, unit: Quantity | undefined, isExact = false): string {
   return `${direction === 'up' ? '+' : ''}${(isExact ? exactText : amountText)(difference, unit)}`;
 }
 
-/** Returns `+12.3%`, or `new` if the previous amount is zero. */
+/** Formats a change, such as `+12.3%`. Returns `new` if the previous amount is zero. */
 export function changePercentText(change: Change): string {
   return localized(percentChangeText(change)).replace(/^-/, '−');
 }
 
-/** Returns `agent-1`, `3 values` or `all but agent-1`. */
+/** Describes a filter, such as `agent-1`, `3 values` or `all but agent-1`. */
 export function filterText(field: EntryField, { values, isExcluded }: Filter): string {
   const [first = '', ...others] = values;
   const text = others.length === 0 ? valueLabel(field, first) : `${values.length} values`;
@@ -106,17 +106,17 @@ export function filterText(field: EntryField, { values, isExcluded }: Filter): s
 
 export interface Quantity {
   readonly name: string;
-  /** The size of this unit in the base unit: 3,600 for GB-h. */
+  /** The size of this unit in base units. For example, one GB-h is 3,600 GB-s. */
   readonly size: DecimalText;
-  /** The unit of the API, in which amounts are exact. */
+  /** The unit of the API. Amounts in this unit are exact. */
   readonly base: Unit;
-  /** The amount of the base unit that a price applies to. */
+  /** The number of base units that a price applies to. */
   readonly priced: DecimalText;
 }
 
 const ONE = decimalText('1');
 const PER_HOUR = decimalText('3600');
-/** 730 hours, as in the price book. */
+/** A month has 730 hours, as in the price book. */
 const PER_MONTH = decimalText('2628000');
 
 const GB_HOUR: Quantity = { name: 'GB-h', size: PER_HOUR, base: 'gbs', priced: PER_HOUR };
@@ -131,7 +131,7 @@ export function quantityOf(dimension: BillingDimension): Quantity {
   return dimension.endsWith('_storage_gbs') ? GB_MONTH : GB_HOUR;
 }
 
-/** Returns the quantity in which the usage of the dimensions adds up; undefined if their base units differ. */
+/** Returns a quantity in which the usage of all dimensions can be added up, or undefined if their base units differ. */
 export function commonQuantity(dimensions: readonly BillingDimension[]): Quantity | undefined {
   const [first, ...others] = dimensions.map(quantityOf);
   if (!first || others.some(({ base }) => base !== first.base)) return undefined;
@@ -140,12 +140,12 @@ export function commonQuantity(dimensions: readonly BillingDimension[]): Quantit
 
 const DECIMALS = 2;
 const SIGNIFICANT_DIGITS = 2;
-/** Decimals of a quotient before rounding: enough to divide every usage that the service stores exactly. */
+/** Decimals of a quotient before rounding. They are enough to divide every usage that the service stores exactly. */
 const QUOTIENT_DECIMALS = 24;
 const PRICE_SIGNIFICANT_DIGITS = 4;
 const PRICE_DECIMALS = 18;
 
-/** Returns `1,234.57 GB-h`. An amount that would round to zero keeps two significant digits instead. */
+/** Formats usage, such as `1,234.57 GB-h`. An amount that would be rounded to zero shows two significant digits instead. */
 export function quantityText(usage: DecimalText, quantity: Quantity): string {
   const amount = divideDecimals(usage, quantity.size, QUOTIENT_DECIMALS) ?? ZERO;
   const rounded = roundDecimal(amount, DECIMALS);
@@ -154,8 +154,8 @@ export function quantityText(usage: DecimalText, quantity: Quantity): string {
 }
 
 /**
- * Returns the average price in the format of a price book, `$0.0414 per GB-h`, with four significant digits; undefined without usage.
- * The price is cost divided by usage: the price book alone is not enough, because prices may have changed within the period.
+ * Returns the average price with four significant digits in the format of a price book, such as `$0.0414 per GB-h`. Returns undefined if
+ * there is no usage. The average is the cost divided by the usage, because the prices in the price book may have changed within the period.
  */
 export function unitPriceText(cost: DecimalText, usage: DecimalText, { base, priced }: Quantity): string | undefined {
   const amount = divideDecimals(usage, priced, QUOTIENT_DECIMALS);
@@ -165,7 +165,7 @@ export function unitPriceText(cost: DecimalText, usage: DecimalText, { base, pri
   );
 }
 
-/** Describes the window and the filters: `14 Nov 2025 · Resource type: Agent`. */
+/** Describes the window and the filters, such as `14 Nov 2025 · Resource type: Agent`. */
 export function scopeText(query: EventsQuery): string {
   const [startTime = 0, endTime = 0] = [query.startTime, query.endTime].map(
     (time) => parseTimestamp(String(time)) ?? 0,
@@ -173,7 +173,7 @@ export function scopeText(query: EventsQuery): string {
   return [windowText({ startTime, endTime }), ...filterTexts(query)].join(' · ');
 }
 
-/** Describes each filter: `Resource type: Agent or Job`, `Workspace: all but main`. */
+/** Describes each filter, such as `Resource type: Agent or Job` or `Workspace: all but main`. */
 export function filterTexts(query: FilterQuery): string[] {
   return GROUP_BY_DIMENSIONS.flatMap((dimension) => {
     const field = ENTRY_FIELD[dimension];

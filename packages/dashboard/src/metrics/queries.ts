@@ -57,7 +57,7 @@ export function useBillingDimensions(account: string, enabled: boolean) {
   });
 }
 
-/** Reads the address of the collector; null if the service does not know it. */
+/** Reads the address of the collector. The result is null if the service does not know the address. */
 export function useCollectorUrl() {
   return useQuery({
     queryKey: ['page settings'],
@@ -66,7 +66,6 @@ export function useCollectorUrl() {
   });
 }
 
-/** A view at a point in time. */
 export interface Snapshot {
   readonly view: View;
   /** The whole period, including the part after `asOf`, which has no data yet. */
@@ -82,7 +81,7 @@ export function snapshotOf(view: View, asOf: EpochMs): Snapshot {
 
 /**
  * Reads the first page of groups and, if there are more pages, the totals of all groups. The chart subtracts the groups from the totals to
- * draw the other groups, so both responses must agree. If events arrived between the two, reads both again.
+ * draw the other groups, so both responses must have the same data. If events arrived between the two requests, reads both again.
  */
 async function fetchBreakdown(
   session: Session,
@@ -92,7 +91,7 @@ async function fetchBreakdown(
   signal: AbortSignal,
 ): Promise<BreakdownSource> {
   for (let attempt = 1; ; attempt += 1) {
-    // A cached response would differ again.
+    // Bypass the cache on a retry, because the cached responses would differ again.
     const options = attempt === 1 ? cacheOptions(session, signal) : { signal, maxAgeSeconds: 0 };
     const first = await session.client.metrics(account, query, options);
     if (!first.meta.hasMore) return { first, whole: undefined };
@@ -102,7 +101,7 @@ async function fetchBreakdown(
   }
 }
 
-/** Returns whether there was any usage. A total of zero does not tell, because usage may be free, so this sends another query. */
+/** Returns whether there was any usage. Sends a query of its own, because the total cost is also zero if all usage was free. */
 async function hasUsage(
   session: Session,
   account: string,
@@ -128,9 +127,9 @@ export function useBreakdown(account: string, requested: Snapshot, filters: Filt
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => {
       const source = await fetchBreakdown(session, account, query, whole, signal);
-      // If this fails, the page still shows the breakdown.
+      // If this query fails, the page still shows the breakdown.
       const isUsed = await hasUsage(session, account, query, source.first, signal).catch(() => true);
-      // The page may show this response while it waits for the response to the next query.
+      // Keep the request with its response, because the page may show this response while it waits for the response to the next query.
       return { ...source, isUsed, requested: { ...requested, query } };
     },
     placeholderData: keepPreviousData,
@@ -138,7 +137,7 @@ export function useBreakdown(account: string, requested: Snapshot, filters: Filt
   });
 }
 
-/** Reads the first page of a query. @param query undefined sends nothing */
+/** Reads the first page of a query. @param query undefined sends no request */
 export function useMetrics<Shown = MetricsResponse>(
   account: string,
   query: MetricsQuery | undefined,
@@ -154,11 +153,7 @@ export function useMetrics<Shown = MetricsResponse>(
   });
 }
 
-/**
- * Reads pages one after another.
- * @param from the cursor of the first page to read; empty for the beginning
- * @param maxPages stops after this many pages
- */
+/** Reads pages one after another, at most `maxPages`. @param from the cursor of the first page to read; empty for the beginning */
 function usePages(
   kind: 'metrics' | 'values',
   account: string,
@@ -192,7 +187,6 @@ function entriesOf({ pages }: InfiniteData<MetricsResponse>) {
   return { entries: pages.flatMap(({ data }) => data), pages: pages.length };
 }
 
-/** Reads the pages after the first one. */
 export function useFurtherPages(
   account: string,
   query: MetricsQuery,
@@ -206,11 +200,11 @@ export function useFurtherPages(
 
 export interface PreviousGroups {
   readonly entries: readonly MetricsEntry[];
-  /** Whether all groups were read. A missing group then had no cost. */
+  /** Whether all groups were read. A group that is missing from a complete result had no cost. */
   readonly isComplete: boolean;
 }
 
-/** Reads the groups of the previous period. @param maxPages limits the pages of each query; the service stores nothing for one page */
+/** Reads the groups of the previous period. @param maxPages maximum per query. The service stores no result for a single page. */
 export function usePreviousGroups(
   account: string,
   queries: readonly MetricsQuery[] | undefined,
@@ -245,13 +239,13 @@ async function firstPages(pages: AsyncGenerator<MetricsResponse>, maxPages: numb
   return { entries, isComplete: false };
 }
 
-/** Reads the daily costs of the current month and the four weeks before today. */
+/** Reads the daily costs of the current month and of the four weeks before today. */
 export function useDailyCosts(account: string, filters: FilterQuery, asOf: EpochMs, enabled: boolean) {
   const scope = hashKey([account, filters]);
   return useMetrics(account, { ...filters, ...timesOf(monthWindow(asOf)), resolution: 'daily' }, enabled, {
     select: dailyCosts,
     meta: { scope },
-    // A refresh keeps the previous figure until the response arrives. A change of the filters does not, because the figure would be wrong.
+    // During a refresh, the previous figure stays visible. After a change of the filters it does not, because the figure would be wrong.
     placeholderData: (last, lastQuery) => (lastQuery?.meta?.['scope'] === scope ? last : undefined),
   });
 }
@@ -262,7 +256,7 @@ function dailyCosts({ data: [whole] }: MetricsResponse): DailyCosts {
   return { days: days.map(({ timestamp }) => parseTimestamp(timestamp) ?? 0), costs: days.map(({ cost }) => cost) };
 }
 
-/** Reads the start of the last month with usage; null if there never was any. */
+/** Reads the start of the last month with usage. The result is null if there was never any usage. */
 export function useLastUse(account: string, asOf: EpochMs, enabled: boolean) {
   const allTime = timesOf({ startTime: 0, endTime: asOf + MS_PER_DAY });
   return useMetrics(account, { ...allTime, resolution: 'monthly', groupBy: ['billing_dimension'] }, enabled, {
@@ -277,7 +271,7 @@ function lastMonth({ data }: MetricsResponse): string | null {
   return months.at(-1) ?? null;
 }
 
-/** Ten thousand values. */
+/** Limits the list to ten thousand values. */
 const MAX_VALUE_PAGES = 100;
 
 /** Reads the values of a field that were used in the window, most expensive first. The list grows page by page. */

@@ -25,12 +25,12 @@ import { commonQuantity, type Quantity, UNIT_LABEL } from '../format/texts.js';
 import type { View } from '../view/view.js';
 import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
 
-/** Returns the chosen resolution, or the default for the window if none was chosen or the window is too long for it. */
+/** Returns the chosen resolution. Returns the default resolution if the user chose none, or if the window is too long for the choice. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
   return resolution && exceededCap(resolution, window) === undefined ? resolution : defaultResolution(window);
 }
 
-/** Returns all resolutions. Those that the window is too long for have a `disabledReason`. */
+/** Returns all resolutions. If the window is too long for a resolution, its choice has a `disabledReason`. */
 export function resolutionChoices(window: Window) {
   return RESOLUTIONS.map((resolution) => {
     const cap = exceededCap(resolution, window);
@@ -38,7 +38,7 @@ export function resolutionChoices(window: Window) {
   });
 }
 
-/** The API returns usage only if the query groups by billing dimension, so views that can show usage always do. */
+/** The API returns usage only if the query groups by billing dimension. A view that can show usage therefore always groups by it. */
 function requestedGroupBy(view: View): MetricsDimension[] {
   return canonicalGroupBy<MetricsDimension>(hasUsage(view) ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
 }
@@ -58,12 +58,12 @@ export function wholeQuery(view: View, query: MetricsQuery): MetricsQuery {
   return { ...query, groupBy: measureOf(view) === 'usage' ? ['billing_dimension'] : [] };
 }
 
-/** Returns the measure to show: cost unless the view's usage has a single unit. */
+/** Returns the measure to show. It is cost unless the usage of the view has a single unit. */
 export function measureOf(view: View): View['measure'] {
   return view.measure === 'usage' && usageScope(view).unit !== undefined ? 'usage' : 'cost';
 }
 
-/** Returns whether the view breaks down or filters by workspace. The API allows this only for admins (specification, section "Errors"). */
+/** Returns whether the view groups or filters by workspace. The API allows this only for admins (specification, section "Errors"). */
 export function needsAdmin({ filters, groupBy }: View): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
 }
@@ -86,7 +86,7 @@ export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy
   };
 }
 
-/** Converts the filters of a view to API parameters: for each field, the values to include or the values to exclude. */
+/** Converts the filters of a view to API parameters. Each field has parameters for values to include and for values to exclude. */
 export function filterQuery(filters: Filters): FilterQuery {
   const included = valuesOf(filters, false);
   const excluded = valuesOf(filters, true);
@@ -120,7 +120,7 @@ function valuesOf(filters: Filters, isExcluded: boolean) {
   };
 }
 
-/** Returns a single value without its array, as people write it. */
+/** Returns a single value without its array, because people write such a parameter without an array. */
 function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | undefined {
   return values.length > 1 ? values : values[0];
 }

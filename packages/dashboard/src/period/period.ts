@@ -1,4 +1,4 @@
-/** Defines the periods of a view (presets, calendar months, custom ranges), and formats dates. Everything is in UTC. */
+/** Defines the periods of a view (presets, calendar months, custom ranges), and formats dates. All times are in UTC. */
 import {
   bucketAxis,
   bucketStart,
@@ -24,8 +24,9 @@ const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'month
 const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
 
 /**
- * Every window has whole UTC hours, days or months, and includes the current one, except for `last-month`. `months` is the length of the full
- * period, for comparisons: a year to date is compared with the previous year, even if only a few of its months have passed.
+ * The window of a preset has whole UTC hours, days or months. It includes the current hour, day or month, except for `last-month`. `months`
+ * is the length of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
+ * the year have passed.
  */
 export const PRESETS = [
   { id: '24h', label: 'Last 24 hours', window: last(24, 'hourly') },
@@ -71,7 +72,7 @@ export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
   return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
 }
 
-/** Returns the number of calendar months of a period; undefined if the period is not defined in whole months. */
+/** Returns the number of calendar months in a period, or undefined if the period does not consist of whole months. */
 export function periodMonths(period: PeriodChoice): number | undefined {
   if ('preset' in period) return presetOf(period.preset).months;
   return wholeMonths({ startTime: period.from, endTime: period.to });
@@ -82,13 +83,12 @@ export function monthOf(window: Window): EpochMs | undefined {
   return wholeMonths(window) === 1 ? window.startTime : undefined;
 }
 
-/** Returns the current time in whole seconds, to which all data on the screen refers. */
+/** Returns the current time in whole seconds. All data on the screen refers to this time. */
 export function currentSecond(): EpochMs {
   const now = Date.now();
   return now - (now % SECOND_MS);
 }
 
-/** Returns the part of a bucket inside the window. */
 export function bucketWindow(bucket: EpochMs, resolution: Resolution, window: Window): Window {
   return {
     startTime: Math.max(bucket, window.startTime),
@@ -96,13 +96,13 @@ export function bucketWindow(bucket: EpochMs, resolution: Resolution, window: Wi
   };
 }
 
-/** Returns the start of the next bucket. @param bucket the calendar start of a bucket */
+/** Returns the end of a bucket. @param bucket the calendar start of the bucket */
 function bucketEnd(bucket: EpochMs, resolution: Resolution): EpochMs {
   const [, next = bucket] = bucketAxis({ startTime: bucket, endTime: bucket + 32 * MS_PER_DAY }, resolution);
   return next;
 }
 
-/** Returns the position of the bucket in progress; undefined if the window has none. */
+/** Returns the index of the bucket in progress, or undefined if the window has no such bucket. */
 export function unfinishedBucket(
   buckets: readonly EpochMs[],
   resolution: Resolution,
@@ -119,19 +119,19 @@ const weekdayText = dateFormat({ weekday: 'short', day: 'numeric', month: 'short
 const shortMonthText = dateFormat({ month: 'short', year: 'numeric' });
 const timeText = dateFormat({ hour: '2-digit', minute: '2-digit' });
 
-/** Returns `November 2026`. */
+/** Formats a month, such as `November 2026`. */
 export const monthText = dateFormat({ month: 'long', year: 'numeric' });
-/** Returns `16:49:03`. */
+/** Formats a time, such as `16:49:03`. */
 export const clockText = dateFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
-/** Returns a short name for the axis of a chart. */
+/** Formats a bucket in a short form for the axis of a chart. */
 export function tickText(bucket: EpochMs, resolution: Resolution): string {
   if (resolution === 'monthly') return shortMonthText(bucket);
   if (resolution === 'hourly') return bucket % MS_PER_DAY === 0 ? dayText(bucket) : timeText(bucket);
   return dayText(bucket);
 }
 
-/** Returns the full name for a tooltip or a table. */
+/** Formats a bucket in a full form for a tooltip or a table. */
 export function bucketText(bucket: EpochMs, resolution: Resolution): string {
   switch (resolution) {
     case 'hourly':
@@ -145,12 +145,9 @@ export function bucketText(bucket: EpochMs, resolution: Resolution): string {
   }
 }
 
-/**
- * Returns `1 Nov – 21 Nov 2026`, with both days included. Adds the time of day unless it is midnight.
- * @param omitYearOf an instant in a year that the reader knows; that year is omitted
- */
+/** Formats a window as days, such as `1 Nov – 21 Nov 2026`. Adds times unless they are midnight. Omits the year of `omitYearOf`. */
 export function windowText({ startTime, endTime }: Window, omitYearOf?: EpochMs): string {
-  // Midnight ends the previous day.
+  // A window that ends at midnight does not include the next day.
   const last = endTime % MS_PER_DAY === 0 ? endTime - MS_PER_DAY : endTime;
   const times = {
     from: startTime % MS_PER_DAY === 0 ? '' : ` ${timeText(startTime)}`,
@@ -184,8 +181,8 @@ export function monthChoices(now: EpochMs, shown: EpochMs | undefined) {
   return months.map((month) => ({ value: String(month), label: monthText(month) }));
 }
 
-/** Returns `2026-11-21`, the value of a date input. */
+/** Formats a day as the value of a date input, such as `2026-11-21`. */
 export const dateText = (instant: EpochMs) => new Date(instant).toISOString().slice(0, 10);
 
-/** Returns `21 Nov 2026, 09:14`. */
+/** Formats an instant, such as `21 Nov 2026, 09:14`. */
 export const instantText = (instant: string) => `${fullDayText(new Date(instant))}, ${timeText(new Date(instant))}`;

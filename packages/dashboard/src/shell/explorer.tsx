@@ -18,17 +18,16 @@ import { CACHE_SECONDS, useSession } from './session.js';
 
 /** A page that becomes visible refreshes if its data is older than this. */
 const STALE_MS = 5 * 60_000;
-/** Interval of the automatic refresh. */
 const LIVE_MS = 60_000;
 
-/** Longer lists of accounts have a search field. */
+/** A list with more accounts has a search field. */
 const MAX_UNSEARCHED_ACCOUNTS = 8;
 
 export function Explorer() {
   const { signOut } = useSession();
   const view = useView();
   const { now, refresh } = useNow(view);
-  /** The time of the data on the screen. It stays behind `now` while the service is unavailable. */
+  /** The time of the data on the screen. It is earlier than `now` while the service is unavailable. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
   const [first] = accounts.data ?? [];
@@ -74,7 +73,7 @@ export function Explorer() {
         <h1 className="sr-only">Cost and usage: {account === undefined ? 'your accounts' : accountName(account)}</h1>
         {account !== undefined && (
           <AccountView
-            // The key discards the state of the previous account.
+            // With this key, React discards the state of the previous account.
             key={account}
             account={account}
             role={roleIn(accounts.data ?? [], account)}
@@ -105,8 +104,8 @@ function accountChoices(accounts: readonly AccountResponse[], shown: string | un
 }
 
 /**
- * Returns the user's role in an account; undefined if unknown. Operators have one role for all accounts. For all accounts together, a user
- * who is a member of any account counts as a member.
+ * Returns the user's role in an account, or undefined if the role is unknown. Operators have one role for all accounts. If the view shows
+ * all accounts together, a user who is a member of any account counts as a member.
  */
 function roleIn(accounts: readonly AccountResponse[], account: string): AccountResponse['role'] | undefined {
   const [first] = accounts;
@@ -115,9 +114,10 @@ function roleIn(accounts: readonly AccountResponse[], account: string): AccountR
 }
 
 /**
- * Returns the time to which all data on the screen refers, and a function to refresh it. Every query ends at this time, which changes only
- * with a refresh, so that all figures agree and the service can cache its responses. The automatic refresh skips views that need more than
- * the first page of the API, because the service would store the whole result each time.
+ * Returns a time and a function to refresh it. Every query ends at this time, and only a refresh changes the time. All figures on the
+ * screen therefore match, and the service can cache its responses.
+ * The automatic refresh skips views that need more than the first page of the API, because the service would store their whole result each
+ * time.
  */
 function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) => void } {
   const session = useSession();
@@ -132,8 +132,8 @@ function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) =
     },
     [session],
   );
-  // Runs after the screen has started the queries for the new time, which `cancelRefetch: false` does not send twice. An open list of values
-  // keeps its content until the user opens it again.
+  // Runs after the screen has started the queries for the new time. `cancelRefetch: false` keeps these queries from being sent twice. An
+  // open list of values keeps its content until the user opens it again.
   useEffect(() => {
     const predicate = (query: Query) => query.queryKey[0] !== 'values' || !query.isActive();
     if (refreshes > 0) void queries.invalidateQueries({ predicate }, { cancelRefetch: false });

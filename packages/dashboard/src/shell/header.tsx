@@ -23,7 +23,7 @@ function currentTheme(): 'light' | 'dark' {
   return (chosen === null ? DARK.matches : chosen === 'dark') ? 'dark' : 'light';
 }
 
-/** Applies the theme of the embedding page, the user's choice, or the system's theme, in this order. */
+/** Applies the theme of the embedding page. Without such a theme, applies the user's choice, and otherwise the system's theme. */
 export function applyTheme(): void {
   document.documentElement.style.colorScheme = currentTheme();
 }

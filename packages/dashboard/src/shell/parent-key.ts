@@ -1,23 +1,23 @@
-/** Keeps the key of an embedded page, and requests a new key from the parent page when the API rejects the current one. */
+/** Keeps the key of an embedded page. Requests a new key from the parent page when the API rejects the current key. */
 import type { Fetch } from '@meterline/client';
 import * as z from 'zod/mini';
 import { readPageSettings } from './service.js';
 
-/** The backend of the parent creates a key in this time. The page shows its last data meanwhile. */
+/** Time for the parent's backend to create a key. The page shows its last data meanwhile. */
 const TIMEOUT_MS = 10_000;
 
 const keyMessage = z.object({ type: z.literal('meterline:key'), key: z.string() });
 
 /**
  * If the API rejects the key, or if there is no key, the page posts `{ type: 'meterline:key-expired' }` to its parent. The parent responds
- * with `{ type: 'meterline:key', key }`. It may also post a new key at any time.
+ * with `{ type: 'meterline:key', key }`. The parent may also post a new key at any time.
  */
 export class ParentKey {
   #key: string;
   #renewal: Promise<string> | undefined;
   #onReceived: (key: string) => void = () => undefined;
 
-  /** @param key empty if there is no key yet: the API rejects the first request, which makes the page request a key */
+  /** @param key empty if there is no key yet. The API then rejects the first request, and the page requests a key. */
   constructor(key = '') {
     this.#key = key;
   }
@@ -25,7 +25,7 @@ export class ParentKey {
   /** Returns the last key received, even if the API has rejected it. */
   readonly current = () => this.#key;
 
-  /** Works like `fetch`, but sends a request again, once, if the API rejected its key and the parent posted another key. */
+  /** Works like `fetch`. If the API rejects the key and the parent then posts another key, sends the request once more. */
   readonly fetch: Fetch = async (url, init) => {
     const response = await fetch(url, init);
     if (response.status !== 401) return response;
@@ -52,13 +52,13 @@ export class ParentKey {
     return () => window.removeEventListener('message', receive);
   }
 
-  /** Returns a key other than the rejected one, or the rejected key if the parent posts no other key before the timeout. */
+  /** Returns a key other than the rejected key. If the parent posts no other key before the timeout, returns the rejected key. */
   #renewed(rejected: string): string | Promise<string> {
     if (this.#key !== rejected || window.parent === window) return this.#key;
     this.#renewal ??= new Promise<string>((resolve) => {
       this.#onReceived = resolve;
       setTimeout(() => resolve(this.#key), TIMEOUT_MS);
-      // Any origin may read this message: it holds no secret, and the browser enforces who may embed the page.
+      // Any origin may read this message, because it contains no secret, and the browser enforces which pages may embed this page.
       window.parent.postMessage({ type: 'meterline:key-expired' }, '*');
     }).finally(() => {
       this.#renewal = undefined;

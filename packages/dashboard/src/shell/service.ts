@@ -1,7 +1,7 @@
 /** Finds the service that serves this page, and reads its settings. */
 import * as z from 'zod/mini';
 
-/** Returns the address of the service without a trailing slash. A proxy may serve it under a path of its own. */
+/** Returns the address of the service without a trailing slash. The address has a path if a proxy serves the service under a path. */
 export const serviceAddress = () => new URL('.', document.baseURI).href.slice(0, -1);
 
 const pageSettings = z.object({ collectorUrl: z.optional(z.string()), frameAncestors: z.array(z.string()) });

@@ -1,4 +1,4 @@
-/** Manages the session of this tab: its API key or token, the client that uses it, and the cached responses. */
+/** Manages the session of this tab: its API key or token, the client that uses the key or token, and the cached responses. */
 import type { EpochMs } from '@meterline/catalog/plain';
 import { MeterlineClient, MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
@@ -11,18 +11,17 @@ import { tabStorage } from './storage.js';
 
 export interface Session {
   readonly client: MeterlineClient;
-  /** Each session has its own cache, so that no one sees responses of a previous session. */
+  /** Each session has its own cache, so that a user does not see responses of a previous session. */
   readonly queries: QueryClient;
   /** The time to which the data of the first screen refers. */
   readonly openedAt: EpochMs;
   readonly signOut: () => void;
-  /** Aborted when the session ends. */
   readonly lifetime: AbortController;
   /** Maximum age of a cached response. A click on Refresh sets 0, and an automatic refresh sets {@link CACHE_SECONDS}. */
   maxAgeSeconds: number;
 }
 
-/** Maximum age of a cached response in an automatic refresh. Several tabs then share the responses of the service's cache. */
+/** Maximum age of a cached response in an automatic refresh. Several tabs then share the responses in the service's cache. */
 export const CACHE_SECONDS = 15;
 
 export const SessionContext = createContext<Session | undefined>(undefined);
@@ -33,13 +32,12 @@ export function useSession(): Session {
   return session;
 }
 
-/** Creates a client without retries: the page itself retries, and shows a countdown. */
+/** Creates a client without retries, because the page itself retries and shows a countdown. */
 export function createClient(credential: string): MeterlineClient {
   return new MeterlineClient({ baseUrl: serviceAddress(), credential, retries: 0 });
 }
 
 interface SessionCallbacks {
-  /** Called when the API rejects the key or token. */
   readonly end: (reason?: string) => void;
   readonly signOut?: () => void;
 }
@@ -47,7 +45,7 @@ interface SessionCallbacks {
 export function createSession(client: MeterlineClient, { end, signOut = end }: SessionCallbacks): Session {
   const lifetime = new AbortController();
   const onError = (error: Error) => {
-    // A pending request may fail after the session has ended, and must not end the next session.
+    // A request may fail after its session has ended. Ignore this error, because it must not end the next session.
     if (!lifetime.signal.aborted && error instanceof MeterlineError && error.status === 401) end(error.message);
   };
   const queries = new QueryClient({
@@ -81,11 +79,11 @@ export function removeCredential(): void {
 }
 
 /*
- * A new tab requests the key or token from the other tabs, so that a link opens without another sign-in. The browser delivers these messages
- * only to tabs of the same origin, and does not store them. docs/decisions/0008 explains why the tabs do not use shared storage.
+ * A new tab requests the key or token from the other tabs, so that a link opens without another sign-in. The browser delivers these
+ * messages only to tabs of the same origin, and does not store them. docs/decisions/0008 explains why the tabs do not use shared storage.
  */
 
-/** Returns undefined if the browser has no BroadcastChannel, or blocks it together with site data. */
+/** Opens the channel between tabs. Returns undefined if the browser has no BroadcastChannel, or blocks it together with site data. */
 function openChannel(): BroadcastChannel | undefined {
   try {
     return new BroadcastChannel('meterline.session');
@@ -94,15 +92,15 @@ function openChannel(): BroadcastChannel | undefined {
   }
 }
 
-/** Long enough for a background tab to respond, and short enough that nobody notices the delay before the sign-in form. */
+/** Long enough for a background tab to respond, and short enough that users do not notice the delay before the sign-in form. */
 const TIMEOUT_MS = 250;
 
 const messageSchema = z.object({
-  /** `request` comes from a new tab, `response` carries a credential, `sign-out` ends the session in every tab that shares the credential. */
+  /** A new tab sends `request`, and other tabs send `response`. `sign-out` ends the session in every tab that shares the credential. */
   type: z.enum(['request', 'response', 'sign-out']),
-  /** Only a tab that shows this account may respond; undefined means any account. The response repeats the account. */
+  /** Only a tab that shows this account may respond. Undefined means any account. The response repeats the account. */
   account: z.optional(z.string()),
-  /** Set in `response` and `sign-out`. */
+  /** The credential. Set in `response` and `sign-out`. */
   credential: z.optional(z.string()),
 });
 type Message = z.output<typeof messageSchema>;
@@ -129,9 +127,7 @@ export function requestCredential(account: string | undefined): Promise<string |
 
 interface SharedCredential {
   readonly credential: string;
-  /** Returns the account that this tab shows. */
   readonly account: () => string | undefined;
-  /** Called when another tab with the same credential signs out. */
   readonly onSignOut: () => void;
 }
 
@@ -150,7 +146,6 @@ export function shareCredential({ credential, account, onSignOut }: SharedCreden
   return () => channel?.close();
 }
 
-/** Ends the session in the other tabs. */
 export function announceSignOut(credential: string): void {
   const channel = openChannel();
   channel?.postMessage({ type: 'sign-out', credential } satisfies Message);

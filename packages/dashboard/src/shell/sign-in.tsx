@@ -6,7 +6,7 @@ import { Brand, ThemeSwitch } from './header.js';
 import { createClient } from './session.js';
 
 interface SignInProps {
-  /** Why the API rejected the credential of the last session; undefined on a first visit and after a sign-out. */
+  /** The reason why the API rejected the credential of the last session, or undefined on a first visit and after a sign-out. */
   readonly endReason: string | undefined;
   readonly onSignedIn: (credential: string) => void;
 }

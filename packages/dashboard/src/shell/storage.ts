@@ -1,7 +1,7 @@
-/** Wraps the storages of the browser. Values stay in memory if the browser blocks site data or the storage is full. */
+/** Wraps the storages of the browser. If the browser blocks site data or a storage is full, values stay in memory. */
 import { isEmbedded } from './embed-address.js';
 
-/** @param open returns the storage, or undefined to use memory only. It may throw, because reading `window.localStorage` may throw. */
+/** @param open returns the storage, or undefined to use only memory. It may throw, because reading `window.localStorage` may throw. */
 export function storageWithFallback(
   open: () => Storage | undefined,
 ): Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> {
@@ -27,7 +27,7 @@ export function storageWithFallback(
   };
 }
 
-/** Shared by all tabs. An embedded page stores nothing. */
+/** All tabs share this storage. An embedded page stores nothing. */
 export const browserStorage = storageWithFallback(() => (isEmbedded() ? undefined : localStorage));
-/** Survives a reload, and ends when the tab is closed. */
+/** This storage survives a reload, and ends when the tab is closed. */
 export const tabStorage = storageWithFallback(() => sessionStorage);

@@ -51,7 +51,6 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
   );
 }
 
-/** Shown if the previous period could not be read. */
 export function ComparisonProblem({ error, account }: Pick<ProblemPanelProps, 'error' | 'account'>) {
   const queries = useQueryClient();
   const retry = () =>
@@ -83,7 +82,7 @@ export function PageFailure({ error }: { readonly error: unknown }) {
   );
 }
 
-/** Selects the queries that have failed and are retried. */
+/** Selects queries that have failed and that the page retries. */
 const RETRIED = { predicate: ({ state }: Query) => state.fetchFailureReason !== null && state.fetchStatus !== 'idle' };
 
 /** Counts down to the next attempt of a failing query. @param asOf the time of the data on the screen; undefined if there is none */
@@ -97,7 +96,7 @@ export function RetryBanner({ asOf }: { readonly asOf?: EpochMs | undefined }) {
   const retryNow = async () => {
     const waiting = cache.findAll(RETRIED);
     const filter = { predicate: (query: Query) => waiting.includes(query) };
-    // A waiting query without data ignores refetchQueries, so cancel it first.
+    // A waiting query without data ignores refetchQueries, so cancel the query first.
     await queries.cancelQueries(filter);
     await queries.refetchQueries(filter);
   };
@@ -135,7 +134,7 @@ export function OfflineBanner() {
   );
 }
 
-/** Placeholder with the size of the chart or the table, so that nothing moves when the data arrives. */
+/** A placeholder with the size of the chart or the table, so that nothing moves when the data arrives. */
 export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
   return <div className={`${of}-skeleton`} aria-hidden="true" />;
 }
@@ -148,7 +147,7 @@ interface EmptyStateProps {
   readonly onRefresh: () => void;
 }
 
-/** Shown when there is no usage that matches the filters, in the period, or ever. */
+/** Shown if no usage matches the filters, if the period has no usage, or if the account never had any usage. */
 export function EmptyState({ account, role, view, now, onRefresh }: EmptyStateProps) {
   const filtered = hasFilters(view.filters);
   const { data: lastUse } = useLastUse(account, now, !filtered);
@@ -183,7 +182,7 @@ function FirstEvent({ account, role, onRefresh }: Pick<EmptyStateProps, 'account
   const url = collector.data ?? undefined;
   const queries = useQueryClient();
   useEffect(() => {
-    // Never interrupt a pending query: it may be waiting for the `Retry-After` of the service.
+    // Do not interrupt a pending query, because it may be waiting for the `Retry-After` of the service.
     const isFetching = () => queries.isFetching({ queryKey: ['metrics'] }) > 0;
     const check = () => document.visibilityState === 'visible' && !isFetching() && onRefresh();
     const timer = setInterval(check, CHECK_MS);

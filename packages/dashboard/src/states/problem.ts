@@ -4,7 +4,7 @@ import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { accountName } from '../view/view.js';
 
 const BACK_OFF = { firstMs: 1_000, longestMs: 15_000 };
-/** A user waits for an export, so an export gives up after a few retries, or at once if the wait would be long. */
+/** A user waits for an export. An export therefore fails after a few retries, or immediately if the wait would be long. */
 const EXPORT_RETRIES = 4;
 const LONGEST_EXPORT_WAIT_MS = 60_000;
 
@@ -12,7 +12,7 @@ const LONGEST_EXPORT_WAIT_MS = 60_000;
 const TOO_MANY_GROUPS = 'too_many_stored_groups';
 
 /**
- * Returns whether to retry. The page retries forever while the service is unavailable, fails or limits requests, and keeps the last data on
+ * Returns whether to retry. While the service is unavailable, fails or limits requests, the page retries forever and keeps the last data on
  * the screen. The page retries instead of the client, so that it can show the reason. Only reads are retried.
  */
 export function shouldRetry(error: Error): boolean {
@@ -25,11 +25,7 @@ export function shouldRetryExport(failures: number, error: Error): boolean {
   return failures < EXPORT_RETRIES && shouldRetry(error) && retryDelay(failures, error) <= LONGEST_EXPORT_WAIT_MS;
 }
 
-/**
- * Returns the delay before the next attempt in milliseconds: the `Retry-After` of the service, or else a back-off without jitter, because
- * the page shows a countdown.
- * @param failures number of earlier failures
- */
+/** Returns the delay in milliseconds: `Retry-After`, or else a back-off without jitter, because the page shows a countdown. */
 export function retryDelay(failures: number, error: Error): number {
   const requested = error instanceof MeterlineError ? error.retryAfter : undefined;
   return requested === undefined ? backOffMs(failures, BACK_OFF, 1) : requested * 1_000;
@@ -38,12 +34,10 @@ export function retryDelay(failures: number, error: Error): number {
 export interface Problem {
   readonly title: string;
   readonly text: string;
-  /** True if a retry may succeed. */
   readonly canRetry: boolean;
   readonly requestId?: string | undefined;
 }
 
-/** Describes an error that the page does not retry. */
 export function problemOf(error: Error, account: string): Problem {
   if (!(error instanceof MeterlineError))
     return { title: 'Something went wrong on this page', text: error.message, canRetry: true };
@@ -67,32 +61,31 @@ function problemOfResponse(error: MeterlineError, account: string): Problem {
   return { title: 'The service rejected the request', text: message, canRetry: code === TOO_MANY_GROUPS };
 }
 
-/** Returns whether the cursor of a list is no longer valid. A new list starts with its first page, which has a new cursor. */
+/** Returns whether the cursor of a list is no longer valid. The page must then read the list again from its first page. */
 export function isCursorExpired(error: Error | null): boolean {
   return error instanceof MeterlineError && (error.code === 'cursor_expired' || error.code === 'invalid_cursor');
 }
 
-/** Describes why a sign-in failed. The API's message for a rejected key or token has the reason, such as when it expired. */
+/** Describes why a sign-in failed. If the key or token was rejected, uses the API's message, which has the reason, such as the expiry. */
 export function signInProblem(error: unknown): string {
   if (error instanceof MeterlineError && error.status === 401) return error.message;
   if (error instanceof MeterlineError)
     return `${error.message} (${error.status}, request ID ${error.requestId ?? 'unknown'})`;
   if (error instanceof MeterlineConnectionError)
     return `${UNREACHABLE} Check your connection, and that the service is running.`;
-  // fetch rejects headers with such characters, so nothing was sent.
+  // Without a response, the error is from fetch: it rejects headers with invalid characters, so nothing was sent.
   return 'This is not an API key or access token: it contains invalid characters.';
 }
 
 const UNREACHABLE = 'The service is unreachable.';
 
-/** Describes the failure while the page waits for the next attempt. */
 export function waitingText(error: Error): string {
   if (!(error instanceof MeterlineError)) return UNREACHABLE;
   if (error.status === 429) return 'Too many requests.';
   return `The service returned an error (${error.status}, request ID ${error.requestId ?? 'unknown'}).`;
 }
 
-/** Returns `in 7 s` or `in 60 minutes`. */
+/** Formats a wait, such as `in 7 s` or `in 60 minutes`. */
 export function waitText(seconds: number): string {
   return seconds > 120 ? `in ${Math.ceil(seconds / 60)} minutes` : `in ${seconds} s`;
 }

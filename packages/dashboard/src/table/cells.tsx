@@ -1,4 +1,4 @@
-/** Renders the cells that the tables of the page share: amounts, changes, groups and links to other views. */
+/** Renders the cells that the tables of the page share: amounts, changes, groups, and links to other views. */
 import {
   type Change,
   type DecimalText,
@@ -15,7 +15,7 @@ import type { Row } from './rows.js';
 
 interface AmountProps {
   readonly amount: DecimalText;
-  /** Undefined for money. */
+  /** The unit of usage, or undefined if the amount is money. */
   readonly unit: Quantity | undefined;
   readonly isExact: boolean;
 }
@@ -30,7 +30,7 @@ interface ChangeTextProps extends Omit<AmountProps, 'amount'> {
   readonly change: Change;
 }
 
-/** Renders `+$1.20 +3.4%`, and shows every digit on hover. */
+/** Renders a change such as `+$1.20 +3.4%`. Shows every digit on hover. */
 export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
   return (
     <>
@@ -40,7 +40,7 @@ export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
   );
 }
 
-/** A link that the user can also open in another tab, or copy. */
+/** A link to a view. The user can also copy it, or open it in another tab. */
 export function ViewLink({ to, children }: { readonly to: View; readonly children: ReactNode }) {
   const follow = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
@@ -58,11 +58,9 @@ interface GroupCellsProps {
   readonly row: Row;
   readonly view: View;
   readonly color: string | undefined;
-  /** False for members. */
   readonly seesWorkspaces: boolean;
 }
 
-/** The cells with the name of a group. */
 export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps) {
   const [first = '', ...others] = row.labels;
   const detail = detailText(row, view, seesWorkspaces);
@@ -95,7 +93,7 @@ export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps
   );
 }
 
-/** Returns other properties of the group. The API omits a property that has several values in the group. */
+/** Returns other properties of the group. If a group has several values of a property, the API omits the property. */
 function detailText({ entry }: Row, { groupBy }: View, seesWorkspaces: boolean): string {
   const texts = enrichedDimensions(groupBy).map((dimension) => {
     const field = ENTRY_FIELD[dimension];

@@ -1,4 +1,4 @@
-/** Renders the table of groups: cost, share, usage, average price and change of each. */
+/** Renders the table of groups: the cost, share, usage, average price and change of each group. */
 import { changeFrom, counted, type DecimalText, decimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
 import type { BillingDimensionResponse, MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
@@ -19,16 +19,16 @@ interface CostTableProps {
   readonly comparison: Comparison;
   readonly table: Table;
   readonly first: MetricsResponse;
-  /** Opens the events behind a row; undefined if the user may not see them. */
+  /** A function that opens the events behind a row, or undefined if the user may not see the events. */
   readonly onExplain: ((row: Row) => void) | undefined;
 }
 
-/** The totals of all groups on all pages. The unit is undefined if the groups have several. */
+/** The totals of all groups on all pages. `unit` is undefined if the groups have several units. */
 type Totals = Pick<Row, 'cost' | 'usage' | 'unit' | 'previousCost'>;
 
 interface Column {
   readonly label: string;
-  /** Undefined if the table cannot be sorted by this column. */
+  /** The sort order of this column, or undefined if the table cannot be sorted by it. */
   readonly sort?: SortColumn;
   readonly className: string;
   readonly cell: (of: Row | Totals) => ReactNode;
@@ -46,7 +46,7 @@ export function CostTable({ costs, comparison, table, first: { summary }, onExpl
   const found = isSearch ? sumDecimals(allRows.map(({ cost }) => cost)) : undefined;
   const { data: dimensions } = useBillingDimensions(account, view.groupBy.includes('billing_dimension'));
   const columns = columnsOf({ costs, comparison, table, rows, totals, found, dimensions, onExplain });
-  /** Returns the color of the group in the chart; undefined if it belongs to the other groups. */
+  /** Returns the color of the group in the chart, or undefined if the chart shows it as one of the other groups. */
   const colorOf = (key: string) => {
     const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
     return rank === -1 ? undefined : seriesColor({ key }, rank);
@@ -99,12 +99,10 @@ export function CostTable({ costs, comparison, table, first: { summary }, onExpl
 }
 
 interface ColumnsSource extends Omit<CostTableProps, 'first'> {
-  /** The rows of the current page. */
   readonly rows: readonly Row[];
   readonly totals: Totals;
-  /** The cost of all rows that a search found. */
   readonly found: DecimalText | undefined;
-  /** The dimensions with current prices; undefined if unknown. */
+  /** The dimensions with their current prices, or undefined if the prices are unknown. */
   readonly dimensions: readonly BillingDimensionResponse[] | undefined;
 }
 
@@ -166,7 +164,7 @@ function columnsOf(source: ColumnsSource): Column[] {
   ];
 }
 
-/** Shows the current price on hover, because it may differ from the average price of the period. */
+/** Shows the average price of the period. On hover, shows the current price, because the two may differ. */
 function averagePrice(of: Row | Totals, dimensions: ColumnsSource['dimensions'] = []): ReactNode {
   const { cost, usage, unit } = of;
   if (!usage || !unit) return '–';
@@ -204,7 +202,7 @@ function Header({ view, label, sort: column, className }: HeaderProps) {
   }
   const isSorted = view.sort.column === column;
   const order = isSorted ? (view.sort.descending ? 'descending' : 'ascending') : 'none';
-  // The first click sorts names from A, and amounts from the largest.
+  // The first click sorts names from A to Z, and amounts from the largest to the smallest.
   const sort = { column, descending: isSorted ? !view.sort.descending : column !== 'name' };
   return (
     <th scope="col" className={className} aria-sort={order}>

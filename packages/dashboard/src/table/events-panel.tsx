@@ -22,7 +22,6 @@ const PAGE_SIZE = 100;
 export interface EventsPanelProps {
   readonly account: string;
   readonly name: string;
-  /** The cost in the row, in USD. */
   readonly cost: DecimalText;
   readonly query: EventsQuery;
   readonly onClose: () => void;
@@ -75,7 +74,7 @@ function sumText(events: readonly EventResponse[], cost: DecimalText, hasMore: b
   return `${added}. The table showed ${exactText(cost, undefined)} at its last refresh.`;
 }
 
-/** Shows each event, followed by the payloads that it replaced. */
+/** Shows each event, followed by the earlier payloads that it replaced. */
 function EventsTable({ events }: { readonly events: readonly EventResponse[] }) {
   return (
     <table>

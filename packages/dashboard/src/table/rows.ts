@@ -21,14 +21,14 @@ export interface Row {
   readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
   readonly unit: Quantity | undefined;
-  /** Undefined if the view has no comparison, or the cost is unknown. */
+  /** The cost in the previous period, or undefined if the view has no comparison or the cost is unknown. */
   readonly previousCost: DecimalText | undefined;
 }
 
-/** Returns the cost of a group in the previous period; undefined if unknown. */
+/** Returns the cost of a group in the previous period, or undefined if the cost is unknown. */
 export type PreviousCost = (key: string) => DecimalText | undefined;
 
-/** @param previous undefined if the view has no comparison, or the response is pending */
+/** @param previous undefined if the view has no comparison, or if the response is pending */
 export function previousCostIn(
   previous: PreviousGroups | undefined,
   groupBy: readonly MetricsDimension[],
@@ -49,20 +49,17 @@ export function rowOf(entry: MetricsEntry, groupBy: readonly MetricsDimension[])
   };
 }
 
-/** The API sorts groups by cost, most expensive first. Any other order requires all pages. */
+/** The API sorts groups by cost, most expensive first. The page needs all groups to sort them in any other order. */
 function isApiOrder({ column, descending }: Sort): boolean {
   return column === 'cost' && descending;
 }
 
-/** Returns whether the table needs all groups, because of its order or a search. */
+/** Returns whether the table needs all groups, because of its sort order or a search. */
 export function needsAllGroups({ sort, search }: Pick<View, 'sort' | 'search'>): boolean {
   return !isApiOrder(sort) || search.trim() !== '';
 }
 
-/**
- * Returns whether the first page of the API contains all visible rows. Only such views refresh automatically: for further pages the service
- * stores the whole result each time.
- */
+/** Whether the first page of the API has all visible rows. Otherwise the service stores the whole result, so no automatic refresh. */
 export function isOnFirstPage(view: View): boolean {
   return !needsAllGroups(view) && view.page * view.pageSize <= MAX_METRICS_PAGE;
 }
@@ -74,7 +71,7 @@ export function searchRows(rows: readonly Row[], text: string): readonly Row[] {
   return rows.filter(({ labels }) => labels.some((label) => label.toLowerCase().includes(search)));
 }
 
-/** Sorts rows. Equal rows keep the order of the API, and rows without a previous cost come last when sorting by change. */
+/** Sorts rows. Equal rows keep the order of the API. When sorting by change, rows without a previous cost come last. */
 export function sortRows(rows: readonly Row[], { column, descending }: Sort): readonly Row[] {
   if (isApiOrder({ column, descending })) return rows;
   const direction = descending ? -1 : 1;
@@ -87,7 +84,7 @@ const collator = new Intl.Collator('en', { numeric: true });
 const COMPARE = {
   cost: (a, b) => compareDecimals(a.cost, b.cost),
   name: (a, b) => collator.compare(a.labels.join('\0'), b.labels.join('\0')),
-  // Amounts are comparable within one base unit, which GB-h and GB-month share.
+  // Amounts are comparable only within one base unit. GB-h and GB-month have the same base unit.
   usage: (a, b) =>
     collator.compare(a.unit?.base ?? '', b.unit?.base ?? '') || compareDecimals(a.usage ?? ZERO, b.usage ?? ZERO),
   change: (a, b) => compareDecimals(growth(a), growth(b)),

@@ -1,4 +1,4 @@
-/** Renders the card with the table of groups: search, pages, exports, and progress while it loads pages. */
+/** Renders the card with the table of groups: search, pages, exports, and the progress of loading pages. */
 import { counted, grouped } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, MAX_RESTARTS } from '@meterline/client';
 import { useCallback, useLayoutEffect, useRef, useState } from 'react';
@@ -34,16 +34,16 @@ export function TableCard({ costs }: { readonly costs: Costs }) {
   const { refetch: readFurther } = further;
   const cursor = first?.meta.nextCursor;
   const restart = useCallback(async () => {
-    // A cached response of the service may contain the expired cursor.
+    // A cached response of the service may contain the expired cursor, so bypass the cache.
     session.maxAgeSeconds = 0;
     const { data } = await readFirst();
-    // A new cursor makes the further pages new queries, which start by themselves.
+    // If the cursor is new, the further pages are new queries, which start by themselves.
     if (data?.first.meta.nextCursor === cursor) await readFurther();
   }, [session, readFirst, readFurther, cursor]);
   const [isRestarting, setRestarting] = useState(false);
   const restarts = useRef({ list: '', count: 0 });
   const list = JSON.stringify([account, query]);
-  // A layout effect runs before the browser paints, so the error does not flash.
+  // A layout effect runs before the browser paints, so the error is never visible.
   useLayoutEffect(() => {
     if (restarts.current.list !== list) restarts.current = { list, count: 0 };
     if (!isCursorExpired(further.error) || restarts.current.count === MAX_RESTARTS) return;
@@ -121,7 +121,6 @@ export function TableCard({ costs }: { readonly costs: Costs }) {
 
 interface PagingProps {
   readonly view: View;
-  /** Number of groups loaded so far. */
   readonly known: number;
   readonly hasMore: boolean;
 }

@@ -1,4 +1,4 @@
-/** Reads the rows of the table of groups: further pages, search, sorting and the costs of the previous period. */
+/** Reads the rows of the table of groups: further pages, search, sorting, and the costs of the previous period. */
 import { MAX_METRICS_PAGE } from '@meterline/catalog/plain';
 import { queriesOfGroups } from '@meterline/client';
 import { useMemo } from 'react';
@@ -7,13 +7,13 @@ import type { Costs } from '../account/use-costs.js';
 import { useFurtherPages, usePreviousGroups } from '../metrics/queries.js';
 import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from './rows.js';
 
-/** A view that needs all groups reads at most this many pages. The table then shows a note that it is incomplete. */
+/** Maximum number of pages for a view that needs all groups. Beyond it, the table shows a note that it is incomplete. */
 const MAX_PAGES = 100;
 
 export function useTable({ account, view, query, first }: Costs, { compared, previousQuery, isReady }: Comparison) {
   const { groupBy, sort, search, pageSize } = view;
   const needsAll = needsAllGroups(view);
-  // If a group has very many buckets, a page of the API has fewer groups than the maximum.
+  // If groups have very many buckets, the API returns fewer groups than the maximum per page.
   const groupsOnPage = first?.meta.hasMore ? Math.max(1, first.data.length) : MAX_METRICS_PAGE;
   const neededPages = needsAll ? MAX_PAGES : Math.ceil((view.page * pageSize) / groupsOnPage);
   const further = useFurtherPages(account, query, first, neededPages - 1);
@@ -21,17 +21,17 @@ export function useTable({ account, view, query, first }: Costs, { compared, pre
   const isBetweenPages = further.hasMore && further.pages < MAX_PAGES - 1 && !further.error;
   const isReadingAll = needsAll && (further.isFetching || isBetweenPages);
   const found = useMemo(() => {
-    // The table shows no rows until all groups are there, so do not sort them after each page.
+    // The table shows no rows until all groups are loaded, so do not sort them after each page.
     if (isReadingAll) return [];
     const rows = [...(first?.data ?? []), ...further.entries].map((entry) => rowOf(entry, groupBy));
     return sortRows(searchRows(rows, search), sort);
   }, [isReadingAll, first, further.entries, groupBy, sort, search]);
   const isReading = isReadingAll || (!needsAll && further.hasMore && found.length < view.page * pageSize);
-  // The page in a link may no longer exist.
+  // The page number in a link may no longer exist.
   const page = isReading ? view.page : Math.max(1, Math.min(view.page, Math.ceil(found.length / pageSize)));
   const from = (page - 1) * pageSize;
 
-  // Sorting by change needs the previous costs of all groups; any other view needs only those of the visible rows.
+  // Sorting by change needs the previous costs of all groups. Any other view needs only the previous costs of the visible rows.
   const sortsByChange = sort.column === 'change';
   const visible = found.slice(from, from + pageSize).map(({ entry }) => entry);
   const previousQueries = previousQuery && (sortsByChange ? [previousQuery] : queriesOfGroups(previousQuery, visible));
@@ -49,7 +49,7 @@ export function useTable({ account, view, query, first }: Costs, { compared, pre
   }, [found, compared, previousGroups.data, groupBy, sortsByChange, sort]);
 
   return {
-    /** All rows found; the page begins at `from`. */
+    /** All rows found. The page begins at index `from`. */
     rows,
     from,
     page,

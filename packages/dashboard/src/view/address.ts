@@ -1,6 +1,6 @@
 /**
- * Stores the view in the address bar, so that links, reloads and the back button restore it. Default values are omitted. Invalid parameters
- * are ignored, so that a mistyped link still shows a page.
+ * Stores the view in the address bar, so that links, reloads and the back button restore the view. Default values are omitted. Invalid
+ * parameters are ignored, so that a mistyped link still shows a page.
  */
 import {
   COMPARISONS,
@@ -21,11 +21,9 @@ import { PRESETS } from '../period/period.js';
 import type { Filters } from './view.js';
 import { DEFAULT_VIEW, MAX_GROUP_BY, PAGE_SIZES, SORT_COLUMNS, sortOf, type View, withoutAccount } from './view.js';
 
-/** Reads and writes one part of the view. */
 interface Codec<Part> {
   /** Returns undefined if the parameter is missing or invalid. */
   readonly read: (query: URLSearchParams) => Part | undefined;
-  /** Returns pairs of names and values. */
   readonly write: (part: Part) => readonly (readonly [string, string])[];
 }
 
@@ -42,7 +40,7 @@ function codec<Part>(
 }
 const choice = <Value extends string | number>(name: string, values: readonly Value[]) =>
   codec<Value>(name, (text) => values.find((value) => String(value) === text));
-/** Like `choice`, for a value that may be undefined, which is never written because it is the default. */
+/** Like `choice`, but the value may be undefined. Undefined is the default, so it is never written. */
 const optionalChoice = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> =>
   codec<Value | undefined>(name, (text) => values.find((value) => value === text));
 const flag = (name: string, on = '1') =>
@@ -143,7 +141,7 @@ function readFilters(query: URLSearchParams): Filters {
 function isValue(field: EntryField, value: string): boolean {
   if (field === 'resourceType') return isResourceType(value);
   if (field === 'billingDimension') return isBillingDimension(value);
-  // An empty instance ID selects the usage that has none.
+  // An empty instance ID selects the usage that has no instance ID.
   return value !== '' || field === 'resourceUuid';
 }
 
@@ -197,7 +195,6 @@ export function navigate(view: View): void {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Replaces the view without a step in the history. */
 export function replaceView(view: View): void {
   history.replaceState(null, '', viewHref(view));
   window.dispatchEvent(new Event(CHANGED));

@@ -1,4 +1,4 @@
-/** Defines a view: the part of the page's state that a link carries. Provides the changes of a view, such as drilling down. */
+/** Defines a view, which is the part of the page's state that a link contains. Also provides changes of a view, such as drilling down. */
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
@@ -14,7 +14,7 @@ import {
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import type { PeriodChoice } from '../period/period.js';
 
-/** Labels of three dimensions would be too long to read. */
+/** Maximum number of dimensions to group by. Labels of three dimensions would be too long to read. */
 export const MAX_GROUP_BY = 2;
 
 export type Measure = 'cost' | 'usage';
@@ -30,29 +30,26 @@ export const PAGE_SIZES = [25, 50, 100] as const;
 type PageSize = (typeof PAGE_SIZES)[number];
 
 export interface View {
-  /** Undefined means the user's first account; ALL_ACCOUNTS means all accounts of the user together. */
+  /** Undefined means the user's first account. ALL_ACCOUNTS means all accounts of the user together. */
   readonly account: string | undefined;
   readonly period: PeriodChoice;
-  /** Undefined means automatic: the length of the window decides. */
+  /** Undefined means automatic: the resolution depends on the length of the window. */
   readonly resolution: Resolution | undefined;
-  /** At most {@link MAX_GROUP_BY}, in the order that the user chose. */
+  /** At most {@link MAX_GROUP_BY} dimensions, in the order that the user chose. */
   readonly groupBy: readonly MetricsDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
   readonly compare: Comparison | undefined;
-  /** Adds the previous buckets to each bucket. */
+  /** Whether each bucket includes the amounts of the previous buckets. */
   readonly isCumulative: boolean;
-  /** Shows the chart's data as a table. */
   readonly asTable: boolean;
-  /** Shows every digit instead of two decimals. */
+  /** Whether the page shows every digit instead of two decimals. */
   readonly isExact: boolean;
-  /** Refreshes every minute. */
   readonly isLive: boolean;
   readonly sort: Sort;
-  /** Text that the names of the listed groups contain. */
+  /** Text that the names of the listed groups must contain. */
   readonly search: string;
   readonly pageSize: PageSize;
-  /** From 1. */
   readonly page: number;
 }
 
@@ -78,12 +75,12 @@ export function accountName(account: string): string {
   return account === ALL_ACCOUNTS ? 'All accounts' : account;
 }
 
-/** Applies a change of the listed groups, and returns to the first page. */
+/** Changes which groups are listed, and returns to the first page. */
 export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Returns whether the view can show usage. The API returns usage for each billing dimension separately. */
+/** Returns whether the view can show usage. The API returns usage only per billing dimension. */
 export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
   return groupBy.includes('billing_dimension') || dimensionsLeft(filters).length === 1;
 }
@@ -94,7 +91,6 @@ export function sortOf(view: View): Sort {
   return isMissing[view.sort.column] ? DEFAULT_VIEW.sort : view.sort;
 }
 
-/** Sets a filter, or removes it with undefined. */
 export function withFilter(view: View, field: EntryField, filter: Filter | undefined): View {
   return withGroups(view, { filters: withOneFilter(view.filters, field, filter) });
 }
@@ -108,10 +104,7 @@ const DRILL_ORDER = [
   'resource_uuid',
 ] as const satisfies readonly GroupByDimension[];
 
-/**
- * Opens a group: sets its account, turns its values into filters, and breaks it down by the next finer dimension.
- * @param period the period of the clicked bar; undefined keeps the current period
- */
+/** Opens a group, optionally within the period of a clicked bar: filters by its values, and groups by the next finer dimension. */
 export function drillDown(view: View, values: GroupValues, period?: PeriodChoice): View {
   let { filters } = view;
   const dimensions = withoutAccount(view.groupBy);
@@ -130,9 +123,9 @@ export function zoomInto(view: View, period: PeriodChoice): View {
 }
 
 export interface Crumb {
-  /** The filter that this step adds; undefined for the first step, which has no filter. */
+  /** The filter that this step adds, or undefined for the first step, which has no filter. */
   readonly field: EntryField | undefined;
-  /** Undefined for the current view. */
+  /** The view of this step, or undefined for the current view. */
   readonly to: View | undefined;
 }
 
@@ -149,7 +142,7 @@ export function breadcrumb(view: View): Crumb[] {
   });
 }
 
-/** Returns the dimension after the finest used dimension, skipping those that the filters fix; empty if none is left. */
+/** Returns the dimension after the finest used dimension. Skips dimensions that the filters fix. Returns an empty list if none is left. */
 function nextBreakdown(used: readonly GroupByDimension[], filters: Filters): readonly GroupByDimension[] {
   const open = DRILL_ORDER.filter((dimension) => !isFixed(dimension, filters) && dimension !== 'workspace');
   const finest = Math.max(...used.map((dimension) => DRILL_ORDER.indexOf(dimension)));
@@ -157,7 +150,6 @@ function nextBreakdown(used: readonly GroupByDimension[], filters: Filters): rea
   return next ? [next] : [];
 }
 
-/** Returns whether a group can be broken down further. */
 export function canDrill(view: View): boolean {
   const { groupBy, filters } = view;
   if (groupBy.includes('account')) return true;
@@ -169,9 +161,9 @@ export function withoutAccount(groupBy: readonly MetricsDimension[]): GroupByDim
 }
 
 export interface Filter {
-  /** At least one. */
+  /** At least one value. */
   readonly values: readonly string[];
-  /** True to match every value except these. */
+  /** Whether the filter matches every value except these. */
   readonly isExcluded: boolean;
 }
 
@@ -184,7 +176,6 @@ export function only(...values: readonly string[]): Filter {
   return { values, isExcluded: false };
 }
 
-/** Returns whether the filter matches a single value. */
 function isOnly(filter: Filter | undefined): boolean {
   return filter !== undefined && !filter.isExcluded && filter.values.length === 1;
 }
@@ -197,7 +188,6 @@ function passes(filter: Filter | undefined, value: string): boolean {
   return filter === undefined || filter.values.includes(value) !== filter.isExcluded;
 }
 
-/** Returns the billing dimensions that match the filters. */
 export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
   return BILLING_DIMENSIONS.filter(
     (dimension) =>
@@ -205,7 +195,7 @@ export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
   );
 }
 
-/** Sets a filter, or removes it with undefined. If no billing dimension matches then, also removes the conflicting filter. */
+/** Sets a filter, or removes the filter if it is undefined. If no billing dimension matches then, also removes the conflicting filter. */
 function withOneFilter(filters: Filters, field: EntryField, filter: Filter | undefined): Filters {
   const { [field]: _removed, ...others } = filters;
   const next: Filters = filter === undefined || filter.values.length === 0 ? others : { ...others, [field]: filter };

@@ -9,9 +9,9 @@ import { LOCAL_HOSTS, type RunningStack, Session, startStack } from './stack.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
-/** A second signal within this time is the same Ctrl-C, forwarded by npm. */
+/** A second signal within this time comes from the same Ctrl-C, because npm forwards the signal. */
 const FORWARDING_MS = 500;
-/** Exit code of a shell command that Ctrl-C ended. */
+/** Exit code of a shell command that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError, StartError];
 
@@ -29,7 +29,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
     say(summarize(stack, { dataDir, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
-    // A stop during the start is not a failure.
+    // If the stack is stopped during the start, that is not a failure.
     if (error !== stop.reason) throw error;
   } finally {
     await session.stop();
@@ -37,8 +37,8 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
 }
 
 /**
- * Returns a signal that aborts at the first SIGINT, SIGTERM or SIGHUP, or when npm is gone. A second signal exits immediately, and
- * the child processes then end on their own. Ctrl-C arrives twice: from the terminal, and forwarded by npm.
+ * Returns a signal that aborts at the first SIGINT, SIGTERM or SIGHUP, or when npm is gone. A second signal exits immediately, and the
+ * child processes then end on their own. Each Ctrl-C arrives twice: from the terminal and from npm.
  */
 function stopRequest(): AbortSignal {
   const request = new AbortController();
@@ -57,12 +57,12 @@ function stopRequest(): AbortSignal {
 }
 
 interface SummaryOptions {
-  /** `name` is METERLINE_DATA_DIR as set; `path` is the absolute path. */
+  /** `name` is METERLINE_DATA_DIR as set by the user. `path` is the absolute path. */
   readonly dataDir: { readonly name: string; readonly path: string };
   readonly now: Date;
 }
 
-/** Returns the text that `npm start` prints once the stack runs. Its commands can be pasted into a shell. */
+/** Returns the text that `npm start` prints when the stack runs. Its commands can be pasted into a shell. */
 function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
   const { apiUrl, collectorUrl, account, adminKey, emitterKey } = addresses;
   const { dataDir, now } = options;
@@ -113,7 +113,7 @@ To use the meterline command in another terminal, first run:
 `;
 }
 
-// The reader of the output may exit first (`npm start | head`). The output of servers and services is in their log files.
+// Ignore output errors, because the reader may exit first (`npm start | head`). Servers and services write to their log files.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
 try {

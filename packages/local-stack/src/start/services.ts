@@ -1,4 +1,4 @@
-/** Runs the services as separate processes, as in production, chooses their ports, and restarts processes that end. */
+/** Runs the services as separate processes, as in production. Chooses their ports and restarts processes that end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { backOffMs } from '@meterline/catalog/plain';
@@ -12,10 +12,10 @@ const EVERY_ADDRESS = '0.0.0.0';
 /**
  * Default NODE_OPTIONS of each service, as in the Dockerfile.
  *
- * The ingest worker uses 50 MB. On a large machine, Node would keep 200 MB of garbage in addition. The limit makes Node collect garbage
+ * The ingest worker uses 50 MB. On a large machine, Node would keep another 200 MB of garbage. With a limit, Node collects the garbage
  * earlier, without measurable cost.
  *
- * The collector needs about 400 MB at its maximum load. Its requests live for the duration of a Redis write. A larger young generation
+ * The collector needs about 400 MB at its maximum load. The objects of a request live as long as a Redis write. A larger young generation
  * means that fewer of these objects are copied, which saves 10 % of processor time.
  */
 export const NODE_OPTIONS = {
@@ -28,15 +28,15 @@ export const NODE_OPTIONS = {
 export interface ServiceOptions {
   readonly name: keyof typeof NODE_OPTIONS;
   readonly env: NodeJS.ProcessEnv;
-  /** Undefined for services that only have an admin port. */
+  /** The port for clients, or undefined for a service that has only an admin port. */
   readonly port?: number;
-  /** A port chosen for this start. Its health check proves that this service runs. A response on `port` could come from another stack. */
+  /** A port that is chosen for this start only. A health check on it proves that this service runs. `port` may belong to another stack. */
   readonly adminPort: number;
 }
 
 /**
- * Starts a service on the loopback address, because a developer's stack must not be reachable from the network. The service ends with
- * this process.
+ * Starts a service on the loopback address, because a developer's stack must not be reachable from the network. The service ends with this
+ * process.
  * @throws LocalStackError if the service ends early, or is not ready before the timeout
  */
 export function startService(
@@ -65,7 +65,8 @@ export function urlAt(port: number): string {
 }
 
 /**
- * Returns the requested port (0 for any free port), or the default port, or any free port if the default port is in use.
+ * Returns the requested port (0 for any free port). Without a requested port, returns the default port, or any free port if the default
+ * port is in use.
  * @param listener name in messages, such as "the API"
  * @param other port of the other listener, which must be different
  * @throws LocalStackError if the requested port is in use
@@ -93,10 +94,9 @@ export async function choosePort(
 }
 
 const BACK_OFF = { firstMs: 500, longestMs: 30_000 };
-/** After this uptime, the back-off of restarts resets. */
 const STABLE_MS = 60_000;
 
-/** Returns the delay in milliseconds. Without jitter, because only one process restarts. */
+/** Returns the delay in milliseconds. Jitter is not needed, because only one process restarts. */
 const delayOf = (failures: number) => backOffMs(failures, BACK_OFF, 1);
 
 /** Restarts a server or service with exponential back-off whenever it ends unexpectedly. */

@@ -10,7 +10,7 @@ import {
 } from '@meterline/service/environment';
 import { z } from 'zod';
 
-/** Also the default of the meterline command. */
+/** Default data directory. The meterline command uses the same default. */
 export const DEFAULT_DATA_DIR = '.meterline';
 
 export const HELP = `Usage: npm start [-- [--no-demo] [--shards N] [--collector-port N]]
@@ -29,7 +29,7 @@ Runs Meterline on this machine: ClickHouse, Redis, the services, and a demo with
 
 export interface CommandLine {
   readonly demo: boolean;
-  /** Number of embedded ClickHouse servers. Each number of servers has separate data. */
+  /** Number of embedded ClickHouse servers. The data of stacks with different numbers of servers is separate. */
   readonly shards: number;
   readonly collectorPort: number | undefined;
   readonly help: boolean;
@@ -37,7 +37,6 @@ export interface CommandLine {
 
 const portText = wholeNumberVariable(0, 65_535);
 
-/** @throws EnvError */
 export function parseCommandLine(args: string[]): CommandLine {
   try {
     const { values, tokens } = parseArgs({
@@ -67,9 +66,7 @@ export const environment = z.object({
     .string()
     .default(DEFAULT_DATA_DIR)
     .describe('Directory for data and logs of a local stack, which `meterline` uses to find it.'),
-  /** If set, no Redis is started. */
   REDIS_URL: redisUrlVariable.optional(),
-  /** If set, no ClickHouse is started. */
   CLICKHOUSE_URL: clickHouseUrlVariable.optional(),
   CLICKHOUSE_USER: z.string().optional(),
   CLICKHOUSE_PASSWORD: z.string().optional(),
@@ -77,18 +74,16 @@ export const environment = z.object({
   /** Required if CLICKHOUSE_URL has several servers. */
   CLICKHOUSE_CLUSTER: z.string().optional(),
   ...queueVariables,
-  /** Default: 8080, or any free port if 8080 is in use. */
+  /** Port of the API (default: 8080, or any free port if 8080 is in use). */
   PORT: portText.optional(),
-  /** Default: derived from the secret of the data directory. */
+  /** Secret of the cursors (default: derived from the secret of the data directory). */
   CURSOR_SECRET: z.string().optional(),
 });
 
 export interface Env extends z.output<typeof environment> {
-  /** The complete environment, from which services read their own settings. */
   readonly inherited: NodeJS.ProcessEnv;
 }
 
-/** @throws EnvError */
 export function readEnv(inherited: NodeJS.ProcessEnv): Env {
   return { ...readEnvironment(environment, inherited), inherited };
 }

@@ -1,4 +1,4 @@
-/** Starts servers, services and demo in the order of their dependencies, and independent parts concurrently. */
+/** Starts servers, services and the demo in the order of their dependencies. Starts independent parts concurrently. */
 import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { checkRedis } from '@meterline/service';
@@ -18,14 +18,14 @@ import type { CommandLine, Env } from './settings.js';
 const LOCAL_ACCOUNT = 'demo';
 const CLIENT_ID = 'local-stack';
 
-/** Names of the keys in `local.json`, with their roles. */
+/** Names of the keys in `local.json`, each with its role. */
 const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const;
 
 const keysSchema = z
   .object({ account: z.string(), adminKey: z.string(), memberKey: z.string(), emitterKey: z.string() })
   .partial();
 
-/** Hosts allowed for webhooks, also without TLS. */
+/** Hosts that webhooks may use, even without TLS. */
 export const LOCAL_HOSTS = '127.0.0.1,localhost,[::1]';
 
 export type RunningStack = Awaited<ReturnType<typeof startStack>>;
@@ -36,7 +36,6 @@ export interface StackOptions extends Omit<CommandLine, 'help'> {
   readonly stop: AbortSignal;
 }
 
-/** Collects the started parts, and stops them in reverse order. */
 export class Session {
   readonly #parts: { stop(): Promise<void> }[] = [];
 
@@ -44,7 +43,7 @@ export class Session {
     this.#parts.push(part);
   }
 
-  /** Stops all parts even if some fail. @throws the first failure */
+  /** Stops all parts, even if some of them fail to stop. @throws the first failure */
   async stop(): Promise<void> {
     const failures: unknown[] = [];
     for (let part = this.#parts.pop(); part; part = this.#parts.pop()) {
@@ -56,7 +55,6 @@ export class Session {
 
 /**
  * Starts the stack. Adds each part to the session as soon as it runs, so that stopping the session cleans up a failed start.
- *
  * @throws LocalStackError, MigrationError, StartError, or the reason of `stop`
  */
 export async function startStack(session: Session, options: StackOptions) {
@@ -64,7 +62,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const directory = await DataDirectory.open(env.METERLINE_DATA_DIR);
   session.add({ stop: async () => directory.close() });
   const localFile = directory.file('local.json');
-  // A killed stack leaves this file with outdated addresses.
+  // Remove the file of an earlier stack. A stack that was killed leaves this file with outdated addresses.
   await rm(localFile, { force: true });
   const port = await choosePort('the API', env.PORT, 8080, say, options.collectorPort);
   const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say, port);
@@ -80,7 +78,7 @@ export async function startStack(session: Session, options: StackOptions) {
   const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()]);
   const [ingestPort, queryAdminPort, collectorAdminPort, alertsPort] = adminPorts;
   const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
-  // Webhook receivers under development listen on this machine.
+  // Allow webhooks to this machine, because a developer runs webhook receivers on it.
   const webhooks = { ALERT_ALLOWED_HOSTS: LOCAL_HOSTS };
   const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET, ...webhooks };
   const services: readonly ServiceOptions[] = [
@@ -93,7 +91,7 @@ export async function startStack(session: Session, options: StackOptions) {
     const started = await startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);
     session.add(new Supervised(started, say));
   });
-  // Wait for all starts, so that the session includes every service if one fails.
+  // Wait for all starts, so that the session includes every service if one of them fails.
   await Promise.allSettled(starts);
   await Promise.all(starts);
   stop.throwIfAborted();
@@ -114,7 +112,7 @@ export async function startStack(session: Session, options: StackOptions) {
     collectorUrl,
     redisUrl: redis('admin').REDIS_URL,
     clickhouseUrl: hostsOf(hosts)[0] ?? hosts,
-    // clickhouseHosts has the addresses of all shards, separated by commas. clickhouseUrl is the first, which can query all shards.
+    // `clickhouseHosts` has the addresses of all shards, separated by commas. `clickhouseUrl` is the first one, which can query all shards.
     ...(cluster !== undefined && { clickhouseHosts: hosts, clickhouseCluster: cluster }),
     clickhouseUser: owner.CLICKHOUSE_USER,
     clickhousePassword: owner.CLICKHOUSE_PASSWORD,
@@ -126,7 +124,7 @@ export async function startStack(session: Session, options: StackOptions) {
   return { addresses, metricsUrls: services.map(({ name, adminPort }) => `${urlAt(adminPort)}/metrics (${name})`) };
 }
 
-/** Starts ClickHouse and Redis, unless the environment has their addresses. */
+/** Starts ClickHouse and Redis, each only if the environment does not have its address. */
 async function startOwnServers(
   session: Session,
   dataDir: DataDirectory,
@@ -140,7 +138,7 @@ async function startOwnServers(
   return servers;
 }
 
-/** Returns a function that creates the ClickHouse variables of a process. With a server from the environment, all processes share its user. */
+/** Returns a function that creates the ClickHouse variables of a process. With an external server, all processes use the same user. */
 export function clickHouseLogins(env: Env, servers: Pick<Servers, 'shards' | 'clickhouse'>) {
   const { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE } = env;
   const cluster = servers.shards.length > 1 ? CLUSTER : undefined;
@@ -153,7 +151,7 @@ export function clickHouseLogins(env: Env, servers: Pick<Servers, 'shards' | 'cl
   });
 }
 
-/** Returns the database ID of the first host. With several hosts, each has a different ID. */
+/** Returns the database ID of the first host, because each host has a different ID. */
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   const warehouse = createWarehouse({ ...options, url: hostsOf(options.url)[0] ?? options.url });
   try {
@@ -163,11 +161,7 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   }
 }
 
-/**
- * Creates an account with a key for each role. The keys are saved in `file`, because they cannot be read from Redis later. Keys that are
- * revoked or unknown to this Redis are replaced.
- * @throws StartError
- */
+/** Creates an account and its keys. Saves the keys in `file`, because Redis cannot return them later. Replaces keys that are not valid. */
 function ensureKeys(redisUrl: string, file: string, now: Date) {
   return checkRedis(redisUrl, async (redis) => {
     const store = new ApiKeyStore(redis);

@@ -1,8 +1,8 @@
 /**
- * Checks the events of a request with the rules of the ingest worker, after filling in the account and a UUID.
+ * Checks the events of a request with the rules of the ingest worker, after filling in missing account IDs and UUIDs.
  *
- * The `data` of a CloudEvent is the usage event. If it has no eventId, the `source` and `id` of the envelope determine the eventId; if it has no
- * timestamp, `time` is the timestamp. `subject` is ignored (docs/decisions/0025).
+ * The `data` of a CloudEvent is the usage event. If the usage event has no eventId, the eventId is derived from the `source` and `id` of
+ * the envelope. If it has no timestamp, the envelope's `time` is the timestamp. `subject` is ignored (docs/decisions/0025).
  * Source: CloudEvents 1.0.2, JSON event format and HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
@@ -25,11 +25,11 @@ import {
 import { v5 } from 'uuid';
 import { z } from 'zod';
 
-/** The reason of a malformed CloudEvent. All other reasons are in the catalog. */
+/** The reason of a malformed CloudEvent. All other reasons are defined in the catalog. */
 export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
 type Reason = RejectionReason | typeof CLOUD_EVENT_REASON | typeof NOT_ALLOWED;
 
-/** The rejection of an event that cannot be read as a usage event, or whose account the caller may not send for. */
+/** Rejection of an event that is not a readable usage event, or whose account the caller may not send for. */
 export class Unreadable {
   constructor(
     readonly reason: Reason,
@@ -63,11 +63,7 @@ export const cloudEventSchema = z.object(
   'a CloudEvent must be a JSON object',
 );
 
-/**
- * Returns the usage event in a CloudEvent, without an eventId if its account is unknown.
- * @param envelope a CloudEvent in the JSON event format
- * @param defaultAccount the account of an event that names no account
- */
+/** Returns the usage event in a CloudEvent in the JSON event format. The result has no eventId if its account is unknown. */
 export function openCloudEvent(
   envelope: unknown,
   defaultAccount: string | undefined,
@@ -88,12 +84,12 @@ export function openCloudEvent(
   };
 }
 
-/** Whether the request is a CloudEvent in binary mode, with the attributes in headers and the data in the body. */
+/** Returns whether the request is a CloudEvent in binary mode, which has the attributes in headers and the data in the body. */
 export function isBinaryCloudEvent(headers: IncomingHttpHeaders): boolean {
   return headers['ce-specversion'] !== undefined || headers['ce-id'] !== undefined;
 }
 
-/** Returns the CloudEvent of a request in binary mode in the JSON event format. */
+/** Converts a CloudEvent in binary mode to the JSON event format. */
 export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Record<string, unknown> | Unreadable {
   const envelope: Record<string, unknown> = { data };
   for (const name of ['specversion', 'id', 'source', 'type', 'time']) {
@@ -111,14 +107,20 @@ const HEADER_RULE =
 
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/;
 
-/** Earlier releases of CloudEvents quoted values with spaces. Source: HTTP protocol binding, section 3.1.3.2, and RFC 9110, section 5.6.4. */
+/**
+ * Removes the quotes of a header value. Earlier releases of CloudEvents quoted values with spaces.
+ * Source: HTTP protocol binding, section 3.1.3.2, and RFC 9110, section 5.6.4.
+ */
 function unquoted(value: string): string {
   return QUOTED.exec(value)?.[1]?.replace(/\\(.)/g, '$1') ?? value;
 }
 
 const PRINTABLE_ASCII = /^[ -~]*$/;
 
-/** Returns undefined unless the value is percent-encoded UTF-8 in ASCII. Source: HTTP protocol binding, section 3.1.3.2. */
+/**
+ * Decodes a percent-encoded header value. Returns undefined if the value has other than ASCII characters or is not percent-encoded UTF-8.
+ * Source: HTTP protocol binding, section 3.1.3.2.
+ */
 function decoded(value: string): string | undefined {
   if (!PRINTABLE_ASCII.test(value)) return undefined;
   try {
@@ -131,7 +133,7 @@ function decoded(value: string): string | undefined {
 const MS_PER_MINUTE = 60_000;
 const WITH_OFFSET = /^(.+)([+-])([01]\d|2[0-3]):([0-5]\d)$/;
 
-/** Converts a time with any offset to UTC, which a timestamp requires. An invalid time is returned as is; the check of the event rejects it. */
+/** Converts a time with any offset to UTC. Returns an invalid time unchanged, because the check of the event rejects it later. */
 function inUtc(time: string): string {
   const [, local = '', sign, hours, minutes] = WITH_OFFSET.exec(time) ?? [];
   const instant = parseTimestamp(`${local}Z`);
@@ -141,22 +143,21 @@ function inUtc(time: string): string {
 }
 
 /**
- * Namespace of the UUIDs that replace other event IDs. It must never change: the same ID must give the same UUID in every release, because
- * the UUID identifies the event. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ * Namespace of the UUIDs that replace other event IDs. It must never change: a UUID identifies an event, so every release must derive the
+ * same UUID from the same ID. Source: RFC 9562, section 5.5, and docs/decisions/0025.
  */
 export const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 
-/** The name includes the account, so that the same ID in two accounts identifies two events. */
+/** Derives the UUID of an event from its account and ID, because the same ID in two accounts identifies two events. */
 export function eventIdOf(account: string, id: string): string {
   return v5(JSON.stringify([account, id]), EVENT_ID_NAMESPACE);
 }
 
-/** The source and the ID identify a CloudEvent together. Source: CloudEvents 1.0.2, section "id". */
+/** The source and the ID together identify a CloudEvent. Source: CloudEvents 1.0.2, section "id". */
 export function eventIdOfCloudEvent(account: string, source: string, id: string): string {
   return v5(JSON.stringify([account, source, id]), EVENT_ID_NAMESPACE);
 }
 
-/** The result of a rejected event. An accepted event has no result. */
 export const resultSchema = z.object({
   index: z.int().min(0).meta({ description: 'Position of the event in the request, starting at 0.' }),
   eventId: z.string().optional().meta({
@@ -171,29 +172,23 @@ export const resultSchema = z.object({
 });
 
 export interface CheckedEvents {
-  /** Accepted events, each with its account and a UUID. */
   readonly accepted: readonly object[];
-  /** A result for each rejected event, in the order of the request. */
+  /** The results of the rejected events, in the order of the request. An accepted event has no result. */
   readonly results: readonly z.output<typeof resultSchema>[];
 }
 
 export interface CheckRules {
-  /** Accounts that the caller may send events for. */
   readonly accounts: readonly string[] | 'all';
   readonly book: PriceBook;
   readonly now: EpochMs;
 }
 
-/** Checking a request yields to other requests after this time. */
+/** Time after which the check of a request lets the process serve other requests. */
 const YIELD_AFTER_MS = 2;
-/** Reading the clock is expensive compared with checking an event, so it is read once per this many events. */
+/** The clock is read once per this many events, because reading the clock is expensive compared with checking an event. */
 const EVENTS_PER_CLOCK_READ = 16;
 
-/**
- * Checks events independently of each other: a rejected event does not affect the rest of the request.
- * @param events the events that `readEvents` yields
- * @throws the errors of `readEvents`
- */
+/** Checks each event independently of the others. @throws the errors of `readEvents`, which yields the events */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
@@ -214,21 +209,18 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
   return { accepted, results };
 }
 
-/** Returns the account of events that name no account. Only a caller with exactly one account may leave it out. */
+/** Returns the account of events that name no account. Only a caller with exactly one account may omit the account. */
 export function onlyAccount(accounts: CheckRules['accounts']): string | undefined {
   return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
 }
 
 function uuidOf(id: string, account: string): string {
   if (isUuid(id)) return id.toLowerCase();
-  // The check of the event rejects an ID that is not a valid name.
+  // Keep an ID that is not a valid name. The check of the event rejects it.
   return isName(id) ? eventIdOf(account, id) : id;
 }
 
-/**
- * Fills in the account and then the UUID, which depends on the account, and checks the event.
- * @returns the rejection; undefined if the event is valid
- */
+/** Fills in the account, then the UUID, which depends on the account, and checks the event. Returns undefined if the event is valid. */
 function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
   if (isRecord(event)) {
     const { accountId = onlyAccount(accounts), eventId } = event;
@@ -255,7 +247,7 @@ function foreign(accounts: readonly string[]) {
   return new Unreadable(NOT_ALLOWED, `accountId ${rule}`);
 }
 
-/** Returns the ID of an event. Invalid IDs are left out of responses, because an ID may have any length. */
+/** Returns the ID of an event if the ID is valid. Responses omit invalid IDs, because an invalid ID may be arbitrarily long. */
 function knownId(event: unknown): string | undefined {
   const eventId = isRecord(event) ? event['eventId'] : undefined;
   return typeof eventId === 'string' && isName(eventId) ? eventId : undefined;

@@ -1,4 +1,4 @@
-/** Reads and decodes request bodies in bounded memory, and splits them into events, which are checked later. */
+/** Reads and decodes request bodies in bounded memory, and splits them into events. The events are checked later. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -28,7 +28,6 @@ const FORMATS: Readonly<Record<string, Exclude<Format, 'binaryCloudEvent'>>> = {
   [MEDIA_TYPES.cloudEventBatch]: 'cloudEventBatch',
 };
 
-/** @throws ApiError `unsupported_media_type` */
 export function formatOf(headers: IncomingHttpHeaders): Format {
   const [type = '', ...parameters] = (headers['content-type'] ?? '')
     .split(';')
@@ -48,15 +47,15 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
   return format === 'json' && isBinaryCloudEvent(headers) ? 'binaryCloudEvent' : format;
 }
 
-/** Rejects invalid UTF-8: replacement characters would change names. */
+/** Invalid UTF-8 is rejected, because replacement characters would change names. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Yields the events of a body one by one, so that the caller can serve other requests in between. Parsing a whole body with 100,000 different
- * property names would block the process for seconds.
+ * Yields the events of a body one by one, so that the caller can serve other requests in between. Parsing a whole body with 100,000
+ * different property names at once would block the process for seconds.
  * @param account the account of events that name no account
  * @param headers request headers, which contain the attributes of a CloudEvent in binary mode
- * @returns events as sent, or an `Unreadable`; undefined for a line that is not JSON
+ * @returns events as sent, an `Unreadable`, or undefined for a line that is not JSON
  * @throws ApiError `invalid_body` or `too_many_events`, possibly after some events
  */
 export function* readEvents(
@@ -69,7 +68,7 @@ export function* readEvents(
   let count = 0;
   for (const text of textsOf(content, format)) {
     count += 1;
-    // A job holds all events of a request, so that they become durable together.
+    // The number is limited because all events of a request must fit into one job, so that they become durable together.
     if (count > MAX_EVENTS_PER_JOB) throw tooManyEvents();
     const event = isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
     if (text === content && format === 'json' && (event === TOO_LARGE || (isRecord(event) && 'events' in event))) {
@@ -92,7 +91,7 @@ function decoded(body: Buffer): string {
   }
 }
 
-/** Maximum number of fields, elements, objects and arrays of an event, including a CloudEvent envelope with extension attributes. */
+/** Maximum number of fields, elements, objects and arrays in an event. A CloudEvent envelope with extension attributes must fit as well. */
 const MAX_EVENT_VALUES = 256;
 const NEITHER = `A body that is an object is one event, of at most ${MAX_EVENT_VALUES} values, or has "events", an array of events, and no other member.`;
 const TOO_LARGE = new Unreadable(
@@ -106,8 +105,8 @@ const CLOUD_EVENT_AS_JSON = new Unreadable(
 );
 
 /**
- * Counts values before parsing, because 5 MB of brackets would become hundreds of megabytes. A value takes at least two characters, so short
- * texts need no count.
+ * Returns whether the JSON of an event has too many values. Values are counted before parsing, because 5 MB of brackets would become
+ * hundreds of megabytes of objects. A value takes at least two characters, so short strings need no count.
  */
 function isTooLarge(text: string): boolean {
   return text.length > 2 * MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
@@ -123,14 +122,12 @@ function eventOf(text: string, format: Format, account: string | undefined, head
   return envelope instanceof Unreadable ? envelope : openCloudEvent(envelope, account);
 }
 
-/** Matches lines that are not blank. */
 const LINE = /[^ \t\r\n][^\n]*/g;
 const OBJECT = /^[ \t\r\n]*\{/;
 const ARRAY = { opening: /^[ \t\r\n]*\[/, rest: /^[ \t\r\n]*$/ };
-/** The data of a job in the queue: `{"events": […]}`. */
+/** Matches a body that has the form of job data in the queue: `{"events": […]}`. */
 const JOB = { opening: /^[ \t\r\n]*\{[ \t\r\n]*"events"[ \t\r\n]*:[ \t\r\n]*\[/, rest: /^[ \t\r\n]*\}[ \t\r\n]*$/ };
 
-/** Yields the JSON text of each event. */
 function textsOf(text: string, format: Format): Iterable<string> {
   switch (format) {
     case 'json':
@@ -153,8 +150,7 @@ function* linesOf(text: string): Iterable<string> {
 const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('",[]{}');
 
 /**
- * Yields the JSON text of each array element.
- * @throws ApiError `invalid_body` if the body is not one array; parsing finds the errors within an element
+ * Yields the JSON of each array element, which may be invalid. @throws ApiError `invalid_body` if the body is not one array
  */
 function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<string> {
   const start = opening.exec(text)?.[0].length ?? text.length;
@@ -178,13 +174,13 @@ function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<st
   throw notJson();
 }
 
-/** Limit for a body as sent and for the decoded body. */
+/** Limits both the body as sent and the decoded body. */
 export const MAX_BODY_BYTES = 5 * 1024 * 1024;
 
-/** Memory of a chunk in addition to its bytes. A client may send one byte at a time. */
+/** Estimated memory of a chunk beyond its bytes. The overhead matters because a client may send one byte at a time. */
 const CHUNK_OVERHEAD = 128;
 
-/** Returns the Content-Length, or 0 without one. @throws ApiError `body_too_large` */
+/** Returns the Content-Length, or 0 if there is no such header. @throws ApiError `body_too_large` */
 export function announcedBytes({ headers }: IncomingMessage): number {
   const bytes = Number(headers['content-length'] ?? 0);
   if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
@@ -192,9 +188,10 @@ export function announcedBytes({ headers }: IncomingMessage): number {
 }
 
 /**
- * Reads the body as sent. The body parser of Express cannot limit the bodies of an account together.
+ * Reads the body as sent. The body parser of Express is not used, because it cannot limit the total size of an account's bodies.
  * @param reservation grows with the bytes that have arrived
- * @throws ApiError `body_too_large`, `server_busy`, `too_many_bytes_in_flight`; ClientGone
+ * @throws ApiError `body_too_large`, `server_busy` or `too_many_bytes_in_flight`
+ * @throws ClientGone if the client disconnects
  */
 export async function readBody(request: IncomingMessage, reservation: Reservation): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -226,12 +223,12 @@ type Decode = (body: Buffer) => Promise<Buffer>;
 const DECODERS = { gzip: gunzipped, zstd: unpackedZstd } as const satisfies Record<string, Decode>;
 const ENCODINGS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['identity', async (body) => body],
-  // An alias of gzip. Source: RFC 9110, section 8.4.1.3.
+  // The name `x-gzip` is an alias of gzip. Source: RFC 9110, section 8.4.1.3.
   ['x-gzip', gunzipped],
   ...Object.entries(DECODERS),
 ]);
 
-/** Returns a decoder for a `Content-Encoding`. Its output is at most {@link MAX_BODY_BYTES}. @throws ApiError `unsupported_media_type` */
+/** Returns a decoder whose output is at most {@link MAX_BODY_BYTES}. @throws ApiError `unsupported_media_type` */
 export function decoderOf(header: string | undefined): Decode {
   const decode = ENCODINGS.get((header || 'identity').trim().toLowerCase());
   if (decode) return decode;
@@ -254,11 +251,11 @@ async function gunzipped(body: Buffer): Promise<Buffer> {
 const zstd = new ZSTDDecoder();
 
 /**
- * Decodes into one buffer of the maximum size, so that the window size of a frame does not matter. The decoder returns an empty array if it
- * fails. Node has its own zstd decoder since 22.15.
+ * Decodes zstd into one buffer of the maximum size. Memory therefore does not depend on the window size that the sender chose.
+ * Uses a package, because Node has its own zstd decoder only since 22.15. That package returns an empty array if decoding fails.
  */
 async function unpackedZstd(body: Buffer): Promise<Buffer> {
-  // The first call compiles the decoder; later calls return immediately.
+  // The first call compiles the decoder. Later calls return immediately.
   await zstd.init();
   const content = zstd.decode(body, MAX_BODY_BYTES);
   if (content.length > 0) return Buffer.from(content);
@@ -271,13 +268,12 @@ function bodyTooLarge(): ApiError {
   return new ApiError(413, 'body_too_large', message);
 }
 
-/** The error does not include the number of events, because the rest of the body is not read. */
+/** The message does not state the number of events, because the rest of the body is not read. */
 export function tooManyEvents(): ApiError {
   const message = `A request may hold ${MAX_EVENTS_PER_JOB} events, this one has more; split it into several requests.`;
   return new ApiError(413, 'too_many_events', message);
 }
 
-/** @param message what is wrong and what to send instead */
 export function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): ApiError {
   return new ApiError(415, 'unsupported_media_type', message, { headers });
 }

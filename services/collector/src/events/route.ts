@@ -1,4 +1,4 @@
-/** POST /v0/events */
+/** Serves POST /v0/events. */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   ApiError,
@@ -36,7 +36,7 @@ interface SenderLimits {
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
-  /** Callers for all accounts have separate limits, so that tenants and the platform cannot slow each other down. */
+  /** Platform callers, which send for all accounts, have their own limits. Tenants and the platform thus cannot slow each other down. */
   readonly limits: { readonly tenants: SenderLimits; readonly platform: SenderLimits };
   readonly book: PriceBook;
   readonly clock: () => Date;
@@ -45,7 +45,6 @@ export interface EventsRouteDependencies {
   readonly metrics: EventMetrics;
 }
 
-/** The query parameters of the operation. */
 export const EVENTS_PARAMETERS = {
   validate: z.enum(['only'], { error: 'must be only, or left out' }).meta({
     description: '`only`: check the events, respond with 200 and keep nothing.',
@@ -55,18 +54,19 @@ export const EVENTS_PARAMETERS = {
 /** Maximum number of bodies that are decoded and checked concurrently. Decoded events take several times the memory of a body. */
 const CHECKED_AT_ONCE = { process: 4, account: 1, caller: 1 };
 
-/** Memory of one result, roughly. Results may take more than the body, because a rejected event may have only three bytes. */
+/** Approximate memory of one result. Results can exceed the body, because even a rejected event of three bytes has a result. */
 const RESULT_BYTES = 256;
 
 /**
+ * Receives events.
  * Crash order: the response is sent after the events are durable in the queue. If the process crashes in between, the client sends the
- * events again with the same IDs, and they count once.
+ * events again with the same IDs, and Meterline counts them once.
  */
 export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandler {
   const { authenticate, book, clock, limits, metrics, store } = dependencies;
   const permits = new FairPermits(CHECKED_AT_ONCE);
 
-  /** Works on one body per account at a time, so that the bodies of one account do not delay other accounts. @throws ClientGone */
+  /** Checks one body per account at a time, so that one account does not delay the others. @throws ClientGone if the client disconnects */
   async function withPermit<T>(principal: Principal, reservation: Reservation, work: () => Promise<T>) {
     const release = await permits.acquire(principal, reservation.signal);
     reservation.state = 'in progress';
@@ -121,7 +121,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       const status = isTrial ? 200 : accepted.length > 0 ? 202 : 400;
       const json = JSON.stringify(responseBody(checked, status === 400 ? requestIdOf(request) : undefined));
       reservation.become(json.length);
-      // The events are durable. From now on the budget may close the connection of a client that does not read the response.
+      // The events are durable now, so the byte budget may close the connection of a client that does not read the response.
       reservation.state = 'responding';
       reservation.signal.addEventListener('abort', () => request.socket.destroy(), { once: true });
       response.status(status).type('json').send(json);
@@ -129,7 +129,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       reservation.release();
       throw error;
     } finally {
-      // Released after the write and the response: the events stay in memory during the write, even if the client has disconnected.
+      // Release the reservation only after the write as well: until then the events stay in memory, even if the client disconnects.
       void responded.then(() => reservation.release());
     }
   }
@@ -137,14 +137,13 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
 
 const DENIED_AFTER_MS = 1_000;
 
-/** Delays the error of an account with too many bytes in flight, because its next request would be denied as well. */
+/** Delays the error for an account with too many bytes in flight, because its next request would fail as well. */
 async function pause(request: Request, response: Response): Promise<void> {
   request.pause();
   await delay(DENIED_AFTER_MS, undefined, { signal: goneSignal(response) }).catch(() => undefined);
   request.resume();
 }
 
-/** @returns whether the events are only checked */
 function parseQuery(rawQuery: string): boolean {
   if (rawQuery === '') return false;
   const parameters = new QueryParameters(rawQuery, { names: Object.keys(EVENTS_PARAMETERS) });
@@ -163,14 +162,14 @@ function responseBody({ accepted, results }: CheckedEvents, requestId: string | 
   };
 }
 
-/** The error for a request without any valid event. Its body also has the results. */
+/** Returns the error for a request without any valid event. The response also contains the results of the events. */
 export function noEventAccepted(): ApiError {
   const message =
     'No event was accepted. Each entry of results has the reason of one event: correct it and send the event again.';
   return new ApiError(400, 'no_event_accepted', message);
 }
 
-/** The error if it is unknown whether the events are durable. */
+/** Returns the error for events that may or may not be durable. */
 export function queueUnavailable(cause?: unknown): ApiError {
   const message =
     'Events cannot be made durable at the moment; send the same events again shortly, with the same IDs: no event counts twice.';

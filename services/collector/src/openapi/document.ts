@@ -1,4 +1,4 @@
-/** Defines the OpenAPI document of the collector. The tests send its examples. */
+/** Defines the OpenAPI document of the collector. The tests send the examples of this document to a server. */
 import {
   COMMON_ERRORS,
   COMMON_SCHEMAS,
@@ -47,7 +47,7 @@ name is the JSON array \`["accountId","eventId"]\` without spaces; for a CloudEv
 
 const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).meta({ description });
 
-/** Only documents the fields. The catalog checks events, because its rejections have codes and better messages. */
+/** Only documents the fields. The checks of the catalog validate events, because they return codes and better messages. */
 const usageEvent = z.object({
   eventId: name('Identifies the event within its account and hour. A UUID, or a text that is replaced by a UUID.'),
   accountId: name('Account to charge. May be left out if the key or token sends for one account.').optional(),

@@ -1,7 +1,7 @@
 /**
- * Checks that confirmed writes survive a failure of the Redis machine. This requires that Redis syncs each command to disk before it replies
- * (Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c), and that it loads all commands at its next start. A write
- * of events only reads the last result of the check, which is at most two seconds old.
+ * Checks that confirmed writes survive a failure of the Redis machine. Redis must sync each command to disk before it replies (Redis
+ * documentation, "Persistence", and flushAppendOnlyFile() in aof.c), and it must load all commands at its next start.
+ * A write of events does not wait for the check. It reads the last result, which is at most two seconds old.
  */
 import { inTime, shared } from '@meterline/service';
 import {
@@ -13,12 +13,15 @@ import {
 } from '@meterline/service/access';
 import { z } from 'zod';
 
-/** How long the result of a check is valid: the configuration may change while Redis runs. */
+/** Time for which the result of a check is valid. The time is short, because the configuration may change while Redis runs. */
 const VALID_FOR_MS = 2_000;
 
 const IN_TRANSACTION = `${REDIS_PREFIX}:collector:marker`;
 const PLAIN = `${IN_TRANSACTION}:plain`;
-/** The markers are written repeatedly, because a rewrite of the append-only file stores them outside of transactions. */
+/**
+ * Interval at which the markers are written again. When Redis rewrites its append-only file, it stores the markers outside of transactions,
+ * so old markers no longer prove anything.
+ */
 const MARK_AGAIN_AFTER_MS = 60_000;
 
 const LEFT_OUT = `has left out jobs and API keys while it loaded its data: give its user default all rights, as redis/users.conf does, and start it again; if the data cannot be recovered, delete the key ${PLAIN}`;
@@ -32,9 +35,8 @@ const written = z.coerce.number().nullable();
 const raised = z.tuple([z.unknown(), z.tuple([z.null(), z.number()])]);
 
 interface DurabilityOptions {
-  /** The connection that events are written on. */
   readonly redis: RedisClient;
-  /** The operator guarantees that Redis is durable, so its configuration is not checked. */
+  /** Whether the operator guarantees that Redis is durable. If so, the configuration of Redis is not checked. */
   readonly isAssumed: boolean;
   readonly timeoutMs: number;
 }
@@ -46,29 +48,25 @@ export class Durability {
 
   constructor(options: DurabilityOptions) {
     this.#options = options;
-    // The same address may belong to another server after a reconnect.
+    // After a reconnect, the same address may belong to another server, so the last result no longer applies.
     options.redis.on('close', () => {
       this.#known = undefined;
     });
   }
 
-  /**
-   * Returns what is wrong with the server, its configuration or its data, as a text that continues "Redis …"; undefined if nothing is wrong.
-   * @throws if Redis does not reply
-   */
+  /** Returns what is wrong, as the end of a sentence that starts with "Redis", or undefined. @throws if Redis does not reply */
   async problem(): Promise<string | undefined> {
     if (this.#known && performance.now() - this.#known.atMs < VALID_FOR_MS) return this.#known.problem;
     return this.#refresh();
   }
 
-  /** Concurrent callers share one check. */
   readonly #refresh = shared(async () => {
     const problem = await this.#check();
     this.#known = { problem, atMs: performance.now() };
     return problem;
   });
 
-  /** Drops a silent connection, as `add` does. */
+  /** Drops the connection if Redis does not reply, as `UsageQueue.add` does. */
   async #check(): Promise<string | undefined> {
     const { timeoutMs, redis } = this.#options;
     try {
@@ -86,21 +84,22 @@ export class Durability {
   }
 
   /**
-   * Checks that Redis has loaded all data. Redis skips transactions in its append-only file if its user `default` lacks a right
-   * (redis/redis#14541), and otherwise works as usual. All scripts of BullMQ and of API keys are transactions in that file.
+   * Checks that Redis has loaded all data. If the user `default` lacks a right, Redis skips the transactions in its append-only file when
+   * it starts (redis/redis#14541), and otherwise works as usual. All scripts of BullMQ and of API keys are transactions in that file.
    *
-   * A transaction increments one key. Then a plain command, which Redis never skips, writes the same number to a second key. A power cut or a
-   * failover loses only the latest commands, so the second number is never above the first. If it is above, transactions are missing.
+   * To detect skipped transactions, a transaction increments one key. Then a plain command, which Redis never skips, writes the same number
+   * to a second key. A power cut or a failover loses only the latest commands, so the second number is never above the first. If the second
+   * number is above the first, transactions are missing.
    */
   async #markedProblem(redis: RedisClient): Promise<string | undefined> {
     try {
-      // In this order: another collector may write between the two.
+      // Read the plain marker first. If another collector writes between the two reads, the plain number still cannot be too high.
       const plain = written.parse(await redis.get(PLAIN));
       const inTransaction = written.parse(await redis.get(IN_TRANSACTION));
       if ((plain ?? 0) > (inTransaction ?? 0)) return LEFT_OUT;
       if (inTransaction === null && this.#markedAtMs !== undefined) return EMPTY;
       if (this.#markedAtMs === undefined || performance.now() - this.#markedAtMs > MARK_AGAIN_AFTER_MS) {
-        // Two commands, because Redis stores a transaction with a single command as a plain command.
+        // The transaction has two commands, because Redis stores a transaction with a single command as a plain command.
         const results = await redis.multi().incr(IN_TRANSACTION).incr(IN_TRANSACTION).exec();
         const [, [, number]] = raised.parse(results);
         await redis.set(PLAIN, number);
@@ -111,7 +110,7 @@ export class Durability {
       const replies = errorReplies(error);
       if (replies.some((message) => message.startsWith('NOPERM'))) return NOT_ALLOWED;
       if (replies.some((message) => message.startsWith('READONLY'))) return REPLICA;
-      // Redis accepts no writes at the moment. The next write of events reports the reason.
+      // Redis accepts no writes at the moment. Ignore this here, because the next write of events reports the reason.
       if (replies.some((message) => /^(EXECABORT|OOM|MISCONF|NOREPLICAS)/.test(message))) return undefined;
       throw error;
     }
@@ -123,7 +122,7 @@ type Settings = Readonly<Partial<Record<string, string>>>;
 
 const reply = z.array(z.string());
 
-/** Returns undefined if the user may not read the settings. @throws if Redis does not reply */
+/** Reads the settings of the append-only file. Returns undefined if the user may not read the settings. @throws if Redis does not reply */
 async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
   try {
     const pairs = reply.parse(await redis.config('GET', '*append*'));
@@ -146,7 +145,6 @@ function problemOf(settings: Settings | undefined): string | undefined {
   return `may lose events that it has accepted, with ${found.join(', ')}: set ${needed.join(', ')}`;
 }
 
-/** Returns the error replies of Redis, including the replies to the commands of a transaction. */
 function errorReplies(error: unknown): string[] {
   if (!(error instanceof Error) || redisFailureKind(error) !== 'rejected') return [];
   const previous = 'previousErrors' in error && Array.isArray(error.previousErrors) ? error.previousErrors : [];

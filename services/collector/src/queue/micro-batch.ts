@@ -1,15 +1,14 @@
 /**
  * Combines the events of several requests into one job, because a durable write costs Redis about the same for one event as for a thousand.
- * A request is written immediately if no write is in progress. Otherwise it waits until that write ends, but at most `holdMs`. Each request
- * resolves or rejects with the write that contains its events.
+ * If no write is in progress, a request is written immediately. Otherwise the request waits until that write ends, but at most `holdMs`.
+ * The promise of each request resolves or rejects with the write that contains its events.
  */
 import { context, trace } from '@opentelemetry/api';
 
 export interface MicroBatcherOptions {
-  /** Resolves once the events are durable. */
   readonly write: (events: readonly object[]) => Promise<void>;
   readonly holdMs: number;
-  /** Maximum number of events in a write. A larger request gets a write of its own. */
+  /** Maximum number of events in a write. A request with more events gets a write of its own. */
   readonly maxEvents: number;
   readonly maxBytes: number;
 }
@@ -33,11 +32,7 @@ export class MicroBatcher {
     this.#options = options;
   }
 
-  /**
-   * Resolves when the events are durable.
-   * @param bytes the approximate length of the events as JSON
-   * @throws the error of the write
-   */
+  /** Resolves when the events are durable. @param bytes the approximate length of the events as JSON @throws the error of the write */
   add(events: readonly object[], bytes: number): Promise<void> {
     const { holdMs, maxBytes, maxEvents } = this.#options;
     if (this.#events + events.length > maxEvents || this.#bytes + bytes > maxBytes) this.#flush();
@@ -74,13 +69,13 @@ export class MicroBatcher {
       });
   }
 
-  /** A job has one trace, the trace of its first traced request. The spans of the other requests link to that trace. */
+  /** Writes requests as one job. A job has only one trace, that of its first traced request. The spans of other requests link to it. */
   #write(requests: readonly Waiting[]): Promise<void> {
     const traced = requests.filter((request) => trace.getSpanContext(request.context) !== undefined);
     const [first, ...others] = traced;
     const span = first && trace.getSpanContext(first.context);
     if (span) for (const other of others) trace.getSpan(other.context)?.addLink({ context: span });
-    // For 5,000 events concat takes 2 µs and flatMap 450 µs.
+    // `concat` takes 2 µs for 5,000 events, and `flatMap` takes 450 µs.
     const events = Array.of<object>().concat(...requests.map((request) => request.events));
     return context.with(first?.context ?? context.active(), () => this.#options.write(events));
   }

@@ -1,6 +1,6 @@
 /**
  * Writes events to the queue on a dedicated connection, as long as Redis is durable. Each write has a timeout, because BullMQ itself waits
- * forever. A write with an unknown outcome is reported as failed; the sender may safely send the same events again.
+ * forever. A write with an unknown outcome is reported as failed. The sender may safely send the same events again.
  */
 import { requireFit } from '@meterline/api';
 import { QUEUE_NAME } from '@meterline/catalog';
@@ -21,7 +21,7 @@ import { Durability } from './durability.js';
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
-/** Share of the write timeout for the replicas. Late replicas are then reported as such, before the whole write times out and reconnects. */
+/** Share of the write timeout for the replicas. Late replicas get their own error before the whole write times out and reconnects. */
 const WAIT_SHARE = 0.75;
 
 interface UsageQueueOptions {
@@ -35,7 +35,6 @@ export class UsageQueue {
   readonly #redis: RedisClient;
   readonly #queue: Queue;
   readonly #durability: Durability;
-  /** Number of replicas that must confirm a write. */
   readonly #replicas: number;
   readonly #writeMs: number;
 
@@ -47,7 +46,7 @@ export class UsageQueue {
     this.#writeMs = writeMs;
     this.#durability = new Durability({ redis, isAssumed, timeoutMs: writeMs });
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
-    // Ignored: these errors also reject the write in progress, and the service logs the outage.
+    // Errors of the queue are ignored here, because they also reject the write in progress, and the service logs the outage.
     this.#queue.on('error', () => undefined);
   }
 
@@ -56,7 +55,7 @@ export class UsageQueue {
     const redis = createRedisClient(options.redisUrl, REDIS_POLICIES.producer);
     try {
       await connectRedis(redis, options.redisUrl);
-      // Ignored: these errors also reject the write in progress.
+      // Errors of the connection are ignored here, because they also reject the write in progress.
       redis.on('error', () => undefined);
       const queue = new UsageQueue(redis, options);
       await queue.#queue.waitUntilReady();
@@ -71,7 +70,7 @@ export class UsageQueue {
 
   /**
    * Adds a job with these events. Resolves once the job is durable.
-   * @throws if Redis rejects the job, is unreachable, is not durable or times out; the job may be in the queue nevertheless
+   * @throws if Redis rejects the job, is unreachable, is not durable, or does not reply in time. The job may be in the queue nevertheless.
    */
   async add(events: readonly object[]): Promise<void> {
     await this.require();
@@ -80,13 +79,13 @@ export class UsageQueue {
     try {
       await inTime('Redis', replicated(this.#redis, add, { replicas: this.#replicas, timeoutMs }), this.#writeMs);
     } catch (error) {
-      // A silent connection would keep unsent jobs in memory.
+      // Drop the connection, because a connection without replies would keep unsent jobs in memory.
       if (redisFailureKind(error) !== 'rejected' && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }
 
-  /** @throws unless the queue can accept events */
+  /** @throws UnfitServer if the queue cannot accept events */
   async require(): Promise<void> {
     requireFit(await this.#durability.problem());
   }

@@ -19,7 +19,7 @@ interface AuditFlags extends ClickHouseFlags, OutputFlags {
 
 type Difference = AuditResult['differences'][number];
 
-/** The maximum number of differences in the table; --json has all. */
+/** Maximum number of differences in the table. With --json, all differences are printed. */
 const MAX_LINES = 50;
 const COLUMNS: readonly ItemColumn<Difference>[] = [
   { heading: 'GRAIN', cell: ({ grain }) => grain },

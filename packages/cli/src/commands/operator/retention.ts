@@ -146,7 +146,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
   });
 }
 
-/** @throws CommandError unless exactly one of the flags is set, or as {@link requireClosable} */
+/** @throws CommandError unless exactly one of the flags is set and its months can be closed */
 function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
   if ((before === undefined) === (months === undefined)) throw usageError('use either --before or --months');
   const start = before ?? plusMonths(bucketStart(now, 'monthly'), -(months ?? 0));
@@ -154,10 +154,7 @@ function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
   return start;
 }
 
-/**
- * Keeps the current and the previous month open, because late events are common and queries may still be running.
- * @throws CommandError if one of them would be closed
- */
+/** Keeps the current and the previous month open, because late events are common and queries may still be running. @throws CommandError */
 function requireClosable(before: EpochMs, now: EpochMs): void {
   if (before <= plusMonths(bucketStart(now, 'monthly'), -1)) return;
   throw usageError(`months before ${monthText(before)} cannot be closed: the current and the previous month stay open`);
@@ -184,7 +181,7 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       printResult(context, flags, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
-    // Checked again: a machine with a fast clock may have closed these months.
+    // Check the bound again, because a machine with a fast clock may have closed these months.
     requireClosable(closedBefore, context.now().getTime());
     const rows = closed.reduce((sum, month) => sum + month.rows, 0);
     const names = closed.map(({ startTime }) => monthText(startTime));
@@ -197,7 +194,7 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
         const options = { shards, before: closedBefore, signal, onProgress };
         const onDropped = ({ startTime }: EventMonth) => {
           dropped.push(monthText(startTime));
-          // Reported at once, because a later failure does not undo it.
+          // Report each month immediately, because a later failure does not bring its events back.
           sayProgress(context, '');
           say(context, `Dropped the events of ${monthText(startTime)}.`);
         };

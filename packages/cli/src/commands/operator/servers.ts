@@ -59,7 +59,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   const prefix = context.settings.queuePrefix(flags);
   const read = async (redis: RedisClient) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
-    // Errors of the queue also reject the pending command, which reports them.
+    // Ignore errors of the queue here, because they also reject the pending command, which reports them.
     queue.on('error', () => undefined);
     try {
       return await readQueueStatus(queue, redis, context.now());
@@ -71,7 +71,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   printResult(context, flags, status, describe(status));
 }
 
-/** Reads the status of the queue. The numbers are read one after the other, so they may not match exactly. */
+/** Reads the status of the queue. The numbers may not match exactly, because Redis returns them one after the other. */
 async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date) {
   const depth = await readQueueDepth(queue, redis);
   const { waiting, active, delayed, failed, waitingChildren, oldestWaitingSince, oldestActiveSince } = depth;
@@ -83,7 +83,7 @@ async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date) {
     delayed,
     failed,
     flowParents: waitingChildren,
-    /** Workers remove all but the last few completed jobs. */
+    /** Workers keep only the last few completed jobs, so this is not a total. */
     completedKept: await queue.getCompletedCount(),
     paused: await queue.isPaused(),
     oldestWaitingSeconds: age(oldestWaitingSince),

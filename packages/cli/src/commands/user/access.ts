@@ -48,14 +48,13 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   await sayOverrides(context, flags, apiUrl);
 }
 
-/** Returns `admin of acme` per account, or one text with the number of accounts for a key of all accounts. */
+/** Returns one text per account, such as `admin of acme`. For a key of all accounts, returns one text with the number of accounts. */
 function rightsOf(accounts: readonly AccountResponse[]): string[] {
   const [ofAll] = accounts.filter(({ role }) => role === 'operator' || role === 'provisioner');
   if (ofAll) return [`${ofAll.role} of all accounts (${formatCount(accounts.length)})`];
   return accounts.map(({ id, role }) => `${role} of ${id}`);
 }
 
-/** Reports the settings that take precedence over the new login. */
 async function sayOverrides(context: CommandContext, { profile }: ApiFlags, apiUrl: string): Promise<void> {
   if (profile !== undefined) return say(context, `Use it with --profile ${profile}, or set METERLINE_PROFILE.`);
   const { url, key, account } = await context.settings.api({});
@@ -108,7 +107,7 @@ export function addWhoami(command: Command, context: CommandContext): void {
   withOutput(withApiFlags(command));
 }
 
-/** Prints the settings even if the request fails, because a wrong setting may be the cause. */
+/** Prints the settings even if the request fails, because a wrong setting may be the cause of the failure. */
 async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> {
   const access = await context.settings.api(flags);
   const { profile, url, key, account } = access;

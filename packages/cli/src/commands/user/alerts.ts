@@ -23,7 +23,7 @@ interface ChangeFlags extends AlertsFlags, FilterFlags, Pick<AlertChangeBody, 'p
 interface Call<Flags extends AlertsFlags = AlertsFlags> extends AccountSession {
   readonly context: CommandContext;
   readonly flags: Flags;
-  /** The ID of an alert; empty for commands without one. */
+  /** The ID of an alert. Empty for commands that have no alert. */
   readonly id: string;
 }
 
@@ -97,7 +97,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
     .action(action(listDeliveries));
 }
 
-/** Adds the flags that define an alert. @param isNew whether name, period, amount and URL are required */
+/** Adds the flags that define an alert. @param isNew makes name, period, amount and URL required */
 function withDefinition(command: Command, isNew: boolean): Command {
   const required = (flags: string, description: string) =>
     new Option(flags, isNew ? `${description} (required)` : description).makeOptionMandatory(isNew);
@@ -157,7 +157,7 @@ async function updateAlert(call: Call<ChangeFlags>): Promise<void> {
   if (Object.values(change).every((value) => value === undefined))
     throw usageError('nothing to change: use at least one flag, such as --amount');
   const { client, account, id } = call;
-  // The API replaces all filters of an alert at once.
+  // Send the current filters as well, because the API replaces all filters of an alert at once.
   const { filters } = change.filters ? await client.alerts.get(account, id) : {};
   printAlert(
     call,
@@ -183,7 +183,7 @@ async function listDeliveries(call: Call<AlertsFlags & { redeliver?: string }>):
   else printDeliveries(call, [await client.alerts.redeliver(account, id, flags.redeliver)]);
 }
 
-/** Prints an alert, including its secret if the API returned a new one. */
+/** Prints an alert. Includes the signing secret if the API returned a new one. */
 function printAlert({ context, flags }: Call, alert: AlertWithSecretResponse): void {
   const { id, name, amount, thresholds, fired, url, createdAt, updatedAt, secret } = alert;
   const lines = fieldLines([
@@ -208,7 +208,6 @@ function printDeliveries({ context, flags }: Call, items: readonly DeliveryRespo
   printList(context, flags, { columns: DELIVERY_COLUMNS, items, none: 'No deliveries.' });
 }
 
-/** Returns text such as `cost per month, workspace=production`. */
 function subjectOf({ measure, period, filters }: AlertResponse): string {
   const values = Object.entries(filters).flatMap(([name, value]) => [value].flat().map((each) => `${name}=${each}`));
   return [`${measure} per ${period}`, ...values].join(', ');

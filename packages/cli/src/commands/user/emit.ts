@@ -1,4 +1,4 @@
-/** The `meterline emit` command: streams a JSON Lines file to a collector, or only checks it, in constant memory. */
+/** The `meterline emit` command. Streams a JSON Lines file to a collector, or only checks the file. Uses constant memory. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, parseUsageEvent } from '@meterline/catalog';
@@ -96,26 +96,26 @@ function reportBadLines(context: CommandContext, name: string, { badLines, liste
 
 /** A batch of this size is sent before it has the maximum number of events, because lines may be long. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
-/** The maximum number of invalid lines to list. Further ones are only counted, to limit memory. */
+/** Maximum number of invalid lines to list. Further invalid lines are only counted, to limit memory. */
 const LISTED_BAD_LINES = 100;
 
 class Tally {
-  /** The number of accepted events, or of valid events in a check. */
+  /** Number of accepted events. In a check, the number of valid events. */
   events = 0;
-  /** The last line that was read and not blank. */
+  /** Number of the last line that was read and not blank. */
   lastLine = 0;
-  /** All lines up to this one are sent or rejected. */
+  /** All lines up to this number were sent or rejected. */
   lastSentLine: number;
   badLines = 0;
   readonly listedBadLines: { readonly line: number; readonly message: string }[] = [];
-  /** Batches in file order: those in flight, and those sent before an earlier one. */
+  /** Batches in file order. A sent batch stays in this list until all earlier batches are sent. */
   readonly #batches: { readonly lastLine: number; isSent: boolean }[] = [];
 
   constructor(readonly fromLine: number) {
     this.lastSentLine = fromLine - 1;
   }
 
-  /** Registers a batch. @returns a function to call once its lines are sent */
+  /** Registers a batch. Returns a function to call when the lines of the batch are sent. */
   begin(lines: readonly Line[]): () => void {
     const batch = { lastLine: lines.at(-1)?.number ?? 0, isSent: false };
     this.#batches.push(batch);
@@ -128,7 +128,7 @@ class Tally {
     };
   }
 
-  /** @param message control characters are replaced, because it may quote the line */
+  /** Counts an invalid line. Control characters in the message are replaced, because the message may quote the line. */
   reject(line: number, message: string): void {
     this.badLines += 1;
     if (this.listedBadLines.length >= LISTED_BAD_LINES) return;
@@ -150,13 +150,12 @@ interface Line {
   readonly object: object;
 }
 
-/** Sends or checks lines, and records the outcome of each in the tally. */
 type Send = (lines: readonly Line[], tally: Tally) => Promise<void>;
 
 /**
- * Sends all lines that are objects, with several batches in flight, and records the other lines as invalid. Returns without an error
- * if the signal is aborted.
- * @param tally updated during the run, so that it is correct also if this rejects
+ * Sends all lines that are objects, with several batches in flight, and records the other lines as invalid. If the signal is aborted,
+ * returns without an error.
+ * @param tally updated during the run, so that it is correct even if the promise rejects
  */
 async function emitLines(
   input: AsyncIterable<Buffer>,
@@ -204,11 +203,11 @@ async function emitLines(
     failures.push(error);
   }
   await Promise.all(inFlight);
-  // After an abort, the input and the requests in flight fail, which is expected.
+  // An aborted signal makes the input and the requests in flight fail. Such failures are expected.
   if (failures.length > 0 && !signal.aborted) throw failures[0];
 }
 
-/** Validates events by the rules of the collector and the worker, except prices, without sending them. */
+/** Validates events without sending them. Applies the rules of the collector and the worker, except for prices. */
 function checkOnly(now: () => Date, account: string | undefined): Send {
   return async (lines, tally) => {
     for (const { number, object } of lines) {
@@ -221,7 +220,7 @@ function checkOnly(now: () => Date, account: string | undefined): Send {
 
 const ANY_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Completes an event like the collector: adds the default account, and replaces an ID that is not a UUID by one. */
+/** Completes an event as the collector does: adds the default account, and replaces an ID that is not a UUID with a UUID. */
 function completed(object: object, account: string | undefined): object {
   const id = 'eventId' in object ? object.eventId : undefined;
   const isReplaced = typeof id === 'string' && isName(id) && !isUuid(id);
@@ -229,11 +228,11 @@ function completed(object: object, account: string | undefined): object {
 }
 
 /**
- * Sends events in one request, or in several if one would be too large.
- * @param defaultAccount the account of events without one
+ * Sends events in one request, or in several requests if one would be too large.
+ * @param defaultAccount the account of events that name no account
  * @param isTrial whether the collector only checks the events
- * @throws CommandError if the collector rejects the request; some events may be in the queue then
- * @throws the reason of the signal once it is aborted
+ * @throws CommandError if the collector rejects the request. Some events may be in the queue then.
+ * @throws the reason of the signal when it is aborted
  */
 function toCollector(
   { url, key }: CollectorSettings,
@@ -268,7 +267,7 @@ function toCollector(
   };
 }
 
-/** Smaller bodies are not compressed: that would not save a network packet. */
+/** Smaller bodies are not compressed, because that would not save a network packet. */
 const GZIP_BYTES = 1_024;
 
 const gzippedFetch: Fetch = async (url, init) => {
@@ -278,7 +277,7 @@ const gzippedFetch: Fetch = async (url, init) => {
   return fetch(url, { ...init, headers, body: await promisify(gzip)(init.body) });
 };
 
-/** Adds the line numbers of a failed request to its error, and the account if all lines have the same one. */
+/** Adds the line numbers of a failed request to its error. Also adds the account if all lines have the same account. */
 function located(error: unknown, lines: readonly Line[], defaultAccount: string | undefined): unknown {
   if (!(error instanceof CommandError)) return error;
   const accounts = lines.map(({ object }) => ('accountId' in object ? String(object.accountId) : defaultAccount));

@@ -78,7 +78,7 @@ async function explain(
   if (isJson) return;
   printResult(context, flags, page, pageText(context, page), page.data);
   if (!page.meta.hasMore) return;
-  // A cursor is valid for one window, and a window that ends now changes every second.
+  // Print the exact window, because a cursor is valid for one window only, and a window that ends now changes every second.
   const times = `--from ${query.startTime} --to ${query.endTime}`;
   say(context, `There are more events. For the next page, add ${times} --cursor ${page.meta.nextCursor}`);
 }
@@ -93,7 +93,6 @@ function pageText(context: CommandContext, { data }: EventPage): string {
   return textTable(COLUMNS, [...rows, { cells: sum, isStrong: true }], layoutFor(context));
 }
 
-/** Returns the cost of events; voided events cost nothing. */
 export function costOf(events: EventPage['data']): DecimalText {
   return sumDecimals(events.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
 }
@@ -106,7 +105,7 @@ function cellsOf(payload: EventRevision, time: string, event: string): string[] 
     event,
     ...[workspace, resourceName, billingDimension],
     formatUsage(usage, unit),
-    // Unknown if the price book was never registered.
+    // The price is unknown if the price book was never registered.
     price ? priceText(price, unit) : `? (book ${priceBook})`,
     voided ? 'void' : formatUsdExact(cost),
   ];

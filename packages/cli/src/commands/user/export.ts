@@ -75,7 +75,6 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
   });
 }
 
-/** @returns the total cost of the rows. @throws CommandError */
 async function writeMonth(
   context: CommandContext,
   { month, resolution, provider, format }: FocusFlags,
@@ -114,6 +113,6 @@ const OPEN = {
     const write = (charges: readonly FocusCharge[]) => output.appendFile(focusCsvLines(charges));
     return { write, finish: async () => undefined };
   },
-  // Loads the Parquet writer only if it is used.
+  // The module of the Parquet writer is loaded only if it is needed.
   parquet: async (output: WaitingOutput) => (await import('../../output/parquet.js')).openParquet(output),
 };

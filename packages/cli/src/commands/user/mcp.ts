@@ -1,4 +1,4 @@
-/** The `meterline mcp` command, which serves tools to AI assistants. */
+/** The `meterline mcp` command, which offers tools to AI assistants. */
 import type { Command } from 'commander';
 import { type CommandContext, say } from '../../command.js';
 import { withApiFlags } from '../../flags.js';

@@ -13,7 +13,7 @@ interface MetricsFlags extends ApiFlags, QueryFlags, OutputFlags {
   readonly all?: boolean;
   readonly series?: boolean;
   readonly exact?: boolean;
-  /** Seconds, or true for the default. */
+  /** Interval in seconds. The value `true` stands for the default interval. */
   readonly watch?: number | true;
 }
 
@@ -53,7 +53,7 @@ export function addMetrics(command: Command, context: CommandContext): void {
 
 async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise<void> {
   rejectConflicts(flags);
-  // Parsed before the first request, so that conflicting flags send none.
+  // Parse the query before the first request, so that conflicting flags fail without a request.
   const firstQuery = queryOf(flags, context.now());
   await withAccount(context, flags, async ({ client, account, access }) => {
     const { all = false, exact = false, series = false, watch: interval } = flags;
@@ -67,7 +67,7 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
     if (interval === undefined) return print(firstQuery);
     const signal = context.interruption();
     await watch(context, interval === true ? DEFAULT_WATCH_SECONDS : interval, signal, async () => {
-      // A window that ends now moves along with the time.
+      // Parse the query again, because a window that ends now moves with time.
       await withClientErrors(access, () => print(queryOf(flags, context.now()), signal));
       if (form === 'table') context.stdout.write('\n');
     });
@@ -82,11 +82,7 @@ function rejectConflicts({ series, compare, watch: interval, cursor, ...output }
   if (interval !== undefined && cursor) throw usageError('--watch always reads the first page; leave out --cursor');
 }
 
-/**
- * Calls `print` repeatedly until the signal is aborted. If the service is unavailable, reports that and tries again after the
- * interval.
- * @throws any other error of `print`
- */
+/** Calls `print` until the signal is aborted. During an outage, reports the outage and tries again. @throws other errors of `print` */
 export async function watch(
   context: Pick<CommandContext, 'stderr'>,
   seconds: number,

@@ -41,16 +41,15 @@ interface BookFlags extends ApiFlags {
 }
 
 interface Prices {
-  /** Returns a price book with the prices of an account. */
   readonly bookOf: (account: string) => Promise<PriceBook>;
   readonly account: string;
   readonly at: EpochMs;
-  /** The time in messages, such as `now` or `at 2026-01-01T00:00:00Z`. */
+  /** The time as it appears in messages, such as `now` or `at 2026-01-01T00:00:00Z`. */
   readonly moment: string;
   readonly origin: string;
 }
 
-/** An account that cannot exist, so that no price override applies. */
+/** An account that cannot exist. No price override applies to it. */
 const NO_ACCOUNT = '';
 
 function withBook(command: Command): Command {
@@ -62,7 +61,7 @@ function withBook(command: Command): Command {
     .addHelpText('after', API_SETTINGS_HELP);
 }
 
-/** Runs `work` with the prices of --book, or of the API without --book. @throws CommandError if neither is available */
+/** Runs `work` with the prices of --book, or with the prices of the API if there is no --book. @throws CommandError */
 async function withPrices(context: CommandContext, flags: BookFlags, work: (prices: Prices) => Promise<void>) {
   const { settings, now } = context;
   if (flags.book !== undefined) {
@@ -86,7 +85,7 @@ async function withPrices(context: CommandContext, flags: BookFlags, work: (pric
       books.set(name, book);
       return book;
     };
-    // The API has chosen the prices in force by its own clock; the clock of this machine may be behind.
+    // Use the latest time: the API has already chosen the current prices by its own clock, and the clock of this machine may be behind.
     return work({ bookOf, account, at: END_OF_TIME, moment: 'now', origin: `${account} at ${settingText(url)}` });
   });
 }
@@ -133,14 +132,14 @@ interface EstimateFlags extends BookFlags, OutputFlags {
 
 interface UsageItem {
   readonly billingDimension: BillingDimension;
-  /** Scaled by 10^9. */
+  /** Usage scaled by 10^9. */
   readonly usage: bigint;
-  /** The time of use; undefined for the time of the command. */
+  /** The time of use, or undefined for the time of the command. */
   readonly timestamp: EpochMs | undefined;
   readonly account: string | undefined;
 }
 
-/** Sums, with usage scaled by 10^9 and cost by 10^12. */
+/** Sums of usage, scaled by 10^9, and of cost, scaled by 10^12. */
 interface Amounts {
   usage: bigint;
   cost: bigint;
@@ -251,7 +250,7 @@ function usageArgument(text: string): UsageItem | undefined {
   return usageItem({ billingDimension, usage }, text, EXIT_CODES.usage);
 }
 
-/** Parses an item. @returns undefined for a voided event, which costs nothing. @throws CommandError with all problems */
+/** Parses an item. Returns undefined for a voided event, which costs nothing. @throws CommandError that lists all problems */
 function usageItem(object: object, origin: string, exitCode?: ExitCode): UsageItem | undefined {
   const line = usageLine.safeParse(object);
   if (!line.success) {
