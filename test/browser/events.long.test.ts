@@ -113,7 +113,7 @@ it('a member sees that only admins can open the events behind a row', async () =
   const key = await explorer().api.key('acme', 'member');
   const { page } = await explorer().visit({ key, view: 'account=acme' });
   await tableRows(page);
-  await page.getByText('Admins of the account can open the events behind each amount.').waitFor();
+  await page.getByText('Account admins can view the events behind each amount.').waitFor();
   expect(await page.getByRole('button', { name: /events behind/ }).count()).toBe(0);
 });
 

@@ -24,7 +24,7 @@ it('every command explains itself and its exit codes', async () => {
     const words = line.split(' ').filter((word) => !['help', '--help'].includes(word));
     expect({ line, code, stderr }).toEqual({ line, code: 0, stderr: '' });
     expect(stdout).toContain(`Usage: ${['meterline', ...words].join(' ')} `);
-    expect(stdout).toContain('Exit codes: 0 success, 1 failure, 2 invalid usage or settings.');
+    expect(stdout).toContain('Exit codes: 0 success, 1 failure, 2 invalid flags or settings.');
     expect({ line, hasForms: stdout.includes('--output <format>') }).toEqual({
       line,
       hasForms: stdout.includes('--json'),

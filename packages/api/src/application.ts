@@ -32,7 +32,8 @@ export interface ApplicationOptions {
 
 export const READ = 'GET, HEAD';
 
-/** Adds a path that allows only GET and HEAD. @param elsewhere a sentence that names the path for other methods */
+/** Adds a path that allows only GET and HEAD.
+ * @param elsewhere the path that supports other methods, as a sentence for the error */
 export function addReadRoute<Params>(
   app: Express,
   path: string,

@@ -24,7 +24,7 @@ export type EpochMs = number;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 export const MS_PER_WEEK = 7 * MS_PER_DAY;
-/** The exclusive end of the times that the command line accepts. These times begin in 1970. */
+/** Exclusive upper bound of times on the command line. The lower bound is 1970. */
 export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 /** 0001-01-01, the earliest start of a window. RFC 3339 allows the year 0000, which the calendar does not have. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;

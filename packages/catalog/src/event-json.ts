@@ -8,7 +8,7 @@ import { decimalOfNumber, decimalOfNumberText } from './decimal.js';
 const LONG_USAGE =
   /(?<!\\)("usage"[ \t\r\n]*:[ \t\r\n]*)(?=[\d.eE+-]{16})((?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=[ \t\r\n]*[,}])/g;
 
-/** Parses JSON, except that usage that a double would round becomes decimal text with all its digits. @throws SyntaxError */
+/** Parses JSON. A usage number with more digits than a double holds becomes a string with all its digits. @throws SyntaxError */
 export function readEventJson(text: string): unknown {
   return JSON.parse(
     text.replace(LONG_USAGE, (member: string, name: string, number: string) => {

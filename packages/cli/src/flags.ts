@@ -47,19 +47,22 @@ export function withApiFlags(
 }
 
 export function withProfile(command: Command): Command {
-  return command.option('--profile <name>', 'Saved login to use (default: $METERLINE_PROFILE, or the default login)');
+  return command.option(
+    '--profile <name>',
+    'Saved login to use (default: $METERLINE_PROFILE if set, otherwise the default login)',
+  );
 }
 
 export function withApiUrl(command: Command): Command {
   return withProfile(command)
-    .option('--api-url <url>', 'API address (default: $METERLINE_API_URL, the login, or the local stack)')
+    .option('--api-url <url>', `API address (default: $METERLINE_API_URL, then the login's, then the local stack's)`)
     .option('--debug', 'Print each request with its duration and request ID to standard error');
 }
 
 export function withRedisUrl(command: Command): Command {
   return command.option(
     '--redis-url <url>',
-    'Redis address (default: $REDIS_URL, the local stack, or redis://127.0.0.1:6379)',
+    `Redis address (default: $REDIS_URL, then the local stack's, then redis://127.0.0.1:6379)`,
   );
 }
 
@@ -75,16 +78,19 @@ export function withClickHouseFlags(command: Command): Command {
   return command
     .option(
       '--clickhouse-url <url>',
-      'ClickHouse address (default: $CLICKHOUSE_URL, the local stack, or http://127.0.0.1:8123)',
+      `ClickHouse address (default: $CLICKHOUSE_URL, then the local stack's, then http://127.0.0.1:8123)`,
     )
-    .option('--clickhouse-user <name>', 'ClickHouse user (default: $CLICKHOUSE_USER, the local stack, or default)')
+    .option(
+      '--clickhouse-user <name>',
+      `ClickHouse user (default: $CLICKHOUSE_USER, then the local stack's, then "default")`,
+    )
     .option(
       '--clickhouse-password <password>',
-      'ClickHouse password, visible to other users of this machine (default: $CLICKHOUSE_PASSWORD, or the local stack)',
+      "ClickHouse password, visible to other users of this machine (default: $CLICKHOUSE_PASSWORD, then the local stack's)",
     )
     .option(
       '--clickhouse-database <name>',
-      'ClickHouse database (default: $CLICKHOUSE_DATABASE, the local stack, or meterline)',
+      `ClickHouse database (default: $CLICKHOUSE_DATABASE, then the local stack's, then "meterline")`,
     );
 }
 

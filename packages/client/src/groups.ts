@@ -19,7 +19,8 @@ const MIN_GROUPS_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];
 
-/** Splits the query by groups. With several dimensions, a result can have more groups: each dimension is filtered separately. */
+/** Splits the query by groups. With several dimensions, a response may include groups that were not requested, because each dimension is
+ * filtered separately. */
 export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValues[]): MetricsQuery[] {
   const { groupBy = [] } = query;
   const kept = Object.entries(filteredByGroups(query, groupBy, [])).flatMap(([name, value]) =>
@@ -41,7 +42,7 @@ export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValue
   return parts.map((part) => filteredByGroups(query, groupBy, part));
 }
 
-/** Filters the `groupBy` dimensions by the values of the groups. This replaces the query's own filters, which the groups must match. */
+/** Adds filters for the values of the groups. They replace the query's filters of the same dimensions, because groups of its response match those already. */
 export function filteredByGroups<Query extends FilterQuery>(
   query: Query,
   groupBy: readonly MetricsDimension[],

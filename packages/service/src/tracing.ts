@@ -20,7 +20,7 @@ import { EnvError } from './environment.js';
 export { EnvError } from './environment.js';
 
 const TRACER = 'meterline';
-/** The default of OpenTelemetry's specification. */
+/** The default in the OpenTelemetry specification. */
 const PROTOCOL = 'http/protobuf';
 
 export interface Tracing {

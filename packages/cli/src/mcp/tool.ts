@@ -61,7 +61,7 @@ export function forAccount<Result>(
   return withAccount(context, { ...flags, ...named }, work, signal);
 }
 
-/** About a quarter of the maximum result size of assistants. */
+/** About a quarter of the largest tool result that common AI assistants accept. */
 const MAX_RESULT_BYTES = 40_000;
 
 /** Reads a page of at most {@link MAX_RESULT_BYTES}. Reads fewer rows if the rows are large, but at least one row. */

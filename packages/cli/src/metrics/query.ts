@@ -47,7 +47,9 @@ export function withWindow(command: Command): Command {
         .argParser(monthOf)
         .conflicts(['since', 'from', 'to']),
     )
-    .addOption(new Option('--since <span>', `Most recent ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'))
+    .addOption(
+      new Option('--since <span>', `Show the most recent ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'),
+    )
     .option('--from <time>', 'Start time in UTC, inclusive: 2026-10-01 or 2026-10-01T12:00:00Z', timeOf)
     .option('--to <time>', 'End time in UTC, exclusive (default: now)', timeOf);
 }

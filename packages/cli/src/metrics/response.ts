@@ -73,8 +73,8 @@ export async function previousPeriod(
 }
 
 /**
- * Returns whether groups lack a workspace because the caller is a member. If no group has a workspace, each group may also span several
- * workspaces. Only the role of the caller distinguishes the two cases.
+ * Returns whether the API hides workspaces because the caller is a member. Groups also lack a workspace if each of them spans several, so
+ * only the caller's role tells.
  */
 async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntry[]): Promise<boolean> {
   const { client, account, query, signal } = request;

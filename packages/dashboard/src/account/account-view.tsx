@@ -23,7 +23,7 @@ import { useMonth } from './use-month.js';
 const ADMINS_SEE_WORKSPACES =
   'Only admins of this account can break it down by workspace. As a member, you see the account as a whole.';
 
-const ADMINS_OF_ALL_SEE_WORKSPACES = 'Only admins of every account can break all accounts down by workspace.';
+const ADMINS_OF_ALL_SEE_WORKSPACES = 'To group all accounts by workspace, you must be an admin of each of them.';
 
 interface AccountViewProps {
   readonly account: string;

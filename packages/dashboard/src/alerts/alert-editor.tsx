@@ -19,8 +19,7 @@ interface AlertEditorProps {
 /** Error messages for fields that the API rejected. The URL has no message here, because the API's own message has the reason. */
 const MESSAGES: Readonly<Record<string, string | undefined>> = {
   name: 'Enter a name of at most 256 characters.',
-  amount:
-    'Enter an amount above 0, such as 1,000.50 or 0.50, with at most 15 digits before the decimal point and 12 after it.',
+  amount: 'Enter an amount above 0, such as 1,000.50. Use at most 15 digits before the decimal point and 12 after.',
   thresholds: 'Enter one to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
   url: undefined,
 };

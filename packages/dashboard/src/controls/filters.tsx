@@ -65,7 +65,7 @@ function NameFilter({ account, view, window, field, disabledReason }: NameFilter
   const note = used.isError
     ? 'The list could not be loaded.'
     : used.isCut
-      ? 'The list is incomplete. To use a missing name, type it exactly.'
+      ? 'This list is incomplete. If a name is not shown, type it exactly.'
       : undefined;
   return (
     <ValuePicker

@@ -180,7 +180,7 @@ function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
             ]}
             hint={
               view.compare === 'months'
-                ? 'Compares equal dates. Weekdays may differ.'
+                ? 'Compares the same calendar dates, so weekdays may differ.'
                 : 'Moves back by whole weeks, so that weekends line up. Monthly bars move back by months.'
             }
           />

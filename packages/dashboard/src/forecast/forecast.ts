@@ -20,7 +20,7 @@ import {
 } from '@meterline/catalog/plain';
 
 export const FORECAST_RULE =
-  'The cost so far, plus each remaining day at the average of the same weekday in the last four weeks. Today counts with at least that average.';
+  'The cost so far, plus an estimate for each remaining day: the average of the same weekday in the last four weeks. Today is estimated at that average or more.';
 
 export const FORECAST_SUMMARY = 'so far + weekday averages of the last 4 weeks';
 

@@ -87,7 +87,7 @@ export function Explorer() {
         )}
         {accounts.data?.length === 0 && (
           <MessagePanel title="You don’t have access to any account">
-            <p>Your token is valid but names no account. Ask your administrator to add you to one.</p>
+            <p>Your token is valid but is not linked to an account. Ask your administrator to add you to an account.</p>
           </MessagePanel>
         )}
       </main>

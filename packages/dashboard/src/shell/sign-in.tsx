@@ -70,7 +70,7 @@ export function SignIn({ endReason, onSignedIn }: SignInProps) {
             {isChecking ? 'Checking…' : 'Sign in'}
           </PrimaryButton>
           <p className="hint" id={hintId}>
-            Your key is sent only to this service. Other tabs of this page share it until you close the last one.
+            Your key is sent only to this service. It is shared between tabs and forgotten when you close the last one.
           </p>
         </form>
         <p className="hint sign-in-help">

@@ -74,7 +74,7 @@ export function signInProblem(error: unknown): string {
   if (error instanceof MeterlineConnectionError)
     return `${UNREACHABLE} Check your connection, and that the service is running.`;
   // Without a response, the error is from fetch: it rejects headers with invalid characters, so nothing was sent.
-  return 'This is not an API key or access token: it contains invalid characters.';
+  return 'This is not a valid API key or access token. It contains characters that are not allowed.';
 }
 
 const UNREACHABLE = 'The service is unreachable.';

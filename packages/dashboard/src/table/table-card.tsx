@@ -109,7 +109,7 @@ export function TableCard({ costs }: { readonly costs: Costs }) {
             />
           </section>
           {role === 'member' && account !== ALL_ACCOUNTS && (
-            <p className="members-note">Admins of the account can open the events behind each amount.</p>
+            <p className="members-note">Account admins can view the events behind each amount.</p>
           )}
           <Paging view={{ ...view, page: table.page }} known={rows.length} hasMore={further.hasMore && !needsAll} />
         </>

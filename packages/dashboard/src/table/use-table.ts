@@ -49,7 +49,7 @@ export function useTable({ account, view, query, first }: Costs, { compared, pre
   }, [found, compared, previousGroups.data, groupBy, sortsByChange, sort]);
 
   return {
-    /** All rows found. The page begins at index `from`. */
+    /** All rows that match the search. `from` is the index of the first row on the page. */
     rows,
     from,
     page,

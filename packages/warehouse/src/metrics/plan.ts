@@ -124,7 +124,7 @@ function spanBetween(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs }
 
 export interface Selection {
   readonly accounts: Accounts;
-  /** May be in any year. {@link withEvents} returns the part that is read. */
+  /** The requested window, in any year. Statements read only the part that can have events: see {@link withEvents}. */
   readonly window: Window;
   readonly filters: DimensionValues;
   /** Values to exclude, by dimension. Exclusions take precedence over the filters. */

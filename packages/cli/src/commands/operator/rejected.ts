@@ -107,12 +107,12 @@ export function addRejected(rejected: Command, context: CommandContext): void {
     .argument('[id...]', 'Rejection IDs, from "rejected list"')
     .option('--all', 'Replay all rejections that match the filters; needs at least one filter')
     .addOption(
-      new RepeatableOption('--edit <field=value>', 'Set a field of each event; repeatable')
+      new RepeatableOption('--edit <field=value>', 'Set this field in each event; repeatable')
         .argParser(collect)
         .default([], 'none'),
     )
     .addOption(
-      new RepeatableOption('--unset <field>', 'Remove a field of each event; repeatable')
+      new RepeatableOption('--unset <field>', 'Remove this field from each event; repeatable')
         .argParser(collect)
         .default([], 'none'),
     )

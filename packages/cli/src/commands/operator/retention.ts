@@ -85,7 +85,7 @@ export function addRetention(retention: Command, context: CommandContext): void 
 
   const drop = retention
     .command('drop')
-    .summary('Delete the events of closed months')
+    .summary('Permanently delete the events of closed months')
     .description(
       'Delete the events of all closed months permanently, after confirmation. Each month is deleted only after a check that its ' +
         'rollups match its events. Afterwards, these months no longer support parts of an hour, lists of events ("explain"), ' +

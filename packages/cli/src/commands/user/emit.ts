@@ -33,8 +33,11 @@ export function addEmit(command: Command, context: CommandContext): void {
         `their numbers; the exit code is then 5. To continue after a failure, use --from-line. ${SAFE_TO_REPEAT}`,
     )
     .argument('<file>', 'JSON Lines file, or - for standard input')
-    .option('--url <url>', 'Collector address (default: $COLLECTOR_URL, the local stack, or http://127.0.0.1:8081)')
-    .option('--account <account>', 'Account of events without accountId (default: $METERLINE_ACCOUNT)', nameOf)
+    .option(
+      '--url <url>',
+      `Collector address (default: $COLLECTOR_URL, then the local stack's, then http://127.0.0.1:8081)`,
+    )
+    .option('--account <account>', 'Account to use for events without accountId (default: $METERLINE_ACCOUNT)', nameOf)
     .option('--check', 'Check all lines locally and send nothing')
     .option('--dry-run', 'Let the collector check all lines without storing them')
     .option('--batch <n>', `Events per request, at most ${MAX_EVENTS_PER_JOB}`, batchOf, 500)

@@ -39,12 +39,12 @@ export function addMetrics(command: Command, context: CommandContext): void {
     "Print the API's response as JSON; with --all or --compare, one response per line",
   )
     .option('--all', 'Read all pages, not only the first')
-    .option('--series', 'With --csv: print one line per bucket of each group')
-    .option('--exact', 'Show every digit in the table')
+    .option('--series', 'With --csv: print one line per group and time bucket')
+    .option('--exact', 'Show amounts in the table without rounding')
     .addOption(
       new Option(
         '--watch [seconds]',
-        `Repeat the query until Ctrl-C, every ${DEFAULT_WATCH_SECONDS} seconds or as given`,
+        `Repeat the query until Ctrl-C (default: every ${DEFAULT_WATCH_SECONDS} seconds)`,
       ).argParser((text) => wholeNumber(text, 1, MAX_WATCH_SECONDS)),
     )
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
