@@ -32,8 +32,10 @@ export interface ApplicationOptions {
 
 export const READ = 'GET, HEAD';
 
-/** Adds a path that allows only GET and HEAD.
- * @param elsewhere the path that supports other methods, as a sentence for the error */
+/**
+ * Adds a path that allows only GET and HEAD.
+ * @param elsewhere the path that supports other methods, as a sentence for the error
+ */
 export function addReadRoute<Params>(
   app: Express,
   path: string,
