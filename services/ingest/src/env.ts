@@ -18,7 +18,7 @@ export const constants = {
     100,
     'How long a row waits for others before it is inserted; up to five times as long while inserts are slow.',
   ),
-  concurrency: constant(4_000, 'Maximum number of jobs processed concurrently; lower while jobs are large.'),
+  concurrency: constant(1_000, 'Maximum number of jobs processed concurrently; lower while jobs are large.'),
   ...lockConstant,
   shutdownMs: constant(
     STOP_DEADLINE_MS,
