@@ -69,7 +69,7 @@ it.each([
     [
       /^API +http:\S+ \(login file: /m,
       /^ +member of demo$/m,
-      /^Before: 2026-10-01T00:00:00Z to .*, 1 month earlier$/m,
+      /^Previous period: 2026-10-01T00:00:00Z to .*, 1 month earlier$/m,
       /^assistants +agent +chat +\$/m,
       /"summary":\{"totalCost":/,
       /^meterline: GET \/v0\/accounts\/demo\/metrics\S+: 200 in /m,
