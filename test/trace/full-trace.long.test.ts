@@ -79,7 +79,7 @@ describe.each(DATA)('the Azure LLM trace, $title', ({ folder, cost }) => {
       const { stdout } = await promisify(execFile)(process.execPath, [`${ROOT}examples/replay-trace.mjs`, ...files], {
         env: { ...process.env, COLLECTOR_URL: collector.url, METERLINE_EMITTER_KEY: emitterKey },
       });
-      expect(stdout).toBe(`${events} events of 2 files: ${events} accepted, 0 rejected\n`);
+      expect(stdout).toBe(`${events} events from 2 files: ${events} accepted, 0 rejected\n`);
       await drained(product.queue);
       for (const wanted of QUERIES) {
         const response = await fetch(query.url + metricsPath(ACCOUNT, wanted), bearer(key));
