@@ -162,7 +162,7 @@ it('a user of several accounts can see each or all of them, without workspaces a
   await expect(tableRows(page)).resolves.toEqual([['acme', '$75.02', '100.0%']]);
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
-  expect(await workspace.textContent()).toContain('Only admins of every account');
+  expect(await workspace.textContent()).toContain('you must be an admin of each of them');
 });
 
 it('a token without an account or without the scope has an explanation', async () => {
