@@ -38,7 +38,7 @@ it('a release of another version or repository is stopped', async () => {
   await expect(check(release)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /^✗ the tag is v99\.0\.0, .*\n(✗ (@meterline\/\w+|meterline): repository\.url is not .*\n){4}$/,
+      /^✗ the tag is v99\.0\.0, .*\n(✗ (@meterline\/\w+|meterline): repository\.url must end with .*\n){4}$/,
     ),
   });
 });
