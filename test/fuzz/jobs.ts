@@ -157,12 +157,22 @@ class JobModel {
   add(job: string, data: string | Buffer, now: number): void {
     this.jobs.push(job);
     const text = data.toString();
-    const events = eventsOfJob(parsed(text));
+    const events = writableEvents(eventsOfJob(parsed(text)));
     if (!events) this.rejections.push({ place: `${job} 0`, sent: text, isWhole: true });
     for (const [position, sent] of events?.entries() ?? []) {
       const isRejected = this.oracle.accept(sent, now) === 'rejected';
       if (isRejected) this.rejections.push({ place: `${job} ${position}`, sent, isWhole: false });
     }
+  }
+}
+
+/** An event that is nested too deeply to be written alone makes its whole job invalid. */
+function writableEvents(events: readonly unknown[] | undefined): readonly unknown[] | undefined {
+  try {
+    JSON.stringify(events);
+    return events;
+  } catch {
+    return undefined;
   }
 }
 
@@ -242,13 +252,8 @@ async function wronglyRejected({ warehouse }: Product, { jobs, rejections }: Job
 
 function isKept({ sent, isWhole }: Rejection, payload: string): boolean {
   if (isWhole) return payload === sent;
-  try {
-    const kept: unknown = JSON.parse(payload);
-    return isDeepStrictEqual(kept, sent) || isDeepStrictEqual(kept, JSON.parse(JSON.stringify(sent, infinityAsText)));
-  } catch (error) {
-    // Nested so deeply that it cannot be written alone: it is kept with its whole job.
-    return error instanceof RangeError && payload !== '';
-  }
+  const kept: unknown = JSON.parse(payload);
+  return isDeepStrictEqual(kept, sent) || isDeepStrictEqual(kept, JSON.parse(JSON.stringify(sent, infinityAsText)));
 }
 
 /** A number that is too large for a double is kept as a text. */
