@@ -34,7 +34,7 @@ export const READ = 'GET, HEAD';
 
 /**
  * Adds a path that allows only GET and HEAD.
- * @param elsewhere the path that supports other methods, as a sentence for the error
+ * @param elsewhere a sentence for the error, which names the path that supports the other methods
  */
 export function addReadRoute<Params>(
   app: Express,

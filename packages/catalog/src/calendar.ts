@@ -24,7 +24,7 @@ export type EpochMs = number;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 export const MS_PER_WEEK = 7 * MS_PER_DAY;
-/** Exclusive upper bound of times on the command line. The lower bound is 1970. */
+/** Exclusive upper bound of the times that options of the command accept. The lower bound is 1970. */
 export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 /** 0001-01-01, the earliest start of a window. RFC 3339 allows the year 0000, which the calendar does not have. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
@@ -45,12 +45,12 @@ export function parseTimestamp(text: string): EpochMs | undefined {
 
 /** Caches the days of recent timestamps, because constructing a Date takes longer than the rest of the parsing. */
 const knownDays = /* @__PURE__ */ new Map<number, EpochMs | undefined>();
-const MOST_KNOWN_DAYS = 1_000;
+const MAX_KNOWN_DAYS = 1_000;
 
 /** Returns undefined if the day does not exist. @param date the digits of the date as a number, such as 20251001 for 2025-10-01 */
 function startOfDate(date: number): EpochMs | undefined {
   if (knownDays.has(date)) return knownDays.get(date);
-  if (knownDays.size === MOST_KNOWN_DAYS) knownDays.clear();
+  if (knownDays.size === MAX_KNOWN_DAYS) knownDays.clear();
   const text = String(date)
     .padStart(8, '0')
     .replace(/^(....)(..)/, '$1-$2-');

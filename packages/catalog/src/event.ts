@@ -62,13 +62,13 @@ export interface UsageEvent {
 
 /** Caches valid names, because most names repeat and the regular expression is slow. */
 const knownNames = /* @__PURE__ */ new Set<string>();
-const MOST_KNOWN_NAMES = 10_000;
+const MAX_KNOWN_NAMES = 10_000;
 
 /** Returns whether the string is a valid name of an account, workspace or resource, or a valid resource UUID. */
 export function isName(text: string): boolean {
   if (knownNames.has(text)) return true;
   if (!NAME.test(text)) return false;
-  if (knownNames.size === MOST_KNOWN_NAMES) knownNames.clear();
+  if (knownNames.size === MAX_KNOWN_NAMES) knownNames.clear();
   knownNames.add(text);
   return true;
 }
@@ -198,10 +198,10 @@ export function parseUsage(dimension: BillingDimension, input: number | string):
 
 const WHOLE = /^\d+(?:\.0+)?$/;
 const WHOLE_USAGE = 10n ** BigInt(USAGE_SCALE);
-const MOST_WHOLE_USAGE = 10 ** MAX_USAGE_DIGITS - 1;
+const MAX_WHOLE_USAGE = 10 ** MAX_USAGE_DIGITS - 1;
 
 function usageOf(value: unknown, unit: Unit): bigint | undefined {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_WHOLE_USAGE) {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_WHOLE_USAGE) {
     return BigInt(value) * WHOLE_USAGE;
   }
   // An object must not be converted to a string: that may throw, or run out of stack.

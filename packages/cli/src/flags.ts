@@ -55,7 +55,10 @@ export function withProfile(command: Command): Command {
 
 export function withApiUrl(command: Command): Command {
   return withProfile(command)
-    .option('--api-url <url>', `API address (default: $METERLINE_API_URL, then the login's, then the local stack's)`)
+    .option(
+      '--api-url <url>',
+      `API address (default: $METERLINE_API_URL, the address of "meterline login", or the local stack)`,
+    )
     .option('--debug', 'Print each request with its duration and request ID to standard error');
 }
 
@@ -86,7 +89,7 @@ export function withClickHouseFlags(command: Command): Command {
     )
     .option(
       '--clickhouse-password <password>',
-      "ClickHouse password, visible to other users of this machine (default: $CLICKHOUSE_PASSWORD, then the local stack's)",
+      "ClickHouse password. Other users of this machine can see it, so prefer the variable (default: $CLICKHOUSE_PASSWORD, then the local stack's)",
     )
     .option(
       '--clickhouse-database <name>',

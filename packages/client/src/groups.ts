@@ -19,8 +19,10 @@ const MIN_GROUPS_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];
 
-/** Splits the query by groups. With several dimensions, a response may include groups that were not requested, because each dimension is
- * filtered separately. */
+/**
+ * Returns queries that together cover the groups. With several dimensions, their responses may include other groups too, because each
+ * dimension is filtered separately.
+ */
 export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValues[]): MetricsQuery[] {
   const { groupBy = [] } = query;
   const kept = Object.entries(filteredByGroups(query, groupBy, [])).flatMap(([name, value]) =>
@@ -42,7 +44,10 @@ export function queriesOfGroups(query: MetricsQuery, groups: readonly GroupValue
   return parts.map((part) => filteredByGroups(query, groupBy, part));
 }
 
-/** Adds filters for the values of the groups. They replace the query's filters of the same dimensions, because groups of its response match those already. */
+/**
+ * Adds filters for the values of the groups. The new filters replace the query's filters of the same dimensions. Nothing is lost, because
+ * the groups come from a response to the query and so already match its filters.
+ */
 export function filteredByGroups<Query extends FilterQuery>(
   query: Query,
   groupBy: readonly MetricsDimension[],

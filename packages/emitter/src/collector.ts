@@ -36,7 +36,7 @@ const KEY = /^[!-~]+$/;
 export type ApiKey = string | (() => string | Promise<string>);
 
 /** Thrown if the collector's response does not accept the events. The emitter keeps the events and retries them. */
-export class NotTaken extends Error {
+export class NotAcceptedError extends Error {
   readonly code: 'unreachable' | 'held';
   readonly pauseMs: number;
   /** Whether to report the problem to the program. A busy collector that requests a short pause is not reported. */
@@ -102,7 +102,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
     /**
      * Sends events. Once the promise resolves, all events are durable, except for the rejected events that it returns.
      * @param texts 1 to 5,000 events as JSON
-     * @throws NotTaken if a server responds without accepting the events
+     * @throws NotAcceptedError if a server responds without accepting the events
      * @throws other errors if there is no complete response
      */
     send: async (texts: readonly string[]): Promise<readonly RejectedEvent[]> => {
@@ -116,7 +116,7 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
       // If the local clock was set back, only events from before are ahead of it. Otherwise the clock itself is ahead, and all events fail.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
       const message = early?.message ?? (messageOf(text) || `the response is not from a collector; check url: ${text}`);
-      throw new NotTaken(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
+      throw new NotAcceptedError(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));
     },
     close: () => {
       for (const attempt of attempts) attempt.abort();

@@ -12,7 +12,7 @@ import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backOffMs, NOT_ALLOWED, type RejectedEvent } from '@meterline/catalog/plain';
 import type { Backlog, Batch } from './backlog.js';
-import { type Collector, NotTaken } from './collector.js';
+import { type Collector, NotAcceptedError } from './collector.js';
 import { type CheckedOptions, MAX_TIMER_MS } from './options.js';
 import { errorMessage, type Report, rejectedProblem, type Tally } from './problems.js';
 
@@ -118,7 +118,7 @@ export function startSender(
   }
 
   function keepBack(batch: Batch, cause: unknown): void {
-    const { code, isOfBatch, isTrouble, pauseMs } = cause instanceof NotTaken ? cause : AWAY;
+    const { code, isOfBatch, isTrouble, pauseMs } = cause instanceof NotAcceptedError ? cause : AWAY;
     // Jitter keeps emitters from retrying all at the same moment.
     const requestedMs = pauseMs * (1 + Math.random() / 4);
     if (isOfBatch) {
@@ -201,7 +201,7 @@ export function startSender(
       );
     if (!isKeyWrong) notAllowed.add(part);
     const message = rejectedEvents.find(({ index }) => kept.has(index))?.message ?? '';
-    keepBack(part, new NotTaken(403, message, !isKeyWrong));
+    keepBack(part, new NotAcceptedError(403, message, !isKeyWrong));
   }
 
   /** @param sent the events of the request. The indexes of the rejected events refer to this array. */

@@ -15,7 +15,7 @@ import {
 import { v5 as uuidV5 } from 'uuid';
 
 export const SLICE_MS = 10_000;
-/** Length of a time span in older history. The page shows older history by day. */
+/** Length of a time span in history before {@link HOURLY_DAYS}. The page shows that history in daily bars, which need no shorter spans. */
 const LONG_SPAN_MS = 6 * MS_PER_HOUR;
 /** Days of history with hourly spans. The page can show up to seven days by hour. */
 const HOURLY_DAYS = 8;

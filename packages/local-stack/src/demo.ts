@@ -104,7 +104,7 @@ export class Demo {
     const areRecorded = events.every((event) => this.meter.record(event) !== undefined);
     const last = spans.at(-1);
     const areSent = await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS });
-    // `areSent` does not prove that the collector accepted the events: after `stop`, the emitter is empty because it was closed.
+    // After `stop`, `areSent` does not prove that the collector accepted the events, because a closed emitter is empty too.
     if (!last || !areRecorded || !areSent || this.options.stop.aborted) return isHistory;
     this.state = { ...this.state, next: last.to };
     await writePrivateFile(file, this.state);

@@ -42,7 +42,7 @@ it('a private file is readable only by its owner, and is replaced atomically', a
 });
 
 /** In blocks of 512 bytes or of 1 kB, as the shell has it. Like a full disk, the limit cuts a write short and refuses the next. */
-const MOST_BLOCKS = 8;
+const MAX_BLOCKS = 8;
 
 /** In a process that can write short files only. @returns the code of the error, or `written` */
 function writeWithoutRoom(length: number): string {
@@ -55,7 +55,7 @@ function writeWithoutRoom(length: number): string {
       (error) => console.log(error.code),
     );`;
   const command = [process.execPath, '--input-type=module', '-e', program, path];
-  const limited = ['-c', `ulimit -f ${MOST_BLOCKS}; exec "$@"`, 'sh', ...command];
+  const limited = ['-c', `ulimit -f ${MAX_BLOCKS}; exec "$@"`, 'sh', ...command];
   const { stdout, stderr } = spawnSync('sh', limited, { encoding: 'utf8' });
   return stdout.trim() || stderr;
 }

@@ -16,7 +16,7 @@ export {
   type Warehouse,
   type WarehouseOptions,
 } from './clickhouse/connection.js';
-export { clickHouseFailureKind, isContentError, isStatementLimit, UnfitServer } from './clickhouse/errors.js';
+export { clickHouseFailureKind, isContentError, isStatementLimit, UnusableServerError } from './clickhouse/errors.js';
 export { type Cluster, localDatabase } from './clickhouse/hosts.js';
 export { inParts, listedBytes, MAX_LIST_BYTES } from './clickhouse/list-size.js';
 export { EventRows, Names, type PricedEvent } from './events/event-rows.js';

@@ -31,7 +31,7 @@ import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Bound } from './bounds.js';
 import { insertRows, onEachShard, type Statement, type Warehouse } from './clickhouse/connection.js';
-import { ForeignResponse } from './clickhouse/errors.js';
+import { ForeignResponseError } from './clickhouse/errors.js';
 import { FINAL_VERSION, ROLLUP_COLUMNS, ROLLUP_SETTINGS, recomputeRollups } from './rollups/recompute.js';
 import { ROLLUP_TABLE } from './rollups/rollup-rows.js';
 import { readSlices } from './rollups/sources.js';
@@ -104,7 +104,7 @@ ${ROLLUP_SETTINGS}`,
     query_params,
   });
   if (!present || (written !== undefined && written < present.hours)) {
-    throw new ForeignResponse(`${written} rows of ${table} were made final, of ${present?.hours}`);
+    throw new ForeignResponseError(`${written} rows of ${table} were made final, of ${present?.hours}`);
   }
 }
 

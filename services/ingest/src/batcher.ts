@@ -9,10 +9,10 @@
  * - If an intake is pending, then a timer runs, or the pending intakes are due and a batch is in flight. So no intake waits forever.
  * - A stopped batcher accepts nothing, and has nothing pending or in flight.
  */
-import type { Intake } from './intake.js';
+import type { PreparedJob } from './intake.js';
 
 /** Maximum number of months of late rows in one insert. Each month makes the insert slower (docs/decisions/0006). */
-const MOST_MONTHS = 12;
+const MAX_MONTHS = 12;
 /** How long rows wait for more rows, as a multiple of the duration of the latest insert. Inserts take longer while ClickHouse is busy. */
 const WAITS_PER_INSERT = 4;
 /** Upper limit of that wait, as a multiple of `flushMs`. */
@@ -27,12 +27,12 @@ export interface BatcherOptions {
   readonly maxIntakes: number;
   readonly maxInFlight: number;
   /** Stores a batch. Rejects with an AbortError if a shutdown ends the retries, and with another error if there is a bug. */
-  readonly store: (batch: readonly Intake[]) => Promise<void>;
+  readonly store: (batch: readonly PreparedJob[]) => Promise<void>;
 }
 
 /** The rows of a job that go into one insert: all rows, or the rows of one month. */
 export interface Slice {
-  readonly intake: Intake;
+  readonly intake: PreparedJob;
   /** Undefined for current rows, which span few months. */
   readonly month?: number | undefined;
 }
@@ -123,7 +123,7 @@ export class Batcher {
     return this.#pendingRows >= maxRows || this.#pending.length >= maxIntakes;
   }
 
-  /** Takes whole slices, at least one, up to `maxRows` and MOST_MONTHS. The remaining slices are due immediately. */
+  /** Takes whole slices, at least one, up to `maxRows` and MAX_MONTHS. The remaining slices are due immediately. */
   #takeBatch(): Waiting[] {
     const { maxRows } = this.#options;
     const months = new Set<number>();
@@ -131,7 +131,7 @@ export class Batcher {
     const end = this.#pending.findIndex(({ intake, month }, index) => {
       rows += rowsOf(intake);
       if (month !== undefined) months.add(month);
-      return index > 0 && (rows > maxRows || months.size > MOST_MONTHS);
+      return index > 0 && (rows > maxRows || months.size > MAX_MONTHS);
     });
     const batch = this.#pending.splice(0, end === -1 ? this.#pending.length : end);
     clearTimeout(this.#timer);
@@ -171,10 +171,10 @@ export class Batcher {
   }
 }
 
-function intakesOf(batch: readonly Waiting[]): Intake[] {
+function intakesOf(batch: readonly Waiting[]): PreparedJob[] {
   return batch.map(({ intake }) => intake);
 }
 
-function rowsOf({ accepted, rejected }: Intake): number {
+function rowsOf({ accepted, rejected }: PreparedJob): number {
   return accepted.length + rejected.length;
 }

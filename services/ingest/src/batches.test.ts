@@ -5,7 +5,7 @@ import type { RejectedEvent } from '@meterline/warehouse';
 import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import { pricedEvent } from '../../../test/harness/events.js';
 import { Batcher, type BatcherOptions } from './batcher.js';
-import type { Intake } from './intake.js';
+import type { PreparedJob } from './intake.js';
 import { currentSince, Lanes, splitByAge } from './lanes.js';
 
 afterEach(() => {
@@ -19,7 +19,7 @@ const REJECTED: RejectedEvent = {
 };
 
 /** A job with accepted events of these times, and rejected ones. */
-function intake(id: string, times: readonly number[], { receivedAt = NOW, rejected = 0 } = {}): Intake {
+function intake(id: string, times: readonly number[], { receivedAt = NOW, rejected = 0 } = {}): PreparedJob {
   const events = times.map((timestamp) => pricedEvent({ timestamp }));
   return {
     job: { id, receivedAt },
@@ -126,7 +126,7 @@ it('the batcher throws an error if it is stopped with an insert in flight or any
 });
 
 /** A property of each accepted event of a job. */
-function each({ accepted }: Intake, property: 'positionOf' | 'timestampOf'): number[] {
+function each({ accepted }: PreparedJob, property: 'positionOf' | 'timestampOf'): number[] {
   return Array.from({ length: accepted.length }, (_, row) => accepted[property](row));
 }
 
@@ -191,7 +191,7 @@ function openLanes() {
   const endAll = async () => {
     for (let index = 0; index < inserts.length; index += 1) await end(index);
   };
-  return { lanes, inserts, end, endAll, add: (job: Intake) => lanes.add(lanes.split(job, NOW)) };
+  return { lanes, inserts, end, endAll, add: (job: PreparedJob) => lanes.add(lanes.split(job, NOW)) };
 }
 
 it('the lanes store a current event while an insert of late events is running', async () => {

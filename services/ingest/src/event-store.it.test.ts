@@ -9,7 +9,7 @@ import { SANDBOX_EVENT } from '../../../test/harness/events.js';
 import { execute, select } from '../../../test/harness/stack.js';
 import { testDatabase } from '../../../test/harness/test-database.js';
 import { EventStore } from './event-store.js';
-import { type Intake, Pricer } from './intake.js';
+import { type PreparedJob, Pricer } from './intake.js';
 import { createIngestMetrics } from './metrics.js';
 
 const database = testDatabase('each test');
@@ -33,7 +33,7 @@ function openStore({ warehouse = database.warehouse, signal = new AbortControlle
 }
 
 /** A job with one event for each usage; a negative usage is rejected at intake. */
-function intake(id: string, usages: readonly number[], changes: object = {}): Intake {
+function intake(id: string, usages: readonly number[], changes: object = {}): PreparedJob {
   const events = usages.map((usage, position) => ({
     ...SANDBOX_EVENT,
     eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,

@@ -15,12 +15,12 @@ import {
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Counter } from 'prom-client';
-import { divideByAge, type Intake, rejectedLater, tooOldBefore } from './intake.js';
+import { divideByAge, type PreparedJob, rejectedLater, tooOldBefore } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACK_OFF = { firstMs: 200, longestMs: 10_000 };
 
-type Part = Pick<Intake, 'job' | 'accepted'>;
+type Part = Pick<PreparedJob, 'job' | 'accepted'>;
 
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
@@ -50,7 +50,7 @@ export class EventStore {
    * and their redelivery runs all steps again.
    * @throws when the signal is aborted, or if there is a bug
    */
-  async store(batch: readonly Intake[]): Promise<void> {
+  async store(batch: readonly PreparedJob[]): Promise<void> {
     await this.#traced(batch, async () => {
       // 1. Store the events that validation rejected. A failure before step 2 leaves them in rejected_events. The redelivery writes the
       //    same rows with the same keys: the receipt time, ID, position and payload.
@@ -79,7 +79,7 @@ export class EventStore {
   }
 
   /** Runs the work in a span of its own. The span links to the spans of all the jobs, because it belongs to no single job. */
-  async #traced(batch: readonly Intake[], store: () => Promise<void>): Promise<void> {
+  async #traced(batch: readonly PreparedJob[], store: () => Promise<void>): Promise<void> {
     const links = batch.flatMap(({ job }) => (job.span ? [{ context: job.span }] : []));
     const span = this.#options.tracer.startSpan('insert', { links }, ROOT_CONTEXT);
     try {

@@ -28,7 +28,7 @@ export interface QueuedJob {
   readonly data: string;
 }
 
-export interface Intake {
+export interface PreparedJob {
   readonly job: Omit<QueuedJob, 'data'>;
   readonly accepted: EventRows;
   readonly rejected: readonly RejectedEvent[];
@@ -44,7 +44,7 @@ export class Pricer {
   }
 
   /** A rejected event does not affect the other events of the job. Events before `closedBefore` are rejected as too old. */
-  priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): Intake {
+  priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): PreparedJob {
     const content = readable(data);
     if (!content.ok) return rejectedJob(job, data, content);
     const events = eventsOfJob(content.value);
@@ -105,13 +105,13 @@ export function tooOldBefore(closedBefore: EpochMs): Rejection {
   return { reason: 'too_old', message };
 }
 
-function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
+function rejectedJob(job: PreparedJob['job'], payload: string, rejection: Rejection): PreparedJob {
   const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
   return { job, accepted: new EventRows(0, new Names()), rejected };
 }
 
 function rejectedEvent(
-  job: Intake['job'],
+  job: PreparedJob['job'],
   position: number,
   input: unknown,
   payload: string,
@@ -130,7 +130,7 @@ function rejectedEvent(
 }
 
 /** Rejects events that have already passed validation. Their payloads are rebuilt in the form that producers send. */
-export function rejectedLater(job: Intake['job'], rows: EventRows, rejection: Rejection): RejectedEvent[] {
+export function rejectedLater(job: PreparedJob['job'], rows: EventRows, rejection: Rejection): RejectedEvent[] {
   return Array.from({ length: rows.length }, (_, row) => {
     const input = toUsageEventInput(rows.eventOf(row));
     return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);

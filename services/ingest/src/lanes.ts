@@ -8,7 +8,7 @@
  */
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
-import type { Intake } from './intake.js';
+import type { PreparedJob } from './intake.js';
 
 /** Maximum age of current rows, however late hours are sealed. So current rows span at most three months. */
 const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
@@ -42,7 +42,7 @@ export class Lanes {
     return this.#current.pendingRows + this.#late.pendingRows;
   }
 
-  split(intake: Intake, now: EpochMs): Split {
+  split(intake: PreparedJob, now: EpochMs): Split {
     return splitByAge(intake, currentSince(now, this.#sealDelayMs));
   }
 
@@ -70,13 +70,13 @@ export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
 }
 
 /** A rejected event is as old as its job, because the table of rejected events is partitioned by receipt time. */
-export function splitByAge(intake: Intake, since: EpochMs): Split {
+export function splitByAge(intake: PreparedJob, since: EpochMs): Split {
   const { job, accepted, rejected } = intake;
   const areRejectedLate = rejected.length > 0 && job.receivedAt < since;
   if (accepted.earliest >= since && !areRejectedLate) return { current: [{ intake }], late: [] };
 
   const currentRows: number[] = [];
-  const months = new Map<number, { rows: number[]; rejected: Intake['rejected'] }>();
+  const months = new Map<number, { rows: number[]; rejected: PreparedJob['rejected'] }>();
   const sliceOf = (time: EpochMs) => {
     const month = monthOf(time);
     const slice = months.get(month) ?? { rows: [], rejected: [] };

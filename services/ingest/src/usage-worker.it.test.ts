@@ -12,7 +12,7 @@ import { SANDBOX_EVENT } from '../../../test/harness/events.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
 import { until } from '../../../test/harness/waiting.js';
 import { isConsuming, openAdminPort } from './admin.js';
-import { type Intake, Pricer } from './intake.js';
+import { type PreparedJob, Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
@@ -22,7 +22,7 @@ const log = pino({ level: 'silent' });
 const redis = createRedisClient(url, { lazyConnect: true });
 let prefix: string;
 let queue: Queue;
-let stored: Intake[];
+let stored: PreparedJob[];
 const closing: (() => Promise<void>)[] = [];
 beforeEach(() => {
   prefix = uniquePrefix();
@@ -52,12 +52,12 @@ const allDone = (events: number) =>
     return open === 0 && accepted() === events;
   });
 
-const keep = async (batch: readonly Intake[]): Promise<void> => void stored.push(...batch);
+const keep = async (batch: readonly PreparedJob[]): Promise<void> => void stored.push(...batch);
 /** A store that keeps batches once it is open; @param isHeld which of them */
-function gated(isHeld: (batch: readonly Intake[]) => boolean = () => true) {
+function gated(isHeld: (batch: readonly PreparedJob[]) => boolean = () => true) {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
-  const store = async (batch: readonly Intake[]) => {
+  const store = async (batch: readonly PreparedJob[]) => {
     if (isHeld(batch)) await opened;
     await keep(batch);
   };
@@ -139,7 +139,7 @@ it('the usage worker takes no further job while the data of jobs in progress exc
 it('the usage worker leaves late jobs in the queue for others while half of its places have some', async () => {
   for (let n = 0; n < 8; n += 1) await queue.add('usage', event(LATE));
   for (let n = 0; n < 4; n += 1) await queue.add('usage', event());
-  const isLate = ({ accepted: { earliest } }: Intake) => earliest === LATE_MS;
+  const isLate = ({ accepted: { earliest } }: PreparedJob) => earliest === LATE_MS;
   const { store, open } = gated((batch) => batch.some(isLate));
   start({ concurrency: 4, store });
   await holds(() => accepted() === 4);
@@ -154,7 +154,7 @@ it('the usage worker stores the current events of a job while late ones of anoth
   });
   const { store, open } = gated((batch) => batch.some(({ accepted: { earliest } }) => earliest === LATE_MS));
   const rejections: number[] = [];
-  const counting = (batch: readonly Intake[]) => {
+  const counting = (batch: readonly PreparedJob[]) => {
     rejections.push(...batch.map(({ rejected }) => rejected.length));
     return store(batch);
   };

@@ -21,7 +21,7 @@ import {
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { remembered, shared } from '@meterline/service';
 import type { RedisStatus } from '@meterline/service/access';
-import { ClickHouseError, checkConnection, UnfitServer, type Warehouse } from '@meterline/warehouse';
+import { ClickHouseError, checkConnection, UnusableServerError, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
 import {
   accountKeyListRoute,
@@ -75,7 +75,7 @@ const FULL_REDIS = 'is full: API keys cannot be created or revoked, and producer
 
 /** Always throws. ClickHouse's own message names users and statements, so it goes only to the log. */
 function throwUnusable(error: unknown): never {
-  if (error instanceof UnfitServer) requireFit(`cannot be used: ${error.message}`);
+  if (error instanceof UnusableServerError) requireFit(`cannot be used: ${error.message}`);
   if (error instanceof ClickHouseError) requireFit(`returned error ${error.code}: see the log`, error);
   throw error;
 }

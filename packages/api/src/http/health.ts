@@ -15,7 +15,7 @@ export interface ReadinessCheck {
   readonly server: string;
   /**
    * Checks the server. The promise resolves with a description of the problem if the server works only in part. It rejects if the server
-   * does not respond or returns an error. It rejects with {@link UnfitServer} if the server responds but cannot be used.
+   * does not respond or returns an error. It rejects with {@link UnusableServerError} if the server responds but cannot be used.
    */
   readonly check: () => Promise<unknown>;
   /** What fails while the server is down, if the service is still ready then. If undefined, the service is not ready without the server. */
@@ -23,13 +23,13 @@ export interface ReadinessCheck {
 }
 
 /** Thrown if a server responds but cannot be used. The message follows the server's name and explains how to fix the problem. */
-class UnfitServer extends Error {
-  override readonly name: string = 'UnfitServer';
+class UnusableServerError extends Error {
+  override readonly name: string = 'UnusableServerError';
 }
 
-/** Throws UnfitServer if there is a problem. The cause is only logged. */
+/** Throws UnusableServerError if there is a problem. The cause is only logged. */
 export function requireFit(problem: string | undefined, cause?: unknown): void {
-  if (problem !== undefined) throw new UnfitServer(problem, { cause });
+  if (problem !== undefined) throw new UnusableServerError(problem, { cause });
 }
 
 const CHECK_TIMEOUT_MS = 3_000;
@@ -71,7 +71,7 @@ const DOWN = 'does not respond';
 function responseProblem(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const text = cause.message.replace(/[\s.]+$/, '');
-  if (cause instanceof UnfitServer) return text;
+  if (cause instanceof UnusableServerError) return text;
   return redisFailureKind(cause) === 'rejected' ? `returned an error: ${text}` : undefined;
 }
 

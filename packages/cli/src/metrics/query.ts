@@ -43,7 +43,7 @@ const DEFAULT_SPAN: Span = { count: 30, unit: 'daily' };
 export function withWindow(command: Command): Command {
   return command
     .addOption(
-      new Option('--month <month>', 'Calendar month, such as 2026-11; the current month is shown up to now')
+      new Option('--month <month>', 'Calendar month, such as 2026-11. The current month is shown up to now')
         .argParser(monthOf)
         .conflicts(['since', 'from', 'to']),
     )
@@ -246,7 +246,7 @@ export function withQuery(command: Command): Command {
     .addOption(
       new Option(
         '--compare [by]',
-        'Compare with the previous period: months = calendar months, period = shifted by whole weeks (default: months if the window is whole months, otherwise period)',
+        'Compare with earlier usage: "months" goes back by calendar months, "period" by whole weeks (default: months for whole months, otherwise period)',
       )
         .choices(COMPARISONS)
         .conflicts('cursor'),
@@ -255,7 +255,7 @@ export function withQuery(command: Command): Command {
     .addOption(
       new Option(
         '--all-accounts',
-        'Show all accounts of the API key; allows --group-by account and --filter account=<account>',
+        'Show all accounts that the API key can read. Adds the dimension "account" to --group-by and --filter',
       ).conflicts('account'),
     )
     .option('--limit <n>', `Maximum number of groups per page, up to ${MAX_METRICS_PAGE} (default: 100)`, (text) =>

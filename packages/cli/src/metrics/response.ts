@@ -61,7 +61,7 @@ export async function previousPeriod(
   entries?: readonly MetricsEntry[],
 ): Promise<Before | undefined> {
   if (!compared) return undefined;
-  // The result shows no series, so the coarsest resolution is enough.
+  // Only the totals of the previous period are shown, so its time series may have the coarsest resolution.
   const all = { ...compared.sent, limit: undefined, resolution: 'monthly' } as const;
   const response = await client.metrics(account, { ...all, groupBy: [] }, { signal });
   const previous = new Map<string, MetricsEntry>();
@@ -73,8 +73,8 @@ export async function previousPeriod(
 }
 
 /**
- * Returns whether the API hides workspaces because the caller is a member. Groups also lack a workspace if each of them spans several, so
- * only the caller's role tells.
+ * Returns whether the API hides workspaces because the caller is a member. Missing workspaces alone do not prove it: the API also omits the
+ * workspace of a group that has events of several workspaces. So this function checks the caller's role.
  */
 async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntry[]): Promise<boolean> {
   const { client, account, query, signal } = request;

@@ -78,7 +78,10 @@ export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy
   const unit = commonQuantity(dimensions);
   if (unit && (dimensions.length === 1 || groupBy.includes('billing_dimension'))) return { unit };
   if (unit)
-    return { unit: undefined, reason: 'To see usage, group by billing dimension, or filter by a single dimension.' };
+    return {
+      unit: undefined,
+      reason: 'Billing dimensions have different units. To see usage, group by billing dimension or filter by one.',
+    };
   const units = new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit));
   const mixed = LIST.format([...units].map((each) => UNIT_LABEL[each]));
   return {

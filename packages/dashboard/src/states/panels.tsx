@@ -193,7 +193,7 @@ function FirstEvent({ account, role, onRefresh }: Pick<EmptyStateProps, 'account
       <p>
         <strong>{account}</strong> has no usage yet. Sending events requires a key with the emitter role.{' '}
         {role === 'member'
-          ? 'Ask the people who run the platform to send an event, and show them this page.'
+          ? 'Ask the operators of your platform to send an event, and show them this page.'
           : 'Create one in the folder where Meterline runs:'}
       </p>
       {role !== 'member' && <Command text={keyCommand(account)} />}

@@ -149,7 +149,7 @@ it.each<[string, string, object, () => Promise<unknown>]>([
   [
     'half a response that ends in order',
     'foreign',
-    { name: 'ForeignResponse' },
+    { name: 'ForeignResponseError' },
     () => withServer(responding(ENDED_IN_ORDER), ask),
   ],
   [
@@ -162,7 +162,7 @@ it.each<[string, string, object, () => Promise<unknown>]>([
     ['<h1>Bad gateway</h1>', ''].map((text): [string, string, object, () => Promise<unknown>] => [
       `a proxy that answers ${status} with "${text}"`,
       'foreign',
-      { name: 'ForeignResponse' },
+      { name: 'ForeignResponseError' },
       () =>
         withServer((request, response) => request.resume().on('end', () => response.writeHead(status).end(text)), ask),
     ]),

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { ClickHouseError, type ClickHouseSettings, type TupleParam } from '@clickhouse/client';
 import { z } from 'zod';
 import { hostsOf } from '../addresses.js';
-import { ForeignResponse, isSettingRejected, LONGEST_RESPONSE, UnfitServer } from './errors.js';
+import { ForeignResponseError, isSettingRejected, LONGEST_RESPONSE, UnusableServerError } from './errors.js';
 import { type HostOptions, Hosts, type Send, sendQuery } from './hosts.js';
 import { isOlderThan, OLDEST_CLICKHOUSE, SETTINGS } from './settings.js';
 
@@ -45,7 +45,7 @@ export interface Warehouse {
   /**
    * Runs a SELECT and validates each row against the schema. If the connection is lost before the response is complete, the statement is
    * sent once more, because the usual cause is that the server has just closed an idle connection.
-   * @throws ClickHouseError if the server rejects the statement; an error with a `code` if no complete response arrives; ForeignResponse if
+   * @throws ClickHouseError if the server rejects the statement; an error with a `code` if no complete response arrives; ForeignResponseError if
    * the response does not come from ClickHouse; ZodError if a row does not match its schema
    */
   read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]>;
@@ -110,7 +110,7 @@ function connection(hosts: Hosts, observe: StatementObserver | undefined, scope:
       return observed(statement, async () => {
         const { text: response, headers } = await send(statement, rows !== undefined, how);
         if (response !== '')
-          throw new ForeignResponse(`${statement.name} returned: ${response.slice(0, LONGEST_RESPONSE)}`);
+          throw new ForeignResponseError(`${statement.name} returned: ${response.slice(0, LONGEST_RESPONSE)}`);
         return writtenRows(headers['x-clickhouse-summary']);
       });
     },
@@ -127,7 +127,7 @@ function parsed(response: string): unknown {
   try {
     return JSON.parse(response);
   } catch (cause) {
-    throw new ForeignResponse('the response is not JSON', { cause });
+    throw new ForeignResponseError('the response is not JSON', { cause });
   }
 }
 
@@ -150,21 +150,22 @@ const checkRow = z.object({ version: z.string(), settings: z.array(z.tuple([z.st
  * Checks that the server is a ClickHouse server that Meterline can use. The server must accept the password, know Meterline's settings and
  * let the user change them (see settings.ts). The check also reads the result, because some other servers respond with status 200 to every
  * request and would silently lose inserted rows.
- * @throws UnfitServer, or another error that prevents using the server
+ * @throws UnusableServerError, or another error that prevents using the server
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
   const [found] = await warehouse.read(CHECK, checkRow).catch((error: unknown) => {
-    if (error instanceof z.ZodError) throw new ForeignResponse('the response has no version', { cause: error });
+    if (error instanceof z.ZodError) throw new ForeignResponseError('the response has no version', { cause: error });
     if (!isSettingRejected(error)) throw error;
-    throw new UnfitServer(`${error.message.replace(/\.?\s*$/, '')}; ${FIT}`, { cause: error });
+    throw new UnusableServerError(`${error.message.replace(/\.?\s*$/, '')}; ${FIT}`, { cause: error });
   });
-  if (!found) throw new ForeignResponse('the response has no version');
-  if (isOlderThan(found.version, OLDEST_CLICKHOUSE)) throw new UnfitServer(`its version is ${found.version}; ${FIT}`);
+  if (!found) throw new ForeignResponseError('the response has no version');
+  if (isOlderThan(found.version, OLDEST_CLICKHOUSE))
+    throw new UnusableServerError(`its version is ${found.version}; ${FIT}`);
   const settings = new Map(found.settings);
   for (const [name, value] of Object.entries(SETTINGS)) {
     const inForce = settings.get(name);
     if (inForce !== undefined && inForce !== String(value)) {
-      throw new UnfitServer(`${name} stays "${inForce}" although Meterline sets "${value}"; ${FIT}`);
+      throw new UnusableServerError(`${name} stays "${inForce}" although Meterline sets "${value}"; ${FIT}`);
     }
   }
 }
@@ -177,7 +178,7 @@ export async function readProcessors(warehouse: Warehouse): Promise<number> {
 
 /**
  * Checks every server in `options.url`. An unreachable server affects only its own accounts, so one usable server is enough.
- * @throws the errors of {@link checkConnection} if no server can be used, or UnfitServer if any server is unfit
+ * @throws the errors of {@link checkConnection} if no server can be used, or UnusableServerError if any server is unfit
  */
 export async function checkServers(options: WarehouseOptions): Promise<void> {
   const urls = hostsOf(options.url);
@@ -189,7 +190,7 @@ export async function checkServers(options: WarehouseOptions): Promise<void> {
     }),
   );
   const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-  const unfit = failures.find((error) => error instanceof UnfitServer);
+  const unfit = failures.find((error) => error instanceof UnusableServerError);
   if (unfit !== undefined || failures.length === urls.length) throw unfit ?? failures[0];
 }
 
@@ -215,7 +216,7 @@ export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 /** DateTime columns are in seconds, DateTime64(3) columns in milliseconds. */
 type JsonRow = Readonly<Record<string, string | number | readonly number[]>>;
 
-/** @throws ForeignResponse if ClickHouse reports that it wrote fewer than `count` rows. The insert may then be retried. */
+/** @throws ForeignResponseError if ClickHouse reports that it wrote fewer than `count` rows. The insert may then be retried. */
 export async function insert(
   warehouse: Warehouse,
   statement: Statement,
@@ -224,7 +225,7 @@ export async function insert(
 ): Promise<void> {
   const written = await warehouse.run(statement, rows);
   if (written !== undefined && written < count)
-    throw new ForeignResponse(`${statement.name} wrote ${written} rows of ${count}`);
+    throw new ForeignResponseError(`${statement.name} wrote ${written} rows of ${count}`);
 }
 
 /** All rows must have the columns of the first row. For tables that are rarely written; events use a faster format. */

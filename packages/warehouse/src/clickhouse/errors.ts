@@ -12,7 +12,7 @@ export function failureOf(error: unknown, timeoutMs: number): unknown {
   }
   // The client throws a plain Error if an error response does not come from ClickHouse but, for example, from a proxy.
   const isForeign = error instanceof Error && error.name === 'Error' && codeOf(error) === undefined;
-  return isForeign ? new ForeignResponse(error.message.slice(0, LONGEST_RESPONSE), { cause: error }) : error;
+  return isForeign ? new ForeignResponseError(error.message.slice(0, LONGEST_RESPONSE), { cause: error }) : error;
 }
 
 /** Maximum length of the part of a response that an error message quotes. */
@@ -90,13 +90,13 @@ export const isSettingRejected = hasCode(
 
 export const isMissing = hasCode('60' /* UNKNOWN_TABLE */, '81' /* UNKNOWN_DATABASE */);
 
-export class ForeignResponse extends Error {
-  override readonly name = 'ForeignResponse';
+export class ForeignResponseError extends Error {
+  override readonly name = 'ForeignResponseError';
 }
 
 /** Thrown if the server's version or the user's profile would make results wrong. The message says what to change. */
-export class UnfitServer extends Error {
-  override readonly name = 'UnfitServer';
+export class UnusableServerError extends Error {
+  override readonly name = 'UnusableServerError';
 }
 
 /** Bugs are recognized by name, because Node also throws errors of these classes with a `code`, as connection failures have. */
@@ -108,8 +108,8 @@ const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'Refere
  */
 export function clickHouseFailureKind(error: unknown): 'rejected' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'rejected';
-  if (error instanceof UnfitServer) return 'unfit';
-  if (error instanceof ForeignResponse) return 'foreign';
+  if (error instanceof UnusableServerError) return 'unfit';
+  if (error instanceof ForeignResponseError) return 'foreign';
   const isDefect = codeOf(error) === undefined || (error instanceof Error && DEFECTS.has(error.name));
   return isDefect ? 'defect' : 'away';
 }

@@ -17,7 +17,7 @@ import { recomputeDirtyHours, sealNext } from '../rollups/maintenance.js';
 import { NO_ROLLUPS } from '../rollups/watermarks.js';
 import { migrate } from '../schema/migrator.js';
 import { checkConnection, createWarehouse, type Warehouse, type WarehouseOptions } from './connection.js';
-import { isStatementLimit, UnfitServer } from './errors.js';
+import { isStatementLimit, UnusableServerError } from './errors.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const window = { startTime: DAY, endTime: DAY + 2 * MS_PER_HOUR };
@@ -141,7 +141,7 @@ it.each([
   );
   const own = createWarehouse({ ...optionsOf(servers), url: await listening(server) });
   const failure = await failureOf(checkConnection(own)).finally(() => Promise.all([own.close(), server.close()]));
-  expect(failure).toBeInstanceOf(UnfitServer);
+  expect(failure).toBeInstanceOf(UnusableServerError);
   expect(String(failure)).toMatch(
     new RegExp(`${reason}.*; Meterline needs ClickHouse 26.7 or newer, and a user without readonly`),
   );

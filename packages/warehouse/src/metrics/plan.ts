@@ -124,7 +124,7 @@ function spanBetween(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs }
 
 export interface Selection {
   readonly accounts: Accounts;
-  /** The requested window, in any year. Statements read only the part that can have events: see {@link withEvents}. */
+  /** The requested window. It may begin or end in years that cannot have events; {@link withEvents} cuts such years off. */
   readonly window: Window;
   readonly filters: DimensionValues;
   /** Values to exclude, by dimension. Exclusions take precedence over the filters. */

@@ -65,7 +65,7 @@ LIMIT {limit: UInt32}`,
   };
 }
 
-const MOST_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
+const MAX_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
   resource_type: RESOURCE_TYPES.length,
   billing_dimension: BILLING_DIMENSIONS.length,
 };
@@ -75,7 +75,7 @@ const MOST_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
  * type, so grouping by both yields no more groups than the larger dimension.
  */
 export function hasOnePage({ groupBy, limit }: Pick<MetricsQuery, 'groupBy' | 'limit'>): boolean {
-  const groups = groupBy.map((dimension) => MOST_GROUPS[dimension] ?? Number.POSITIVE_INFINITY);
+  const groups = groupBy.map((dimension) => MAX_GROUPS[dimension] ?? Number.POSITIVE_INFINITY);
   return Math.max(1, ...groups) <= limit;
 }
 

@@ -141,12 +141,12 @@ const IS_OPEN = 'min(sign) > 0';
 /** The marked hours, in seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
-/** A longer list would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
-const MOST_LISTED_HOURS = Math.floor(MAX_LIST_BYTES / listedBytes(''));
+/** A list of more hours would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
+const MAX_LISTED_HOURS = Math.floor(MAX_LIST_BYTES / listedBytes(''));
 
 /** One statement without subqueries is enough, unless there are too many hours to list (docs/decisions/0010). */
 export async function readDirtyHours(warehouse: Warehouse, accounts: Accounts, window: Window): Promise<DirtyHours> {
-  const hours = await readMarkedHours(warehouse, accounts, window, MOST_LISTED_HOURS + 1);
+  const hours = await readMarkedHours(warehouse, accounts, window, MAX_LISTED_HOURS + 1);
   const bytes = hours.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
   if (bytes <= MAX_LIST_BYTES) return hours;
   const all = await warehouse.read(dirtyHoursStatement(accounts, window, [MARKED_HOUR]), hourRow);
@@ -173,7 +173,7 @@ export function windowsOf(hours: readonly EpochMs[]): Window[] {
       }));
 }
 
-/** Reads the marked hours of accounts in a window, ascending. A `limit` of 0 means no limit. */
+/** Reads the hours that are marked as dirty, for accounts in a window, in ascending order. A `limit` of 0 means no limit. */
 export async function readMarkedHours(
   warehouse: Warehouse,
   accounts: Accounts,

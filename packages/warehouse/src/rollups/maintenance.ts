@@ -7,7 +7,7 @@ import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import { readBounds } from '../bounds.js';
 import { onEachShard, type Warehouse } from '../clickhouse/connection.js';
-import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
+import { ForeignResponseError, isStatementLimit } from '../clickhouse/errors.js';
 import { allConflicts, type Conflicts, readConflictsOfHours } from './conflicts.js';
 import { clearMarks, hoursOf, markUnreadable, readDueMarks } from './dirty-hours.js';
 import {
@@ -121,7 +121,7 @@ export async function sealNext(
 async function readClock(shard: Warehouse): Promise<EpochMs> {
   const statement = { name: 'read_clock', query: 'SELECT toUnixTimestamp(now()) AS second' };
   const [row] = await shard.read(statement, z.object({ second: z.number() }));
-  if (!row) throw new ForeignResponse('the response has no time');
+  if (!row) throw new ForeignResponseError('the response has no time');
   return row.second * 1000;
 }
 

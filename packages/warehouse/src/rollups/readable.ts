@@ -15,7 +15,7 @@ export interface QueryScope {
   readonly warehouse: Warehouse;
 }
 
-/** The rollup rows that a query may read. The events before `droppedBefore` are dropped, so that time is read only from rollup rows. */
+/** The rollup rows that a query may read. Usage before `droppedBefore` has only rollup rows, because its events are dropped. */
 export interface RollupState extends ReadableRollups {
   readonly droppedBefore: EpochMs;
 }

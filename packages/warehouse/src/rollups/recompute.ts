@@ -4,7 +4,7 @@
  * section 4.
  */
 import type { Warehouse } from '../clickhouse/connection.js';
-import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
+import { ForeignResponseError, isStatementLimit } from '../clickhouse/errors.js';
 import { inParts, listedBytes } from '../clickhouse/list-size.js';
 import { allConflicts, type Conflicts, readConflicts } from './conflicts.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
@@ -103,7 +103,7 @@ export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_
 
 /**
  * The rows are durable when the promise resolves.
- * @throws ForeignResponse if ClickHouse reports that it wrote fewer rows than the selection has
+ * @throws ForeignResponseError if ClickHouse reports that it wrote fewer rows than the selection has
  */
 export async function recomputeRollups(
   warehouse: Warehouse,
@@ -122,7 +122,7 @@ export async function recomputeRollups(
   // An account may have been erased in the meantime. Rollup rows without source rows need not be written.
   const present = await readSourceRows(warehouse, grain, selection);
   if (written < present.length) {
-    throw new ForeignResponse(`recomputing wrote ${written} rows of ${present.length} to ${ROLLUP_TABLE[grain]}`);
+    throw new ForeignResponseError(`recomputing wrote ${written} rows of ${present.length} to ${ROLLUP_TABLE[grain]}`);
   }
 }
 

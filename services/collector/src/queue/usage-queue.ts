@@ -85,7 +85,7 @@ export class UsageQueue {
     }
   }
 
-  /** @throws UnfitServer if the queue cannot accept events */
+  /** @throws UnusableServerError if the queue cannot accept events */
   async require(): Promise<void> {
     requireFit(await this.#durability.problem());
   }

@@ -17,7 +17,7 @@ export interface CachedResponse {
 const CACHE_RESULTS = ['hit', 'shared', 'computed'] as const;
 export type CacheResult = (typeof CACHE_RESULTS)[number];
 
-const MOST_SECONDS = 300;
+const MAX_SECONDS = 300;
 const ACCOUNT_SHARE = 1 / 4;
 /** Approximate memory of an entry without its body and key. */
 const ENTRY_BYTES = 500;
@@ -68,7 +68,7 @@ export class ResponseCache {
     this.#entries = new LRUCache<string, Entry>({
       maxSize: maxBytes,
       sizeCalculation: sizeOf,
-      ttl: MOST_SECONDS * 1000,
+      ttl: MAX_SECONDS * 1000,
       ttlAutopurge: true,
       perf: { now },
       dispose: ({ account }, key) => this.#forget(account, key),
@@ -174,7 +174,7 @@ export function allowedAgeSeconds(cacheControl: string | undefined): number {
   for (const directive of directives) {
     const [, name, value] = DIRECTIVE.exec(directive.trim()) ?? [];
     if (name === 'no-cache' || name === 'no-store') return 0;
-    if (name === 'max-age') seconds = Math.min(Number(value ?? 0), MOST_SECONDS);
+    if (name === 'max-age') seconds = Math.min(Number(value ?? 0), MAX_SECONDS);
   }
   return seconds;
 }

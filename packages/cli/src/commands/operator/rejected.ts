@@ -80,7 +80,7 @@ export function addRejected(rejected: Command, context: CommandContext): void {
 
   const list = rejected
     .command('list')
-    .summary('List rejections')
+    .summary('List rejected events and jobs')
     .description('List rejections that are neither replayed nor discarded, newest first.')
     .option('--limit <n>', 'Maximum number of rejections', (text) => wholeNumber(text, 1, MAX_LIMIT), 50)
     .action((flags: FilterFlags & ListFlags) => listRejections(context, filterOf(flags, context.now()), flags));

@@ -47,9 +47,9 @@ export function addReprice(command: Command, context: CommandContext): void {
     .requiredOption('--from <time>', 'Start time, inclusive, such as 2026-10-01T00:00:00Z', timeOf)
     .requiredOption('--to <time>', 'End time, exclusive', timeOf)
     .option('--book <file>', `Price book: a JSON file or ${BUILT_IN} (default: $PRICE_BOOK; ${BUILT_IN} on first use)`)
-    .option('--dry-run', 'Show the difference in cost, and write nothing')
+    .option('--dry-run', 'Show how the costs would change, without writing anything')
     .addOption(
-      new Option('--step <n>', 'Events per step')
+      new Option('--step <n>', 'Events to reprice per step')
         .argParser((text) => wholeNumber(text, 1, 100_000))
         .default(STEP_EVENTS)
         .hideHelp(),

@@ -60,7 +60,7 @@ export function addRetention(retention: Command, context: CommandContext): void 
 
   const close = retention
     .command('close')
-    .summary('Reject new events of old months')
+    .summary('Close old months: reject their events from now on')
     .description(
       'Close old months, after confirmation: new events of these months become rejected events with the reason too_old. Nothing is ' +
         'deleted, and "retention reopen" undoes it. The current month, the previous month and months that are not sealed cannot ' +
@@ -74,7 +74,7 @@ export function addRetention(retention: Command, context: CommandContext): void 
 
   const reopen = retention
     .command('reopen')
-    .summary('Accept events of closed months again')
+    .summary('Reopen closed months: accept their events again')
     .description(
       'Reopen closed months whose events have not been dropped. To count events that were rejected meanwhile, run ' +
         '"meterline rejected replay --all --reason too_old".',

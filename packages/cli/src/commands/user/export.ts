@@ -53,7 +53,7 @@ export function addExport(formats: Command, context: CommandContext): void {
     .option('--file <file>', 'Output file (default: standard output)')
     .option(
       '--provider <name>',
-      'Name for the FOCUS columns Provider, Publisher and InvoiceIssuer',
+      'Company name for the FOCUS columns Provider, Publisher and InvoiceIssuer',
       nameOf,
       DEFAULT_PROVIDER,
     )

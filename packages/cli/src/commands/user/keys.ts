@@ -59,7 +59,7 @@ export function addKeys(keys: Command, context: CommandContext): void {
         '--all-accounts only sends events.',
     )
     .addOption(new Option('--role <role>', 'Role of the key (required)').choices(KEY_ROLES).makeOptionMandatory())
-    .option('--all-accounts', 'With --role emitter: allow events of all accounts')
+    .option('--all-accounts', 'Create an emitter key that can send events of every account')
     .option('--client <client>', 'Client ID of the key (default: a new random ID)', nameOf)
     .option('--name <name>', "Set the account's display name (default: keep it; a new account gets its ID)", nameOf)
     .option('--expires-at <time>', 'Key expiration time, such as 2027-01-01T00:00:00Z (default: never)', timeOf)
