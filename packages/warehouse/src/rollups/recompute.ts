@@ -1,7 +1,7 @@
 /**
  * Recomputes rollup rows: hourly rows from the deduplicated events, daily rows from hourly rows. Recomputing a row again, late, twice or
- * concurrently does no harm, because readers see the row with the highest version, which comes from the latest snapshot. Source: DESIGN
- * section 4.
+ * concurrently does no harm, because readers see the row with the highest version, which comes from the latest snapshot. Source:
+ * docs/decisions/0006.
  */
 import type { Warehouse } from '../clickhouse/connection.js';
 import { ForeignResponse, isStatementLimit } from '../clickhouse/errors.js';
