@@ -96,8 +96,7 @@ GROUP BY account_id, bucket`;
 
 /**
  * Use one thread. Several threads would each build arrays for every rollup row and then merge them, which is more work than they save, and
- * takes processors from queries (measured in docs/performance.md). Use low priority, because no caller waits for these statements, so
- * inserts and queries go first.
+ * takes processors from queries. Use low priority, because no caller waits for these statements, so inserts and queries go first.
  */
 export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
