@@ -1,7 +1,7 @@
 /**
  * The authorisation matrix: every operation for every kind of caller, with the status and the error code. The test fails for an operation of
  * the OpenAPI document that the matrix lacks. Also what the API reads in tokens, and where clients learn how to get one; the forms of claims
- * are unit tests of packages/api/src/auth. Source: the API specification, section "Authentication", and DESIGN section 7.
+ * are unit tests of packages/api/src/auth. Source: docs/api-contract.md, "Credentials" and "Roles".
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTokenVerifier } from '@meterline/api';

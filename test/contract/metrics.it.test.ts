@@ -1,5 +1,5 @@
 /**
- * The metrics of an account, their enums and their pages: an example of each rule of the specification that can be checked by eye. The oracle
+ * The metrics of an account, their enums and their pages: an example of each rule of docs/api-contract.md that can be checked by eye. The oracle
  * draws all other combinations, and which parameters are rejected is a unit test of services/query/src/metrics/request.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -155,7 +155,7 @@ it('groups come by cost, the highest first, then by their values, bytewise', asy
   expect(data.map(({ workspace }) => workspace)).toEqual(['z', 'a', 'B', 'b', 'é', '\uff5e', '\u{1f600}', 'free']);
 });
 
-/** By field, the dimensions that fill it, from the table AccountMetricsDataEntry of the specification. */
+/** By field, the dimensions that fill it, from docs/api-contract.md, "Groups and filters". */
 const FILLED_BY = {
   workspace: ['workspace', 'resource_name', 'resource_uuid'],
   resourceType: ['resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],

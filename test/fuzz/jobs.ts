@@ -146,7 +146,7 @@ interface Rejection {
   readonly isWhole: boolean;
 }
 
-/** What must be stored for jobs as Redis holds them: DESIGN section 3, from the rules of a job and the oracle. */
+/** What must be stored for jobs as Redis holds them: docs/decisions/0017, from the rules of a job and the oracle. */
 class JobModel {
   readonly oracle = new Oracle();
   readonly rejections: Rejection[] = [];

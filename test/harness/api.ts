@@ -199,7 +199,7 @@ export const metricsBody = z.strictObject({
 });
 export type MetricsBody = z.output<typeof metricsBody>;
 
-/** Asks for metrics and insists on 200 and on the shape of the specification. */
+/** Asks for metrics and insists on 200 and on the shape of docs/api-contract.md. */
 export async function readMetrics(api: TestApi, account: string, key: string, query: Query): Promise<MetricsBody> {
   const result = await api.request(metricsPath(account, query), bearer(key));
   if (result.status !== 200) throw new Error(`${result.status}: ${result.text}`);

@@ -27,7 +27,7 @@ export function hourOf(instant: number): number {
   return bucketOf(instant, 'hourly');
 }
 
-/** The spec's default by length of window; a year is a calendar year from the start (DESIGN section 6). */
+/** The default by length of window; a year is a calendar year from the start (docs/api-contract.md). */
 export function defaultResolution(start: number, end: number): Resolution {
   if (end - start < 7 * DAY) return 'hourly';
   if (end - start < 90 * DAY) return 'daily';

@@ -1,4 +1,7 @@
-/** Which events are accepted, what is stored for them, and what they cost under a price book. Source: DESIGN section 3, rule by rule. */
+/**
+ * Which events are accepted, what is stored for them, and what they cost under a price book. Source: docs/guides/emitting.md and
+ * docs/concepts.md, rule by rule.
+ */
 import { z } from 'zod';
 import { instantOf } from './calendar.js';
 import { decimalOf, decimalOfPrinted, type Fraction, isWhole, roundHalfEven } from './exact.js';
@@ -13,7 +16,7 @@ interface OracleDimension {
   readonly per: string;
 }
 
-/** The dimensions of the specification, with the prices of DESIGN section 3. A GB-month is 730 hours: 2,628,000 GB-seconds. */
+/** The dimensions of the platform, with the prices of the example book. A GB-month is 730 hours: 2,628,000 GB-seconds. */
 export const DIMENSIONS: Readonly<Record<string, OracleDimension>> = {
   sandbox_compute_runtime_gbs: { resourceType: 'sandbox', counts: false, amount: '0.0000115', per: '1' },
   sandbox_image_storage_gbs: { resourceType: 'sandbox', counts: false, amount: '0.045', per: '2628000' },

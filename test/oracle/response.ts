@@ -1,4 +1,4 @@
-/** The exact text of the body that the specification requires, for a request and a list of events. */
+/** The exact text of the body that docs/api-contract.md requires, for a request and a list of events. */
 import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
 import { COST_DECIMALS, type Payload, RESOURCE_TYPES, USAGE_DECIMALS } from './event-rules.js';
 import { printDecimal } from './exact.js';
@@ -33,7 +33,7 @@ const SOME_CURSOR = '…';
 
 /**
  * Which requested fields fill a field that was not requested (table AccountMetricsDataEntry), where all usage of the group
- * has the same value (DESIGN section 6).
+ * has the same value (docs/api-contract.md).
  */
 const ENRICHED_BY: Readonly<Partial<Record<Field, readonly Field[]>>> = {
   workspace: ['resourceUuid', 'resourceName'],

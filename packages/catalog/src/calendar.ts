@@ -1,7 +1,7 @@
 /**
  * Defines windows, resolutions and buckets, and the calendar axis of a response. Buckets are UTC hours, days, ISO weeks (from Monday) and
- * months. Source: the API specification, section "Billing API", and DESIGN section 6. A window as long as a cap is still allowed, but no
- * longer gets that resolution by default.
+ * months. Source: docs/api-contract.md, "Windows and buckets". A window as long as a cap is still allowed, but no longer gets that
+ * resolution by default.
  */
 import { UTCDateMini } from '@date-fns/utc/date/mini';
 import { addDays } from 'date-fns/addDays';

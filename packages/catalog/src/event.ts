@@ -1,6 +1,6 @@
 /**
- * Defines and validates usage events. Source: DESIGN section 3. The rules do not use zod, because producers and browsers load them. They
- * add 2 kB to a bundle instead of 94 kB, and take a third of the time (decision 0025).
+ * Defines and validates usage events. Source: docs/guides/emitting.md, "An event". The rules do not use zod, because producers and browsers
+ * load them. They add 2 kB to a bundle instead of 94 kB, and take a third of the time (docs/decisions/0013).
  */
 
 import { type EpochMs, parseTimestamp } from './calendar.js';

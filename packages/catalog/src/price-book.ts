@@ -1,4 +1,4 @@
-/** Parses price books, which contain dated unit prices and overrides for single accounts. Source: DESIGN section 3, "Pricing". */
+/** Parses price books, which contain dated unit prices and overrides for single accounts. Source: docs/concepts.md, "Price". */
 import * as z from 'zod';
 import { instantText, nameText } from './api/parameters.js';
 import type { BillingDimensionResponse } from './api/responses.js';
@@ -221,7 +221,7 @@ const EFFECTIVE_FROM = '1970-01-01T00:00:00Z';
 /** The GB-seconds of one GB in a month of 730 hours. With this value in `per`, prices per GB-month stay exact. */
 const GB_MONTH = '2628000';
 
-/** The built-in example price book. It is used if PRICE_BOOK is not set. Source: DESIGN section 3. */
+/** The built-in example price book. It is used if PRICE_BOOK is not set. */
 export const DEFAULT_PRICE_BOOK_FILE = {
   version: 0,
   currency: 'USD',

@@ -1,4 +1,4 @@
-/** Defines the queue between producers and the ingest worker, and the limits of a job. Source: DESIGN section 3. */
+/** Defines the queue between producers and the ingest worker, and the limits of a job. Source: docs/decisions/0017. */
 export const QUEUE_NAME = 'usage-events';
 /** The default prefix of BullMQ. */
 export const QUEUE_PREFIX = 'bull';

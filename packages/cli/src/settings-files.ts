@@ -9,7 +9,7 @@ import type { SettingsFile } from './setting-sources.js';
 
 const loginFile = z.object({ apiUrl: z.url(), apiKey: z.string().min(1), account: z.string().min(1).optional() });
 
-/** The file that a local stack writes while it runs. Source: DESIGN section 8. */
+/** The file that a local stack writes while it runs. */
 const stackFile = z
   .object({
     apiUrl: z.url(),

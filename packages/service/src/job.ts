@@ -1,4 +1,4 @@
-/** Checks the shape and the size of a job on the queue. Source: DESIGN section 3. */
+/** Checks the shape and the size of a job on the queue. Source: docs/decisions/0017. */
 import {
   type Checked,
   MAX_EVENTS_PER_JOB,

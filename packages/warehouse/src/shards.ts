@@ -201,7 +201,7 @@ export function clusterProblem(hosts: readonly HostFacts[], { name, insertQuorum
   return undefined;
 }
 
-/** Checks replication. docs/guarantees.md, "On a cluster", gives the reason for each rule. */
+/** Checks replication. docs/decisions/0010 gives the reason for each rule. */
 function replicationProblem(
   engine: string,
   total: number,

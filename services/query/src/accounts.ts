@@ -272,7 +272,7 @@ export function revocationRoute({
   };
 }
 
-/** Every key may revoke itself, so that anyone who finds a leaked key can disable it. Source: DESIGN section 7. */
+/** Every key may revoke itself, so that anyone who finds a leaked key can disable it. Source: docs/api-contract.md, "Roles". */
 function mayRevoke(caller: Caller, { account, keyId }: ApiKey): boolean {
   if (caller.keyId === keyId) return true;
   return account !== undefined && (isProvisioner(caller) || mayWrite(caller, account));

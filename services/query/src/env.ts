@@ -1,4 +1,4 @@
-/** Reads the environment variables of the query service. Source: DESIGN section 8. */
+/** Reads the environment variables of the query service. */
 import {
   burstConstant,
   httpVariables,

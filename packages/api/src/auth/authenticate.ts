@@ -1,4 +1,4 @@
-/** Identifies the caller by a Meterline API key or by a JWT of the platform. Source: the API specification, section "Authentication". */
+/** Identifies the caller by a Meterline API key or by a JWT of the platform. Source: docs/api-contract.md, "Credentials". */
 import type { IncomingMessage } from 'node:http';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { onceAMinute } from '@meterline/service';
@@ -84,7 +84,7 @@ const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
  * Returns the bearer token from `Authorization` or `X-Svc-Authorization`. Both headers are allowed if they contain the same token, or if
- * one has another scheme, for example for a proxy. Source: the API specification, section "Authentication", rule 1.
+ * one has another scheme, for example for a proxy. Source: docs/api-contract.md, "Credentials".
  * @throws ApiError `unauthorized` or `conflicting_credentials`
  */
 function readBearerToken({ headersDistinct }: IncomingMessage): string {

@@ -1,4 +1,4 @@
-/** Checks what a caller may do. Source: the API specification, section "Authentication", and DESIGN section 7. */
+/** Checks what a caller may do. Source: docs/api-contract.md, "Roles" and "Credentials". */
 import type { PlatformRole, Role } from '@meterline/service/access';
 import type { Principal } from '../admission/principal.js';
 import { ApiError, adminsOnly, insufficientScope, notAMember } from '../http/errors.js';

@@ -1,6 +1,6 @@
 /**
  * Verifies OAuth2 access tokens, which are JWTs that the platform's authorization server has signed. A token with a malformed claim is
- * rejected, even if the claim is optional. Source: DESIGN section 7.
+ * rejected, even if the claim is optional. Source: docs/operations.md, "Tokens of the platform".
  */
 import { abortable, MS_PER_DAY } from '@meterline/catalog/plain';
 import { Outage } from '@meterline/service/log';

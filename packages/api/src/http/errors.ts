@@ -1,6 +1,6 @@
 /**
  * Defines the errors of the API and sends them as responses. An error has an HTTP status, a stable code for programs, and a message that
- * explains how to fix the request. Source: the API specification, section "Errors", and DESIGN section 6.
+ * explains how to fix the request. Source: docs/api-contract.md, "Errors".
  */
 import type { ServerResponse } from 'node:http';
 import { property } from '@meterline/catalog/plain';
@@ -99,7 +99,10 @@ export function insufficientScope(scope: string): ApiError {
   });
 }
 
-/** The API specification fixes the message, so the reason is sent as a detail. @param reason the possible causes, and how to fix them */
+/**
+ * The contract fixes the message (docs/api-contract.md, "Errors"), so the reason is sent as a detail.
+ * @param reason the possible causes, and how to fix them
+ */
 function accessDenied(reason: string): ApiError {
   return new ApiError(403, 'forbidden', 'Access denied', { details: [{ message: reason }] });
 }

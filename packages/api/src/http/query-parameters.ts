@@ -1,6 +1,6 @@
 /**
  * Parses a query string strictly. Unknown, empty and repeated parameters are errors, because a mistyped filter must not select everything.
- * The parser collects all errors, so that the caller can fix them at once. Source: DESIGN section 6.
+ * The parser collects all errors, so that the caller can fix them at once. Source: docs/api-contract.md, "Groups and filters".
  */
 import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
@@ -98,7 +98,7 @@ export class QueryParameters {
 
 /**
  * Parameters that the management API accepts but ignores. It also ignores the header X-Svc-Workspace, because accounts and keys do not
- * belong to workspaces. Source: the API specification, section "Management API".
+ * belong to workspaces. Source: docs/api-contract.md, "Operations".
  */
 export const WORKSPACE_IGNORED = ['workspace'] as const;
 

@@ -43,7 +43,7 @@ export function rawQuery({ url = '' }: IncomingMessage): string {
 
 export const VERSION_HEADER = 'Svc-Version';
 
-/** Also sets the response header. Source: the API specification, section "Versioning". @throws ApiError `invalid_api_version` */
+/** Also sets the response header. Source: docs/api-contract.md, "Versions". @throws ApiError `invalid_api_version` */
 export function applyVersion({ headers }: IncomingMessage, response: ServerResponse): ApiVersion {
   const version = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
   if (!isApiVersion(version)) {

@@ -1,7 +1,7 @@
 /**
  * Defines the API's query parameters. The same schemas validate the parameters in the service, describe them in the OpenAPI document, and
  * provide their types in the client. Rules that involve several parameters, such as the order and length of a window, are checked where a
- * request is parsed. Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
+ * request is parsed. Source: docs/api-contract.md.
  */
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
@@ -247,7 +247,7 @@ export function oneOf<const Values extends readonly [string, ...string[]] | read
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
 
-/** Returns the parameters of a list in the management API. Source: the API specification, section "Limits". */
+/** Returns the parameters of a list in the management API. Source: docs/api-contract.md, "Pages". */
 function listParameters<const Sorts extends readonly [string, ...string[]]>(what: string, sorts: Sorts) {
   return {
     limit: pageSize(MAX_LIST_PAGE).meta({
@@ -264,7 +264,7 @@ function listParameters<const Sorts extends readonly [string, ...string[]]>(what
   };
 }
 
-/** Returns the schema of `limit`. Values above the maximum mean the maximum. Source: the API specification, section "Limits". */
+/** Returns the schema of `limit`. Values above the maximum mean the maximum. Source: docs/api-contract.md, "Pages". */
 function pageSize(maximum: number) {
   const rule = `must be a whole number of at least 1, in digits; values above ${maximum} mean ${maximum}`;
   return z

@@ -1,6 +1,6 @@
 /**
- * Defines roles, API versions and limits of requests. This file contains no zod schemas, because a page does not need them. Source: DESIGN
- * section 7 (roles), and the API specification, section "Versioning".
+ * Defines roles, API versions and limits of requests. This file contains no zod schemas, because a page does not need them. Source:
+ * docs/api-contract.md, "Versions", "Roles" and "Pages".
  */
 import type { MetricsField } from '../dimensions.js';
 

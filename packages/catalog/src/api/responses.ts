@@ -3,7 +3,7 @@
  * service may add members. The metadata registered for a schema describes the transferred JSON, for the OpenAPI document.
  *
  * The schemas use `zod/mini`, because the client brings them into pages of other companies. It is a third of zod's size and needs no eval
- * (docs/decisions/0013). Source: the API specification, sections "Billing API", "Limits" and "Errors".
+ * (docs/decisions/0013). Source: docs/api-contract.md.
  */
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
@@ -50,7 +50,7 @@ function hasMore() {
   return described(z.boolean(), 'Whether there are more pages.');
 }
 
-/** Returns the schema of a list in the management API since version 2026-04-28. Source: the API specification, section "Limits". */
+/** Returns the schema of a list in the management API since version 2026-04-28. Source: docs/api-contract.md, "Pages". */
 export function listPage<Item extends z.ZodMiniType>(item: Item) {
   return z.object({
     data: z.array(item),
@@ -219,7 +219,7 @@ export const errorResponseSchema = z.object({
   requestId: described(z.string(), 'Quote this ID in support requests. Also in the header X-Request-Id.'),
 });
 
-/** The API keys of a service account. The specification defines their paths and scopes, but not these fields. */
+/** The API keys of a service account. The platform defines their paths and scopes, but not these fields. */
 
 export const apiKeySchema = z.object({
   id: described(z.string(), 'The {apiKeyId} in paths; not the key itself.'),

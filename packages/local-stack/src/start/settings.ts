@@ -1,4 +1,4 @@
-/** Reads the command line and the environment of `npm start`. Source: DESIGN section 8. */
+/** Reads the command line and the environment of `npm start`. */
 import { parseArgs } from 'node:util';
 import {
   clickHouseUrlVariable,

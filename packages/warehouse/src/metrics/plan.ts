@@ -1,4 +1,4 @@
-/** Plans which tables a metrics query reads for each part of its window, and with which conditions. Source: DESIGN section 6. */
+/** Plans which tables a metrics query reads for each part of its window, and with which conditions. Source: docs/decisions/0006. */
 
 import { TupleParam } from '@clickhouse/client';
 import {

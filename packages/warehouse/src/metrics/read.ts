@@ -150,7 +150,7 @@ export interface StoredResult {
 /**
  * Recomputes a result and stores all its groups for a day, so that later pages are slices of the stored result. Stores nothing if the
  * digest differs, which means that a group has changed since the first page. Storing the same result twice changes nothing. Only a request
- * for the second page calls this function, so first pages cost no writes. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ * for the second page calls this function, so first pages cost no writes. Source: docs/decisions/0022.
  */
 export async function storeMetrics(
   warehouse: Warehouse,

@@ -1,7 +1,7 @@
 /**
  * Maintains the rollups: recomputes dirty hours, and seals past hours and days. Each function performs one bounded step. Steps may be
- * repeated, run concurrently, or be suspended or killed at any point, and the rollups stay correct: see dirty-hours.ts. Source: DESIGN
- * section 5.
+ * repeated, run concurrently, or be suspended or killed at any point, and the rollups stay correct: see dirty-hours.ts. Source:
+ * docs/decisions/0006.
  */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
  * Recomputes rollup rows: hourly rows from the deduplicated events, daily rows from hourly rows. Recomputing a row again, late, twice or
- * concurrently does no harm, because readers see the row with the highest version, which comes from the latest snapshot. Source: DESIGN
- * section 4.
+ * concurrently does no harm, because readers see the row with the highest version, which comes from the latest snapshot. Source:
+ * docs/decisions/0006.
  */
 import type { Warehouse } from '../clickhouse/connection.js';
 import { ForeignResponseError, isStatementLimit } from '../clickhouse/errors.js';
@@ -96,8 +96,7 @@ GROUP BY account_id, bucket`;
 
 /**
  * Use one thread. Several threads would each build arrays for every rollup row and then merge them, which is more work than they save, and
- * takes processors from queries (measured in docs/performance.md). Use low priority, because no caller waits for these statements, so
- * inserts and queries go first.
+ * takes processors from queries. Use low priority, because no caller waits for these statements, so inserts and queries go first.
  */
 export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 

@@ -1,4 +1,4 @@
-/** Defines the rows of usage_hourly and usage_daily: the usage of one account in one hour or day. Source: DESIGN section 4. */
+/** Defines the rows of usage_hourly and usage_daily: the usage of one account in one hour or day. Source: docs/decisions/0006. */
 import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 
 /** All buckets of a grain have the same length, because UTC has no daylight saving time. */

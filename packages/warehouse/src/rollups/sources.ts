@@ -1,6 +1,6 @@
 /**
  * Selects and counts the source rows of rollup rows: events for hours, hourly rows for days. The counts keep statements small enough for
- * the server's time and memory limits. Source: DESIGN section 4.
+ * the server's time and memory limits. Source: docs/decisions/0006.
  */
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';

@@ -1,6 +1,6 @@
 /**
  * Reads and raises watermarks, which say up to which hour and day the rollups may be read. Both watermarks of a grain only rise. Source:
- * DESIGN section 5.
+ * docs/decisions/0006.
  *
  * Watermarks are the same for all shards, and each shard has a copy. `sealingUntil` is written to every shard before any shard takes its
  * snapshot. Every shard has recomputed a bucket before `sealedUntil` is written to any shard. So workers and queries may read any copy,

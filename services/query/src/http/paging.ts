@@ -1,7 +1,7 @@
 /**
  * Signs and verifies cursors, and paginates the lists of the management API. A cursor contains the position where a list continues. The
  * signature prevents forgery, and use for another query. Format: base64url(payload) "." base64url(HMAC-SHA256 of the encoded payload).
- * Source: DESIGN section 6, "Paging"; the API specification, section "Limits".
+ * Source: docs/api-contract.md, "Pages".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { QueryParameters } from '@meterline/api/http/query-parameters';

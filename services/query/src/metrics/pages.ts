@@ -2,7 +2,7 @@
  * Splits the result of a metrics query into pages. The first page is computed and not stored. Its cursor holds a digest of the whole
  * result, so that the request for the second page can check whether the result is still the same. If it is, all groups are stored by rank,
  * and all later pages are slices of the stored groups. If events have changed the result, pagination ends with `cursor_expired`. Source:
- * DESIGN section 6, "Paging"; docs/decisions/0022.
+ * docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
 import { ClientGone, callerKey, type Principal } from '@meterline/api';

@@ -1,4 +1,4 @@
-/** Parses the query string of GET …/metrics. Source: the API specification, section "Billing API", and DESIGN section 6. */
+/** Parses the query string of GET …/metrics. Source: docs/api-contract.md. */
 import { type ParameterRules, QueryParameters } from '@meterline/api/http/query-parameters';
 import {
   ACCOUNT_FILTERS,
@@ -121,7 +121,7 @@ const NO_UUID = '';
 
 /**
  * Reads the filters. The values of one filter are alternatives, and excluding filters take precedence. Values are deduplicated and sorted.
- * Source: DESIGN section 6; docs/decisions/0019.
+ * Source: docs/api-contract.md, "Groups and filters"; docs/decisions/0019.
  */
 export function readFilters(parameters: QueryParameters): FilterValues {
   const filters = readValues(parameters, (field) => field, 'withoutResourceUuid');

@@ -1,6 +1,6 @@
 /**
- * Writes the response of GET …/metrics as JSON. Each group has a series over the whole window. Source: the API specification, section
- * "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
+ * Writes the response of GET …/metrics as JSON. Each group has a series over the whole window. Source:
+ * docs/api-contract.md, "Windows and buckets" and "Groups and filters".
  *
  * Amounts are exact decimals, but JSON.stringify can write numbers only as doubles. `JSON.rawJSON` (Node 22) can write exact numbers, but
  * it cannot insert a preformatted series, and is eight times slower (docs/decisions/0002).
