@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { type Filters, periodWindow } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery, GroupValues } from '@meterline/client';
-import { periodWindow } from '../period/period.js';
-import { DEFAULT_VIEW, type Filters, only, type View } from '../view/view.js';
+
+import { DEFAULT_VIEW, only, type View } from '../view/view.js';
 import {
   filterQuery,
   measureOf,

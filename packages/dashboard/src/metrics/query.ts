@@ -6,6 +6,7 @@ import {
   defaultResolution,
   type EntryField,
   exceededCap,
+  type Filters,
   type MetricsDimension,
   RESOLUTIONS,
   RESOURCE_TYPES,
@@ -23,7 +24,7 @@ import {
 } from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../format/texts.js';
 import type { View } from '../view/view.js';
-import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
+import { dimensionsLeft, hasUsage, withoutAccount } from '../view/view.js';
 
 /** Returns the chosen resolution. Returns the default resolution if the user chose none, or if the window is too long for the choice. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
