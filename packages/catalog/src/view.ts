@@ -17,6 +17,7 @@ import {
 } from './calendar.js';
 import { COMPARISONS, type Comparison } from './comparison.js';
 import {
+  BILLING_DIMENSIONS,
   ENTRY_FIELD,
   type EntryField,
   GROUP_BY_DIMENSIONS,
@@ -24,6 +25,7 @@ import {
   isResourceType,
   METRICS_DIMENSIONS,
   type MetricsDimension,
+  RESOURCE_TYPES,
 } from './dimensions.js';
 
 const QUARTER_MONTHS = 3;
@@ -91,6 +93,9 @@ export function periodMonths(period: PeriodChoice): number | undefined {
   if ('preset' in period) return presetOf(period.preset).months;
   return wholeMonths({ startTime: period.from, endTime: period.to });
 }
+
+/** The maximum number of saved views per account. */
+export const MAX_VIEWS = 100;
 
 /** The maximum number of dimensions that a view groups by. */
 export const MAX_VIEW_DIMENSIONS = 2;
@@ -310,4 +315,43 @@ export function ignoredViewParameter(query: URLSearchParams): string | undefined
 /** Returns whether a view shows names of workspaces, which only admins may see. */
 export function showsWorkspaces({ groupBy, filters }: ViewQuery): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
+}
+
+/** Converts the filters of a view to API parameters. Each field has parameters for values to include and for values to exclude. */
+export function filterQuery(filters: Filters) {
+  const included = valuesOf(filters, false);
+  const excluded = valuesOf(filters, true);
+  return {
+    ...included,
+    excludeWorkspace: excluded.workspace,
+    excludeResourceType: excluded.resourceType,
+    excludeResourceName: excluded.resourceName,
+    excludeResourceUuid: excluded.resourceUuid,
+    excludeWithoutResourceUuid: excluded.withoutResourceUuid,
+    excludeBillingDimension: excluded.billingDimension,
+  };
+}
+
+function valuesOf(filters: Filters, isExcluded: boolean) {
+  const valuesIn = (field: EntryField) => {
+    const filter = filters[field];
+    return filter?.isExcluded === isExcluded ? filter.values : [];
+  };
+  const uuids = valuesIn('resourceUuid');
+  return {
+    workspace: oneOrMore(valuesIn('workspace')),
+    resourceType: oneOrMore(RESOURCE_TYPES.filter((type) => valuesIn('resourceType').includes(type))),
+    resourceName: oneOrMore(valuesIn('resourceName')),
+    resourceUuid: oneOrMore(uuids.filter((value) => value !== '')),
+    // The API has a separate parameter for usage without an instance ID.
+    withoutResourceUuid: uuids.includes('') || undefined,
+    billingDimension: oneOrMore(
+      BILLING_DIMENSIONS.filter((dimension) => valuesIn('billingDimension').includes(dimension)),
+    ),
+  };
+}
+
+/** Returns a single value without its array, because people write such a parameter without an array. */
+function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | undefined {
+  return values.length > 1 ? values : values[0];
 }

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Filters, periodWindow } from '@meterline/catalog/plain';
+import { type Filters, filterQuery, periodWindow } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery, GroupValues } from '@meterline/client';
 
 import { DEFAULT_VIEW, only, type View } from '../view/view.js';
 import {
-  filterQuery,
   measureOf,
   metricsQuery,
   needsAdmin,

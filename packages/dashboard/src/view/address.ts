@@ -2,7 +2,7 @@
  * Stores the view in the address bar, so that links, reloads and the back button restore the view. Default values are omitted. Invalid
  * parameters are ignored, so that a mistyped link still shows a page.
  */
-import { readViewQuery, writeViewQuery } from '@meterline/catalog/plain';
+import { DEFAULT_VIEW_QUERY, readViewQuery, writeViewQuery } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { sortOf, type View, withoutAccount } from './view.js';
@@ -31,7 +31,8 @@ export function readView(text: string): View {
 export function readViewOf(account: string, text: string): View {
   const query = new URLSearchParams(text);
   query.set(...accountParameter(account));
-  if (account === ALL_ACCOUNTS && !query.has('group')) query.set('group', 'account');
+  const isGrouped = readViewQuery(query).groupBy !== DEFAULT_VIEW_QUERY.groupBy;
+  if (account === ALL_ACCOUNTS && !isGrouped) query.set('group', 'account');
   return readView(String(query));
 }
 
