@@ -454,3 +454,50 @@ describe('prices', () => {
     expect(away).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('cannot be reached') });
   });
 });
+
+describe('--view', () => {
+  const [ACCOUNT, QUERY] = [
+    'initech',
+    'from=2025-10-01T00:00:00Z&to=2025-11-01T00:00:00Z&group=resource_name&not-name=disk',
+  ];
+  const csvOf = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(['metrics', ...args, '--csv'], initech);
+    expect([code, stderr]).toEqual([0, '']);
+    return stdout;
+  };
+  const flagsOf = (month: string) => [
+    '--month',
+    month,
+    '--group-by',
+    'resource_name',
+    '--filter',
+    'resourceName!=disk',
+  ];
+
+  it('a saved view prints what its flags would print, and other flags replace its parts', async () => {
+    await api.dependencies.views.save(ACCOUNT, 'of October', QUERY, NOW);
+    const view = ['--view', 'of October'];
+    const expected = await csvOf(...flagsOf('2025-10'));
+    expect(expected).toContain('box');
+    expect(await csvOf(...view)).toBe(expected);
+    expect(await csvOf(...view, '--month', '2025-09')).toBe(await csvOf(...flagsOf('2025-09')));
+    expect(await csvOf(...view, '--group-by', 'billing_dimension')).toBe(
+      await csvOf('--month', '2025-10', '--group-by', 'billing_dimension', '--filter', 'resourceName!=disk'),
+    );
+  });
+
+  it.each(['24h', '7d', '30d', '90d', 'week', 'month', 'last-month', 'quarter', 'year', '12m'])(
+    'a view of the period %s opens, and compares',
+    async (period) => {
+      await api.dependencies.views.save(ACCOUNT, 'period', `period=${period}&compare=period`, NOW);
+      const { code, stderr } = await run(['metrics', '--view', 'period'], initech);
+      expect([code, stderr]).toEqual([0, '']);
+    },
+  );
+
+  it('an unknown view is an error that says where to find the names', async () => {
+    const { code, stderr } = await run(['metrics', '--view', 'nope'], initech);
+    expect(code).toBe(1);
+    expect(stderr).toContain('The account has no such view that you may see');
+  });
+});

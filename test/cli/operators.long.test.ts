@@ -224,7 +224,7 @@ async function rejections(account: string): Promise<number> {
   return (await select<{ rejections: number }>(product.warehouse, query, { account }))[0]?.rejections ?? -1;
 }
 
-const ERASED = '2 stored events, 1 rejected event, 1 API key, 0 alerts.';
+const ERASED = '2 stored events, 1 rejected event, 1 API key, 0 alerts, 0 saved views.';
 const erase = (args: readonly string[], options?: MeterlineOptions) => run('erase', args, options);
 
 /** Events in two months, a rejected one and a key of each account. @returns the keys */
@@ -263,7 +263,7 @@ it('erase leaves nothing of an account whose name was typed, and everything of i
   await execute(product.warehouse, "INSERT INTO result_pages (account_id) VALUES ('\\0several')");
   const again = await erase(['--confirm', accountId, '--json']);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining(`no data of account ${accountId} was`) });
-  const nothing = { usageEventRows: 0, rejectedEventRows: 0, apiKeys: 0, alerts: 0 };
+  const nothing = { usageEventRows: 0, rejectedEventRows: 0, apiKeys: 0, alerts: 0, views: 0 };
   expect(JSON.parse(again.stdout)).toEqual({ account: accountId, ...nothing });
   // What was erased counts when it is sent again.
   await product.send(event(1), event(4));

@@ -31,6 +31,8 @@ beforeAll(async () => {
   ofWorkspace = await alerts.create('acme', { ...ALERT_SETTINGS, filters: { workspace: ['main'] } }, NOW);
   const payload = webhookPayload(alert, 'alert.test', periodAt('month', NOW.getTime()), NOW.getTime());
   delivery = await alerts.deliveries.addTest(alert, NOW, payload);
+  await api.dependencies.views.save('acme', 'types', 'group=resource_type', NOW);
+  await api.dependencies.views.save('acme', 'workspaces', 'group=workspace', NOW);
   await api.seed([event({ workspace: 'main' }), event({ accountId: 'globex' })]);
 });
 afterAll(async () => {
@@ -51,6 +53,8 @@ interface Operation {
 const METRICS = '/v0/accounts/{accountId}/metrics';
 const KEYS = '/v0/service_accounts/{clientId}/api_keys';
 const ALERTS = '/v0/accounts/{accountId}/alerts';
+const VIEWS = '/v0/accounts/{accountId}/views';
+const NEW_VIEW = '{"query":"period=month"}';
 const DELIVERIES = `${ALERTS}/{alertId}/deliveries`;
 const day = String(new URLSearchParams(DAY));
 const NEW_ALERT = JSON.stringify(ALERT_SETTINGS);
@@ -68,7 +72,10 @@ function op(
 ): Operation {
   const [method = '', path = ''] = operation.split(' ');
   const filled = (id: string) =>
-    path.replace('{accountId}', 'acme').replace('{alertId}', id).replace('{deliveryId}', delivery.id);
+    path
+      .replace('{accountId}', 'acme')
+      .replace(/\{(alertId|name)\}/, id)
+      .replace('{deliveryId}', delivery.id);
   const to = async () => {
     if (typeof target === 'string') return `${filled(alert.id)}${target}`;
     const made = await target();
@@ -109,6 +116,13 @@ const OPERATIONS: readonly Operation[] = [
   op('a test of an alert', `POST ${ALERTS}/{alertId}/test`),
   op('deliveries', `GET ${DELIVERIES}`),
   op('a delivery again', `POST ${DELIVERIES}/{deliveryId}/redeliver`),
+  op('views', `GET ${VIEWS}`),
+  op('a view', `GET ${VIEWS}/{name}`, () => 'types'),
+  op('a view of workspaces', `GET ${VIEWS}/{name}`, () => 'workspaces'),
+  op('a saved view', `PUT ${VIEWS}/{name}`, () => 'month', NEW_VIEW),
+  op('a deleted view', `DELETE ${VIEWS}/{name}`, async () => {
+    return (await api.dependencies.views.save('acme', `old ${Math.random()}`, '', NOW)).name;
+  }),
   op('where tokens come from', 'GET /.well-known/oauth-protected-resource'),
   op('health', 'GET /healthz'),
   op('readiness', 'GET /readyz'),
@@ -123,16 +137,31 @@ const [LIST, CREATE] = [10, 11];
 /** The indexes of the operations that only provisioners may do, and that list the keys of an account. */
 const [NAME, LIST_OF_ACCOUNT] = [15, 16];
 const FIRST_OF_ALERTS = 17;
-const all = (outcome: string): Outcomes => [...Array(26).fill(outcome), ...OPEN];
-/** @param ofAlerts the outcomes of the operations on alerts, which come before the open ones */
+const all = (outcome: string): Outcomes => [...Array(31).fill(outcome), ...OPEN];
+/** @param ofAlerts the outcomes of the operations on alerts and views, which come before the open ones */
 const of = (text: string, ofAlerts: Outcomes): Outcomes => [...text.split(' | '), ...ofAlerts, ...OPEN];
-const ALERTS_OF_ADMIN = ['200', '201', '200', '200', '200', '204', '202', '200', '202'];
+const ALERTS_OF_ADMIN = [
+  '200',
+  '201',
+  '200',
+  '200',
+  '200',
+  '204',
+  '202',
+  '200',
+  '202',
+  '200',
+  '200',
+  '200',
+  '200',
+  '204',
+];
 const NO_ALERTS = ALERTS_OF_ADMIN.map(() => '403 forbidden');
 /** The outcomes for callers who may read but not write. */
 const ALERTS_OF_OPERATOR = ALERTS_OF_ADMIN.map((outcome, index) =>
-  [0, 2, 3, 7].includes(index) ? outcome : '403 forbidden',
+  [0, 2, 3, 7, 9, 10, 11].includes(index) ? outcome : '403 forbidden',
 );
-const ALERTS_OF_MEMBER = ALERTS_OF_OPERATOR.with(3, '404 not_found');
+const ALERTS_OF_MEMBER = ALERTS_OF_OPERATOR.with(3, '404 not_found').with(11, '404 not_found');
 
 const ADMIN = of(
   '200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200 | 200 | 200 | 403 forbidden | 200',
@@ -234,9 +263,9 @@ it('the matrix has every operation of the OpenAPI document', () => {
   expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
 });
 
-it('the matrix has 64 kinds of callers and 29 operations, 1,856 cells', () => {
+it('the matrix has 64 kinds of callers and 34 operations, 2,176 cells', () => {
   expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers.all).sort());
-  expect([CALLERS.length, OPERATIONS.length]).toEqual([64, 29]);
+  expect([CALLERS.length, OPERATIONS.length]).toEqual([64, 34]);
   for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
 });
 

@@ -28,7 +28,7 @@ let key: string;
 let provisioner: string;
 let alert: Alert;
 
-/** Creates the data of the examples: a key, events, an alert, and the issuer of tokens. */
+/** Creates the data of the examples: a key, events, an alert, a saved view, and the issuer of tokens. */
 beforeAll(async () => {
   const protectedResource = { issuer: 'https://auth.example.com/', publicUrl: 'https://billing.example.com' };
   api = await startApi({ protectedResource, warehouse: database.warehouse });
@@ -51,6 +51,12 @@ beforeAll(async () => {
       ...{ eventId: '01999f3c-2a00-7c31-9d5e-0b6f1e2d3c4b', resourceUuid: '', usage: '250000', cost: '0.05' },
     }),
   ]);
+  await api.dependencies.views.save(
+    'acme',
+    'Agents this month',
+    'period=month&group=billing_dimension&type=agent',
+    NOW,
+  );
   alert = await alerts.create('acme', { ...ALERT_SETTINGS, filters: { workspace: ['production'] } }, NOW);
 });
 afterAll(() => api.stop());
@@ -95,7 +101,7 @@ it('the document marks the extensions of the API of the platform', () => {
     'withoutResourceUuid excludeWorkspace excludeResourceType excludeResourceName excludeResourceUuid ' +
       'excludeBillingDimension excludeWithoutResourceUuid getMetrics account excludeAccount listEvents ' +
       'includeVoided listBillingDimensions nameAccount listAccountApiKeys listAlerts createAlert getAlert changeAlert deleteAlert testAlert ' +
-      'listDeliveries redeliver',
+      'listDeliveries redeliver listViews getView saveView deleteView',
   );
 });
 

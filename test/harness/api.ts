@@ -17,6 +17,7 @@ import {
   readRedisStatus,
 } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
+import { ViewStore } from '@meterline/service/views';
 import { createWarehouse, insertUsageEvents, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
@@ -94,6 +95,7 @@ export async function startApi(
     keys,
     accounts: keys.accounts,
     alerts: new AlertStore(redis, prefix),
+    views: new ViewStore(redis, prefix),
     allowedHosts: new Set(),
     tokens: undefined,
     protectedResource: undefined,

@@ -17,4 +17,5 @@ export * from './property.js';
 export * from './queue.js';
 export * from './record.js';
 export * from './rejection.js';
+export * from './view.js';
 export * from './waiting.js';

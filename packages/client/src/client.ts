@@ -48,6 +48,7 @@ import {
   type RequestOptions,
   Transport,
 } from './transport.js';
+import { ViewsClient } from './views.js';
 
 export interface PageOptions extends RequestOptions {
   /** Called with the JSON string of each page before the page is returned. Useful for callers that pass the JSON on unchanged. */
@@ -79,12 +80,14 @@ export interface NewApiKey {
  */
 export class MeterlineClient {
   readonly alerts: AlertsClient;
+  readonly views: ViewsClient;
   readonly #transport: Transport;
 
   /** @throws TypeError if `baseUrl` is invalid */
   constructor(options: MeterlineClientOptions) {
     this.#transport = new Transport(options);
     this.alerts = new AlertsClient(this.#transport);
+    this.views = new ViewsClient(this.#transport);
   }
 
   /**

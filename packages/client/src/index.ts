@@ -23,6 +23,7 @@ export type {
   ResourceType,
   ResourceTypesQuery,
   Role,
+  SavedViewResponse,
   Unit,
   WindowQuery,
 } from '@meterline/catalog';

@@ -239,7 +239,7 @@ export function apiKeysPath(clientId: string): string {
 }
 
 /** Encodes a name for a URL path. @throws TypeError for names such as `..`, because the resulting URL would address a different resource */
-function pathSegment(name: string): string {
+export function pathSegment(name: string): string {
   if (NO_ACCOUNT_PATH.test(name)) throw new TypeError(`${JSON.stringify(name)} cannot be part of a URL path`);
   return encodeURIComponent(name);
 }

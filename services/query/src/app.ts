@@ -48,6 +48,7 @@ import type { RouteDependencies } from './http/member.js';
 import { CursorCodec } from './http/paging.js';
 import { enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
+import { viewDeletionRoute, viewListRoute, viewRoute, viewSavingRoute } from './views/routes.js';
 
 export interface QueryDependencies
   extends ApplicationOptions,
@@ -65,6 +66,7 @@ export interface QueryDependencies
 const ACCOUNT = '/v0/accounts/:accountId';
 const ALERTS = `${ACCOUNT}/alerts`;
 const ALERT = `${ALERTS}/:alertId`;
+const VIEWS = `${ACCOUNT}/views`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
 /** Listing 10,000 accounts takes half a second, and clients request many pages of the list. */
@@ -145,6 +147,13 @@ export function createApp(dependencies: QueryDependencies): Express {
   app.route(`${ALERT}/test`).post(alertTestRoute(routes)).all(methodNotAllowed('POST'));
   addReadRoute(app, `${ALERT}/deliveries`, deliveryListRoute(routes));
   app.route(`${ALERT}/deliveries/:deliveryId/redeliver`).post(redeliveryRoute(routes)).all(methodNotAllowed('POST'));
+  addReadRoute(app, VIEWS, viewListRoute(routes));
+  app
+    .route(`${VIEWS}/:name`)
+    .get(viewRoute(routes))
+    .put(viewSavingRoute(routes))
+    .delete(viewDeletionRoute(routes))
+    .all(methodNotAllowed(`${READ}, PUT, DELETE`));
   if (pageFolder !== undefined) {
     addReadRoute(app, '/assets/:file', assetRoute(pageFolder));
     addReadRoute(app, '/', pageRoute(pageFolder));

@@ -7,6 +7,7 @@ import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { observeStatements, outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
+import { ViewStore } from '@meterline/service/views';
 import { createWarehouse, readProcessors, rollupStateReader, type Warehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { Admission, type AdmissionLimits, permitGauges } from './admission/admission.js';
@@ -54,6 +55,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       admission,
       maxInFlightBytes: constants.maxInFlightBytes,
       alerts: new AlertStore(redis),
+      views: new ViewStore(redis),
       allowedHosts: env.ALERT_ALLOWED_HOSTS,
       cursorSecret: env.CURSOR_SECRET,
       collectorUrl: env.COLLECTOR_URL,

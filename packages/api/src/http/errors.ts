@@ -38,6 +38,7 @@ export type ErrorCode =
   | 'server_busy'
   | 'storage_unavailable'
   | 'too_many_alerts'
+  | 'too_many_views'
   | 'too_many_api_keys'
   | 'too_many_events'
   | 'too_many_requests'

@@ -207,6 +207,7 @@ export const SERVICE_ACCOUNT_KEY_LIST_PARAMETERS = {
   }),
 };
 export const ALERT_LIST_PARAMETERS = listParameters('Alerts', ACCOUNT_SORTS);
+export const VIEW_LIST_PARAMETERS = listParameters('Views', ACCOUNT_SORTS);
 export const DELIVERY_LIST_PARAMETERS = listParameters('Deliveries', API_KEY_SORTS);
 
 export const newApiKeySchema = z.strictObject({

@@ -241,3 +241,13 @@ export const createdApiKeySchema = z.extend(apiKeySchema, {
   key: described(z.string(), 'The key itself, which is returned only once.'),
 });
 export type CreatedApiKeyResponse = z.output<typeof createdApiKeySchema>;
+
+export const savedViewSchema = z.object({
+  name: z.string(),
+  query: described(z.string(), "The part of the page's address after the question mark, without the account."),
+  createdAt: instant(),
+  updatedAt: instant(),
+});
+export type SavedViewResponse = z.output<typeof savedViewSchema>;
+export const savedViewArraySchema = z.array(savedViewSchema);
+export const savedViewPageSchema = listPage(savedViewSchema);

@@ -10,17 +10,22 @@ import {
   type EpochMs,
   EXCLUDING_PARAMETER,
   FILTER_PARAMETERS,
+  filterQuery,
   formatTimestamp,
   MAX_GROUP_BY_DIMENSIONS,
   MAX_METRICS_PAGE,
   METRICS_DIMENSIONS,
   type MetricsDimension,
+  type PeriodChoice,
+  periodMonths,
+  periodWindow,
   RESOLUTIONS,
   RESOURCE_TYPES,
   type Resolution,
   START_OF_CALENDAR,
   timesOf,
   upTo,
+  type ViewQuery,
   type Window,
   wholeMonths,
 } from '@meterline/catalog';
@@ -36,6 +41,8 @@ export interface WindowFlags {
   readonly month?: Window | undefined;
   readonly from?: EpochMs | undefined;
   readonly to?: EpochMs | undefined;
+  /** The period of a saved view, if no other flag names a window. */
+  readonly period?: PeriodChoice | undefined;
 }
 
 const DEFAULT_SPAN: Span = { count: 30, unit: 'daily' };
@@ -69,6 +76,7 @@ export interface RequestedWindow {
 export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   const second = Math.floor(now.getTime() / 1_000) * 1_000;
   const start = flags.month?.startTime ?? flags.from ?? 0;
+  const named = flags.month !== undefined || flags.from !== undefined;
   // Round up if the window starts within the current second. Otherwise the window would be empty.
   const asOf = start >= second && start <= now.getTime() ? second + 1_000 : second;
   const { whole, isNamed } = wholeWindow(flags, asOf);
@@ -80,7 +88,7 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   return {
     whole,
     // A span never counts as months, because the default of 30 days may happen to cover a calendar month.
-    months: flags.month || flags.from !== undefined ? wholeMonths(whole) : undefined,
+    months: flags.period ? periodMonths(flags.period) : named ? wholeMonths(whole) : undefined,
     sent: timesOf(isNamed ? whole : upTo(whole, asOf)),
     resolution: defaultResolution(whole),
     asOf,
@@ -88,7 +96,11 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
 }
 
 /** Returns the window. `isNamed` is true if the flags fix both of its ends, so that the request has exactly this window. */
-function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { whole: Window; isNamed: boolean } {
+function wholeWindow(
+  { since, month, from, to, period }: WindowFlags,
+  asOf: EpochMs,
+): { whole: Window; isNamed: boolean } {
+  if (period) return { whole: periodWindow(period, asOf), isNamed: !('preset' in period) };
   if (month) return { whole: month, isNamed: false };
   if (from !== undefined) return { whole: { startTime: from, endTime: to ?? asOf }, isNamed: true };
   const span = since ?? DEFAULT_SPAN;
@@ -99,7 +111,7 @@ function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { 
 }
 
 /** Rejects a cursor if the window ends now, because one second later the window is a different one. @throws CommandError */
-function requireFixedWindow({ cursor, to }: EventsFlags, { sent, asOf }: RequestedWindow): void {
+function requireFixedWindow({ cursor, to }: Pick<EventsFlags, 'cursor' | 'to'>, { sent, asOf }: RequestedWindow): void {
   if (cursor === undefined || to !== undefined || sent.endTime !== formatTimestamp(asOf)) return;
   throw usageError('--cursor needs the window of its response: set --from to its startTime and --to to its endTime');
 }
@@ -219,7 +231,8 @@ export function eventsQueryOf(flags: EventsFlags, now: Date): EventsQuery & Requ
   return { ...window.sent, ...filter, includeVoided, limit, cursor };
 }
 
-export interface QueryFlags extends Omit<EventsFlags, 'includeVoided'> {
+export interface QueryFlags extends Omit<EventsFlags, 'includeVoided' | 'filter'> {
+  readonly filter?: Partial<Pick<MetricsQuery, keyof Filters>>;
   readonly allAccounts?: boolean | undefined;
   readonly resolution?: Resolution | undefined;
   readonly groupBy?: readonly MetricsDimension[] | undefined;
@@ -262,6 +275,19 @@ export function withQuery(command: Command): Command {
       wholeNumber(text, 1, MAX_METRICS_PAGE),
     )
     .option('--cursor <cursor>', CURSOR_HELP);
+}
+
+/** Returns the flags with those parts of a saved view for which there is no flag. */
+export function flagsWithView(flags: QueryFlags, view: ViewQuery): QueryFlags {
+  const hasWindow = [flags.month, flags.since, flags.from, flags.to].some((flag) => flag !== undefined);
+  return {
+    resolution: view.resolution,
+    groupBy: view.groupBy,
+    filter: filterQuery(view.filters),
+    compare: view.compare,
+    ...flags,
+    period: hasWindow ? undefined : view.period,
+  };
 }
 
 export interface Query {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, END_OF_TIME, PriceBook } from '@meterline/catalog';
 import { ApiKeyStore } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
+import { ViewStore } from '@meterline/service/views';
 import {
   insertUsageEvents,
   oneServer,
@@ -35,7 +36,7 @@ afterAll(async () => {
   redis.disconnect();
 });
 
-/** Creates an account with events in two months, one of them sealed, a key and an alert. */
+/** Creates an account with events in two months, one of them sealed, a key, an alert and a view. */
 async function optionsOfAccount() {
   const account = uniquePrefix();
   await insertUsageEvents(database.warehouse, [
@@ -46,6 +47,7 @@ async function optionsOfAccount() {
   const keys = new ApiKeyStore(redis);
   const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
   await new AlertStore(redis).create(account, ALERT_SETTINGS, new Date());
+  await new ViewStore(redis).save(account, 'view', '', new Date());
   const withRedis = <T>(work: (connection: Redis) => Promise<T>) => work(redis);
   return { options: { shards: database.shards, withRedis, account }, keys, key };
 }
@@ -62,7 +64,7 @@ it('an erasure that dies after any step leaves no valid key, and the next erasur
     expect(await keys.authenticate(key, new Date())).toBeUndefined();
     if (!(first instanceof Error)) {
       // The command went through: every point where it could die was tried.
-      expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, alerts: 1, rowsLeft: 0 });
+      expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, alerts: 1, views: 1, rowsLeft: 0 });
       expect(dieAt).toBeGreaterThan(2);
       return;
     }
@@ -74,6 +76,7 @@ it('an erasure that dies after any step leaves no valid key, and the next erasur
       rejectedEventRows: 0,
       apiKeys: 0,
       alerts: 0,
+      views: 0,
     });
   }
 });

@@ -1,6 +1,7 @@
-/** Erases an account: its API keys, alerts, events, rejected events and derived rows. */
+/** Erases an account: its API keys, alerts, saved views, events, rejected events and derived rows. */
 import { ApiKeyStore, type RedisClient } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
+import { ViewStore } from '@meterline/service/views';
 import {
   type AccountPartition,
   type AccountTable,
@@ -20,7 +21,10 @@ export interface Holdings {
   readonly rejectedEventRows: number;
   readonly apiKeys: number;
   readonly alerts: number;
+  readonly views: number;
 }
+
+type HoldingsInRedis = Pick<Holdings, 'apiKeys' | 'alerts' | 'views'>;
 
 export interface ErasureOptions {
   readonly shards: Shards;
@@ -44,6 +48,7 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
   const inRedis = await withRedis(async (redis) => ({
     apiKeys: (await new ApiKeyStore(redis).list()).filter((key) => key.account === account).length,
     alerts: (await new AlertStore(redis).listOf(account)).length,
+    views: (await new ViewStore(redis).listOf(account)).length,
   }));
   return { holdings: holdingsOf(partitions, inRedis), partitions };
 }
@@ -52,7 +57,7 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
  * Erases an account.
  *
  * Crash order: each step can be repeated safely. After a crash or interruption, `findAccount` and `eraseAccount` erase the rest.
- * 1. Erase the API keys, alerts and deliveries. A crash after this step leaves rows that no caller can read.
+ * 1. Erase the API keys, alerts, deliveries and saved views. A crash after this step leaves rows that no caller can read.
  * 2. Erase the rows that `findAccount` found, one table and month after the other. A crash leaves the remaining months.
  * 3. Erase the derived tables again, because a recomputation that read events before step 2 may have stored its result later. Before each
  * table, wait until such recomputations have ended.
@@ -93,16 +98,17 @@ export async function eraseAccount(
   return { ...holdingsOf(erased, inRedis), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };
 }
 
-function holdingsOf(partitions: readonly AccountPartition[], inRedis: Pick<Holdings, 'apiKeys' | 'alerts'>): Holdings {
+function holdingsOf(partitions: readonly AccountPartition[], inRedis: HoldingsInRedis): Holdings {
   const rowsOf = (name: AccountTable) =>
     partitions.reduce((sum, { table, rows }) => (table === name ? sum + rows : sum), 0);
   return { usageEventRows: rowsOf('usage_events'), rejectedEventRows: rowsOf('rejected_events'), ...inRedis };
 }
 
-async function eraseFromRedis(redis: RedisClient, account: string): Promise<Pick<Holdings, 'apiKeys' | 'alerts'>> {
+async function eraseFromRedis(redis: RedisClient, account: string): Promise<HoldingsInRedis> {
   const keys = new ApiKeyStore(redis);
   const apiKeys = await keys.eraseKeysOf(account);
   const alerts = await new AlertStore(redis).eraseOf(account);
+  const views = await new ViewStore(redis).eraseOf(account);
   await keys.accounts.forget(account);
-  return { apiKeys, alerts };
+  return { apiKeys, alerts, views };
 }

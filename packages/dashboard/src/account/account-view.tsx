@@ -1,5 +1,5 @@
 /** Renders an account: the controls, the figures, the chart and the table, or instead an empty state or an error. */
-import { changeFrom, compareDecimals, type EpochMs, upTo } from '@meterline/catalog/plain';
+import { changeFrom, compareDecimals, type EpochMs, periodWindow, upTo } from '@meterline/catalog/plain';
 import { type AccountResponse, ALL_ACCOUNTS } from '@meterline/client';
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
@@ -10,7 +10,7 @@ import { FilterBar } from '../controls/filters.js';
 import { FilterChips, Toolbar } from '../controls/toolbar.js';
 import { budgetShare, FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
 import { amountText, filterText } from '../format/texts.js';
-import { bucketText, monthText, periodWindow, windowText } from '../period/period.js';
+import { bucketText, monthText, windowText } from '../period/period.js';
 import { ComparisonProblem, EmptyState, MessagePanel, ProblemPanel, RetryBanner } from '../states/panels.js';
 import { Amount, ChangeText, ViewLink } from '../table/cells.js';
 import { TableCard } from '../table/table-card.js';

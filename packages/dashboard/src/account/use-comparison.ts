@@ -1,11 +1,11 @@
 /** Reads the totals of the period that a view is compared with. */
-import { bucketAxis, comparedWindow, sumDecimals, timesOf } from '@meterline/catalog/plain';
+import { bucketAxis, comparedWindow, periodMonths, sumDecimals, timesOf } from '@meterline/catalog/plain';
 import { useMemo } from 'react';
 import { amountOf, sumSeries } from '../breakdown/breakdown.js';
 import type { ComparedSeries } from '../chart/chart-figures.js';
 import { useMetrics } from '../metrics/queries.js';
 import { wholeQuery } from '../metrics/query.js';
-import { periodMonths } from '../period/period.js';
+
 import type { Costs } from './use-costs.js';
 
 export type Comparison = ReturnType<typeof useComparison>;

@@ -1,10 +1,10 @@
 /** Reads the costs of a view, broken down into groups. Every card of the page shows a part of these costs. */
-import { type EpochMs, upTo } from '@meterline/catalog/plain';
+import { type EpochMs, filterQuery, upTo } from '@meterline/catalog/plain';
 import type { AccountResponse } from '@meterline/client';
 import { useMemo } from 'react';
 import { buildBreakdown } from '../breakdown/breakdown.js';
 import { snapshotOf, useBreakdown } from '../metrics/queries.js';
-import { filterQuery, measureOf, metricsQuery, needsAdmin, usageScope } from '../metrics/query.js';
+import { measureOf, metricsQuery, needsAdmin, usageScope } from '../metrics/query.js';
 import { writeView } from '../view/address.js';
 import type { View } from '../view/view.js';
 

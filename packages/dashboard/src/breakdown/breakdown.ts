@@ -11,6 +11,7 @@ import {
   ENTRY_FIELD,
   type EpochMs,
   groupKey,
+  type Measure,
   type MetricsDimension,
   type Resolution,
   subtractDecimals,
@@ -20,7 +21,6 @@ import {
 } from '@meterline/catalog/plain';
 import type { GroupValues, MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
 import { valueLabel } from '../format/texts.js';
-import type { Measure } from '../view/view.js';
 
 /** Maximum number of listed groups. People cannot distinguish more than ten colors. The style sheet defines one color for each group. */
 export const LISTED_GROUPS = 10;

@@ -1,5 +1,5 @@
 /** Renders the card with the data over time, as a chart or as a table. */
-import { type DecimalText, ZERO } from '@meterline/catalog/plain';
+import { type DecimalText, type PeriodChoice, ZERO } from '@meterline/catalog/plain';
 import { useMemo } from 'react';
 import { useComparison } from '../account/use-comparison.js';
 import type { Costs } from '../account/use-costs.js';
@@ -7,7 +7,7 @@ import { useMonth } from '../account/use-month.js';
 import { AlertsButton } from '../alerts/alerts-panel.js';
 import { Segments } from '../controls/controls.js';
 import { DIMENSION_LABEL } from '../format/texts.js';
-import { bucketText, bucketWindow, type PeriodChoice } from '../period/period.js';
+import { bucketText, bucketWindow } from '../period/period.js';
 import { Skeleton } from '../states/panels.js';
 import { Amount, ViewLink } from '../table/cells.js';
 import { changeView, navigate } from '../view/address.js';

@@ -3,6 +3,7 @@ import { Combobox } from '@base-ui/react/combobox';
 import {
   BILLING_DIMENSIONS,
   type EntryField,
+  filterQuery,
   grouped,
   MAX_FILTER_VALUES,
   RESOURCE_TYPES,
@@ -13,7 +14,7 @@ import { useState } from 'react';
 import { localized } from '../format/locale.js';
 import { amountText, FIELD_LABEL, filterText, quantityOf, valueLabel } from '../format/texts.js';
 import { useUsedValues } from '../metrics/queries.js';
-import { filterQuery } from '../metrics/query.js';
+
 import { navigate } from '../view/address.js';
 import { type NameField, type View, withFilter } from '../view/view.js';
 import { Popover, PrimaryButton, Segments, TextButton } from './controls.js';

@@ -6,6 +6,8 @@ import {
   METRICS_DIMENSIONS,
   type MetricsDimension,
   MS_PER_DAY,
+  type PeriodChoice,
+  PRESETS,
   plusMonths,
   type Resolution,
   type Window,
@@ -14,15 +16,7 @@ import { ALL_ACCOUNTS } from '@meterline/client';
 import { type FormEvent, useState } from 'react';
 import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../format/texts.js';
 import { measureOf, resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
-import {
-  dateText,
-  monthChoices,
-  monthOf,
-  type PeriodChoice,
-  PRESETS,
-  periodText,
-  windowText,
-} from '../period/period.js';
+import { dateText, monthChoices, monthOf, periodText, windowText } from '../period/period.js';
 import { navigate } from '../view/address.js';
 import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
 import { Field, Popover, PrimaryButton, Switch, TextButton } from './controls.js';

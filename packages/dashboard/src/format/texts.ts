@@ -9,6 +9,7 @@ import {
   ENTRY_FIELD,
   type EntryField,
   EXCLUDING_PARAMETER,
+  type Filter,
   formatUsage,
   formatUsd,
   formatUsdExact,
@@ -26,7 +27,7 @@ import {
 } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery } from '@meterline/client';
 import { windowText } from '../period/period.js';
-import type { Filter } from '../view/view.js';
+
 import { localized, numberFormat } from './locale.js';
 
 export const DIMENSION_LABEL = {

@@ -5,6 +5,7 @@ import {
   GROUP_BY_DIMENSIONS,
   MS_PER_DAY,
   parseTimestamp,
+  periodWindow,
   type Resolution,
   timesOf,
   upTo,
@@ -30,7 +31,7 @@ import {
 import { useEffect } from 'react';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
-import { periodWindow } from '../period/period.js';
+
 import { readPageSettings } from '../shell/service.js';
 import { type Session, useSession } from '../shell/session.js';
 import type { NameField, View } from '../view/view.js';

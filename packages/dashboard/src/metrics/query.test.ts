@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { type Filters, filterQuery, periodWindow } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery, GroupValues } from '@meterline/client';
-import { periodWindow } from '../period/period.js';
-import { DEFAULT_VIEW, type Filters, only, type View } from '../view/view.js';
+
+import { DEFAULT_VIEW, only, type View } from '../view/view.js';
 import {
-  filterQuery,
   measureOf,
   metricsQuery,
   needsAdmin,

@@ -1,14 +1,12 @@
 /** Builds the API queries of a view, and decides whether the view can show usage. */
 import {
-  BILLING_DIMENSIONS,
   canonicalGroupBy,
   DIMENSIONS,
   defaultResolution,
-  type EntryField,
   exceededCap,
+  filterQuery,
   type MetricsDimension,
   RESOLUTIONS,
-  RESOURCE_TYPES,
   type Resolution,
   timesOf,
   type Unit,
@@ -23,7 +21,7 @@ import {
 } from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../format/texts.js';
 import type { View } from '../view/view.js';
-import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
+import { dimensionsLeft, hasUsage, withoutAccount } from '../view/view.js';
 
 /** Returns the chosen resolution. Returns the default resolution if the user chose none, or if the window is too long for the choice. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
@@ -88,45 +86,6 @@ export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy
     unit: undefined,
     reason: `This view mixes ${mixed}, which cannot be added up. To see usage, filter to one billing dimension.`,
   };
-}
-
-/** Converts the filters of a view to API parameters. Each field has parameters for values to include and for values to exclude. */
-export function filterQuery(filters: Filters): FilterQuery {
-  const included = valuesOf(filters, false);
-  const excluded = valuesOf(filters, true);
-  return {
-    ...included,
-    excludeWorkspace: excluded.workspace,
-    excludeResourceType: excluded.resourceType,
-    excludeResourceName: excluded.resourceName,
-    excludeResourceUuid: excluded.resourceUuid,
-    excludeWithoutResourceUuid: excluded.withoutResourceUuid,
-    excludeBillingDimension: excluded.billingDimension,
-  };
-}
-
-function valuesOf(filters: Filters, isExcluded: boolean) {
-  const valuesIn = (field: EntryField) => {
-    const filter = filters[field];
-    return filter?.isExcluded === isExcluded ? filter.values : [];
-  };
-  const uuids = valuesIn('resourceUuid');
-  return {
-    workspace: oneOrMore(valuesIn('workspace')),
-    resourceType: oneOrMore(RESOURCE_TYPES.filter((type) => valuesIn('resourceType').includes(type))),
-    resourceName: oneOrMore(valuesIn('resourceName')),
-    resourceUuid: oneOrMore(uuids.filter((value) => value !== '')),
-    // The API has a separate parameter for usage without an instance ID.
-    withoutResourceUuid: uuids.includes('') || undefined,
-    billingDimension: oneOrMore(
-      BILLING_DIMENSIONS.filter((dimension) => valuesIn('billingDimension').includes(dimension)),
-    ),
-  };
-}
-
-/** Returns a single value without its array, because people write such a parameter without an array. */
-function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | undefined {
-  return values.length > 1 ? values : values[0];
 }
 
 /** Returns the query for the events behind a row of the table. @param view the view that the row belongs to */

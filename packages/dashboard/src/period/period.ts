@@ -3,10 +3,11 @@ import {
   bucketAxis,
   bucketStart,
   type EpochMs,
-  lastUnits,
   MS_PER_DAY,
   MS_PER_HOUR,
+  type PeriodChoice,
   plusMonths,
+  presetOf,
   type Resolution,
   type Window,
   wholeMonths,
@@ -14,69 +15,6 @@ import {
 import { dateFormat } from '../format/locale.js';
 
 const SECOND_MS = 1_000;
-const QUARTER_MONTHS = 3;
-
-const last = (count: number, unit: 'hourly' | 'daily') => (now: EpochMs) => lastUnits(count, unit, now);
-const toDate = (startOf: (now: EpochMs) => EpochMs) => (now: EpochMs) => {
-  return { startTime: startOf(now), endTime: lastUnits(1, 'daily', now).endTime };
-};
-const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'monthly'), months);
-const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
-
-/**
- * The window of a preset has whole UTC hours, days or months. It includes the current hour, day or month, except for `last-month`. `months`
- * is the length of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
- * the year have passed.
- */
-export const PRESETS = [
-  { id: '24h', label: 'Last 24 hours', window: last(24, 'hourly') },
-  { id: '7d', label: 'Last 7 days', window: last(7, 'daily') },
-  { id: '30d', label: 'Last 30 days', window: last(30, 'daily') },
-  { id: '90d', label: 'Last 90 days', window: last(90, 'daily') },
-  { id: 'week', label: 'Week to date', window: toDate((now) => bucketStart(now, 'weekly')) },
-  { id: 'month', label: 'Month to date', months: 1, window: toDate(monthAt) },
-  {
-    id: 'last-month',
-    label: 'Last month',
-    months: 1,
-    window: (now) => ({ startTime: monthAt(now, -1), endTime: monthAt(now) }),
-  },
-  {
-    id: 'quarter',
-    label: 'Quarter to date',
-    months: QUARTER_MONTHS,
-    window: toDate((now) => monthAt(now, -(monthOfYear(now) % QUARTER_MONTHS))),
-  },
-  { id: 'year', label: 'Year to date', months: 12, window: toDate((now) => monthAt(now, -monthOfYear(now))) },
-  {
-    id: '12m',
-    label: 'Last 12 months',
-    months: 12,
-    window: (now) => ({ startTime: monthAt(now, -11), endTime: monthAt(now, 1) }),
-  },
-] as const satisfies readonly Preset[];
-
-interface Preset {
-  readonly id: string;
-  readonly label: string;
-  readonly months?: number;
-  readonly window: (now: EpochMs) => Window;
-}
-type PresetId = (typeof PRESETS)[number]['id'];
-
-export type PeriodChoice = { readonly preset: PresetId } | { readonly from: EpochMs; readonly to: EpochMs };
-
-const presetOf = (id: PresetId): Preset => PRESETS.find((preset) => preset.id === id) ?? PRESETS[0];
-
-export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
-  return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
-}
-
-/** Returns the number of calendar months in a period, or undefined if the period does not consist of whole months. */
-export function periodMonths(period: PeriodChoice): number | undefined {
-  if ('preset' in period) return presetOf(period.preset).months;
-  return wholeMonths({ startTime: period.from, endTime: period.to });
-}
 
 /** Returns the start of the window if the window is one calendar month. */
 export function monthOf(window: Window): EpochMs | undefined {

@@ -1,5 +1,13 @@
 /** Renders the table of groups: the cost, share, usage, average price and change of each group. */
-import { changeFrom, counted, type DecimalText, decimalText, shareText, sumDecimals } from '@meterline/catalog/plain';
+import {
+  changeFrom,
+  counted,
+  type DecimalText,
+  decimalText,
+  type SortColumn,
+  shareText,
+  sumDecimals,
+} from '@meterline/catalog/plain';
 import type { BillingDimensionResponse, MetricsResponse } from '@meterline/client';
 import type { ReactNode } from 'react';
 import type { Comparison } from '../account/use-comparison.js';
@@ -9,7 +17,7 @@ import { localized } from '../format/locale.js';
 import { amountText, DIMENSION_LABEL, shareOf, unitPriceText } from '../format/texts.js';
 import { useBillingDimensions } from '../metrics/queries.js';
 import { changeView } from '../view/address.js';
-import type { SortColumn, View } from '../view/view.js';
+import type { View } from '../view/view.js';
 import { Amount, ChangeText, GroupCells } from './cells.js';
 import type { Row } from './rows.js';
 import type { Table } from './use-table.js';

@@ -5,6 +5,7 @@ import {
   groupKey,
   MAX_METRICS_PAGE,
   type MetricsDimension,
+  type Sort,
   subtractDecimals,
   ZERO,
 } from '@meterline/catalog/plain';
@@ -12,7 +13,7 @@ import type { MetricsEntry } from '@meterline/client';
 import { groupLabels } from '../breakdown/breakdown.js';
 import { type Quantity, quantityOf } from '../format/texts.js';
 import type { PreviousGroups } from '../metrics/queries.js';
-import type { Sort, View } from '../view/view.js';
+import type { View } from '../view/view.js';
 
 export interface Row {
   readonly key: string;

@@ -1,5 +1,5 @@
 /** Renders the card with the table of groups: search, pages, exports, and the progress of loading pages. */
-import { counted, grouped } from '@meterline/catalog/plain';
+import { counted, grouped, PAGE_SIZES } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, MAX_RESTARTS } from '@meterline/client';
 import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import { useComparison } from '../account/use-comparison.js';
@@ -13,7 +13,7 @@ import { useSession } from '../shell/session.js';
 import { ComparisonProblem, ProblemPanel, Skeleton } from '../states/panels.js';
 import { isCursorExpired } from '../states/problem.js';
 import { changeView, replaceView } from '../view/address.js';
-import { PAGE_SIZES, type View } from '../view/view.js';
+import type { View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
 import { EventsPanel, type EventsPanelProps } from './events-panel.js';
 import type { Row } from './rows.js';

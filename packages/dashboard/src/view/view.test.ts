@@ -1,28 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   BILLING_DIMENSIONS,
+  type Filters,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
+  PAGE_SIZES,
+  PRESETS,
   RESOLUTIONS,
   RESOURCE_TYPES,
+  SORT_COLUMNS,
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import fc from 'fast-check';
-import { PRESETS } from '../period/period.js';
+
 import { readView, readViewOf, writeView } from './address.js';
-import {
-  breadcrumb,
-  canDrill,
-  DEFAULT_VIEW,
-  drillDown,
-  type Filters,
-  only,
-  PAGE_SIZES,
-  SORT_COLUMNS,
-  sortOf,
-  type View,
-  withFilter,
-} from './view.js';
+import { breadcrumb, canDrill, DEFAULT_VIEW, drillDown, only, sortOf, type View, withFilter } from './view.js';
 
 const AGENTS = 'agent_compute_runtime_gbs';
 const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });

@@ -2,74 +2,27 @@
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
-  type Comparison,
+  DEFAULT_VIEW_QUERY,
   DIMENSIONS,
   ENTRY_FIELD,
   type EntryField,
+  type Filter,
+  type Filters,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   type MetricsDimension,
-  type Resolution,
+  type PeriodChoice,
+  type Sort,
+  type ViewQuery,
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
-import type { PeriodChoice } from '../period/period.js';
 
-/** Maximum number of dimensions to group by. Labels of three dimensions would be too long to read. */
-export const MAX_GROUP_BY = 2;
-
-export type Measure = 'cost' | 'usage';
-
-export const SORT_COLUMNS = ['cost', 'name', 'usage', 'change'] as const;
-export type SortColumn = (typeof SORT_COLUMNS)[number];
-export interface Sort {
-  readonly column: SortColumn;
-  readonly descending: boolean;
-}
-
-export const PAGE_SIZES = [25, 50, 100] as const;
-type PageSize = (typeof PAGE_SIZES)[number];
-
-export interface View {
+export interface View extends ViewQuery {
   /** Undefined means the user's first account. ALL_ACCOUNTS means all accounts of the user together. */
   readonly account: string | undefined;
-  readonly period: PeriodChoice;
-  /** Undefined means automatic: the resolution depends on the length of the window. */
-  readonly resolution: Resolution | undefined;
-  /** At most {@link MAX_GROUP_BY} dimensions, in the order that the user chose. */
-  readonly groupBy: readonly MetricsDimension[];
-  readonly filters: Filters;
-  readonly measure: Measure;
-  readonly compare: Comparison | undefined;
-  /** Whether each bucket includes the amounts of the previous buckets. */
-  readonly isCumulative: boolean;
-  readonly asTable: boolean;
-  /** Whether the page shows every digit instead of two decimals. */
-  readonly isExact: boolean;
-  readonly isLive: boolean;
-  readonly sort: Sort;
-  /** Text that the names of the listed groups must contain. */
-  readonly search: string;
-  readonly pageSize: PageSize;
-  readonly page: number;
 }
 
-export const DEFAULT_VIEW: View = {
-  account: undefined,
-  period: { preset: '30d' },
-  resolution: undefined,
-  groupBy: ['resource_type'],
-  filters: {},
-  measure: 'cost',
-  compare: undefined,
-  isCumulative: false,
-  asTable: false,
-  isExact: false,
-  isLive: false,
-  sort: { column: 'cost', descending: true },
-  search: '',
-  pageSize: PAGE_SIZES[0],
-  page: 1,
-};
+export const DEFAULT_VIEW: View = { account: undefined, ...DEFAULT_VIEW_QUERY };
 
 export function accountName(account: string): string {
   return account === ALL_ACCOUNTS ? 'All accounts' : account;
@@ -159,15 +112,6 @@ export function canDrill(view: View): boolean {
 export function withoutAccount(groupBy: readonly MetricsDimension[]): GroupByDimension[] {
   return groupBy.filter((dimension) => dimension !== 'account');
 }
-
-export interface Filter {
-  /** At least one value. */
-  readonly values: readonly string[];
-  /** Whether the filter matches every value except these. */
-  readonly isExcluded: boolean;
-}
-
-export type Filters = { readonly [Field in EntryField]?: Filter | undefined };
 
 /** Fields whose values producers choose. The catalog defines the values of the other fields. */
 export type NameField = 'workspace' | 'resourceName' | 'resourceUuid';

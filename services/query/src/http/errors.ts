@@ -10,7 +10,15 @@ import {
   unavailable,
 } from '@meterline/api/http/errors';
 import { COMMON_ERRORS, type ErrorSketch } from '@meterline/api/openapi/common';
-import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import {
+  counted,
+  type EpochMs,
+  formatTimestamp,
+  MAX_ALERTS,
+  MAX_VIEWS,
+  MS_PER_HOUR,
+  type Window,
+} from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse/clickhouse/errors';
 
 /** Longer than Meterline's own clients wait before they retry, because the same query would most likely fail again. */
@@ -89,6 +97,16 @@ export function noSuchAlert(): ApiError {
   return notFound('The account has no such alert that you may see; list its alerts to find their IDs.');
 }
 
+/** The error is the same if the view does not exist and if it is hidden from the caller. */
+export function noSuchView(): ApiError {
+  return notFound('The account has no such view that you may see; list its views to find their names.');
+}
+
+export function tooManyViews(): ApiError {
+  const message = `The account already has ${MAX_VIEWS} saved views, the maximum; delete some views, and send the request again.`;
+  return new ApiError(409, 'too_many_views', message);
+}
+
 export function noSuchDelivery(): ApiError {
   return notFound(
     'The alert has no such delivery; deliveries are kept for 30 days. List its deliveries to find their IDs.',
@@ -144,7 +162,7 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   Forbidden: {
     description:
       'The account does not exist, or the caller has no access to it (`forbidden`); the request needs an admin, because it uses ' +
-      'workspaces or keys or changes an alert (`forbidden`); or the token lacks the scope (`insufficient_scope`).',
+      'workspaces or keys or changes an alert or a saved view (`forbidden`); or the token lacks the scope (`insufficient_scope`).',
     error: notAMember(),
   },
   NotFound: {
@@ -153,7 +171,8 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   },
   Conflict: {
     description:
-      'The account has the maximum number of valid API keys or alerts (`too_many_api_keys`, `too_many_alerts`).',
+      'The account has the maximum number of valid API keys, alerts or saved views (`too_many_api_keys`, `too_many_alerts`, ' +
+      '`too_many_views`).',
     error: tooManyApiKeys(),
   },
   TooMany: {

@@ -12,6 +12,7 @@ import {
 import type { remembered } from '@meterline/service';
 import type { Account, AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
+import type { ViewStore } from '@meterline/service/views';
 import type { Admission } from '../admission/admission.js';
 import type { PagesDependencies } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
@@ -23,6 +24,7 @@ export interface RouteDependencies extends PagesDependencies {
   readonly allowedHosts: AllowedHosts;
   readonly admission: Admission;
   readonly authenticate: Authenticate;
+  readonly views: ViewStore;
   readonly budget: ByteBudget;
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;

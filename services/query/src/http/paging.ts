@@ -91,7 +91,8 @@ export interface ListRequest {
 
 /** The fields that lists are sorted by. An entry without a date counts as the oldest. */
 export interface ListEntry {
-  readonly id: string;
+  /** Omitted if the name identifies the entry. */
+  readonly id?: string;
   readonly name?: string;
   readonly createdAt?: string;
 }
@@ -141,7 +142,7 @@ export function listResponse<Entry extends ListEntry>(
 const listPosition = z.object({ key: z.string(), id: z.string() });
 type ListPosition = z.output<typeof listPosition>;
 
-function positionOf({ id, name, createdAt }: ListEntry, sort: string): ListPosition {
+function positionOf({ name = '', id = name, createdAt }: ListEntry, sort: string): ListPosition {
   return { key: (sort.startsWith('name') ? name : createdAt) ?? '', id };
 }
 

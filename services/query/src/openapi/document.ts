@@ -5,6 +5,7 @@ import { ERRORS } from '../http/errors.js';
 import { ACCESS_OPERATIONS } from './access.js';
 import { ALERT_OPERATIONS } from './alerts.js';
 import { USAGE_OPERATIONS } from './usage.js';
+import { VIEW_OPERATIONS } from './views.js';
 
 const DESCRIPTION = `Usage and cost of the accounts of a workload platform.
 
@@ -46,12 +47,14 @@ export function createOpenApiDocument(): OpenApiDocument {
       { name: 'Usage and cost', description: 'Usage and its cost, by dimension and time.' },
       { name: 'Access', description: 'The caller’s accounts, and API keys.' },
       { name: 'Alerts', description: 'Webhooks when usage or cost of an account passes a threshold.' },
+      { name: 'Views', description: 'Saved views of the page.' },
       { name: 'Health', description: 'For load balancers and supervisors. Needs no credentials.' },
     ],
     operations: [
       ...USAGE_OPERATIONS,
       ...ACCESS_OPERATIONS,
       ...ALERT_OPERATIONS,
+      ...VIEW_OPERATIONS,
       ...commonOperations({
         summary: 'Check that the service is ready',
         description:
@@ -93,6 +96,10 @@ export function createOpenApiDocument(): OpenApiDocument {
       Delivery: api.deliverySchema,
       DeliveryArray: api.deliveryArraySchema,
       DeliveryPage: api.deliveryPageSchema,
+      SavedView: api.savedViewSchema,
+      SavedViewArray: api.savedViewArraySchema,
+      SavedViewPage: api.savedViewPageSchema,
+      SaveView: api.viewBodySchema,
       Error: api.errorResponseSchema,
       ...COMMON_SCHEMAS,
     },

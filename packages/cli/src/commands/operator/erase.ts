@@ -20,7 +20,7 @@ const RESUMABLE = 'Run the same command again to erase the rest.';
 export function addErase(command: Command, context: CommandContext): void {
   command
     .description(
-      'Erase an account after confirmation of its ID: first its API keys and alerts, so that nobody can read it any more, then its ' +
+      'Erase an account after confirmation of its ID: first its API keys, alerts and saved views, so that nobody can read it any more, then its ' +
         'events, rejected events and rollups, month by month. ClickHouse deletes the old data files some minutes later.\n' +
         'After an interruption, run the same command again to erase the rest.\n' +
         'First stop the producers and let the queue drain, because events that arrive later are stored as usual. Not erased: ' +
@@ -46,6 +46,7 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
       rowsLeft = 0,
       apiKeys,
       alerts,
+      views,
     } = await operate(context, flags, {
       confirm: confirm === undefined ? { question, reply: account } : undefined,
       label: (partitions) => `Erasing ${formatCount(partitions)} partitions`,
@@ -53,7 +54,7 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
       describe: ({ rowsLeft: _, ...erased }) => ({ json: { account, ...erased }, text: `Erased ${describe(erased)}.` }),
       resume: RESUMABLE,
     });
-    if (found.partitions.every(({ rows }) => rows === 0) && apiKeys + alerts === 0) {
+    if (found.partitions.every(({ rows }) => rows === 0) && apiKeys + alerts + views === 0) {
       throw new CommandError(`no data of account ${account} was found: check the ID, or the account is already erased`);
     }
     if (rowsLeft === 0) return;
@@ -64,11 +65,12 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
   });
 }
 
-function describe({ usageEventRows, rejectedEventRows, apiKeys, alerts }: Holdings): string {
+function describe({ usageEventRows, rejectedEventRows, apiKeys, alerts, views }: Holdings): string {
   return [
     counted(usageEventRows, 'stored event'),
     counted(rejectedEventRows, 'rejected event'),
     counted(apiKeys, 'API key'),
     counted(alerts, 'alert'),
+    counted(views, 'saved view'),
   ].join(', ');
 }

@@ -1,17 +1,21 @@
 /** The `meterline metrics` command. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { readViewQuery } from '@meterline/catalog';
+import type { MeterlineClient } from '@meterline/client';
 import { type Command, Option } from 'commander';
 import { type CommandContext, say } from '../../command.js';
 import { withAccount, withClientErrors } from '../../connections/api.js';
 import { CommandError, EXIT_CODES, usageError } from '../../failure.js';
-import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
-import { type Query, type QueryFlags, queryOf, withQuery } from '../../metrics/query.js';
+import { formOf, nameOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
+import { flagsWithView, type Query, type QueryFlags, queryOf, withQuery } from '../../metrics/query.js';
 import { printCsv, printJson, printTable } from '../../metrics/response.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags, OutputFlags {
   readonly all?: boolean;
   readonly series?: boolean;
+  /** The name of a saved view. */
+  readonly view?: string;
   readonly exact?: boolean;
   /** Interval in seconds. The value `true` stands for the default interval. */
   readonly watch?: number | true;
@@ -24,6 +28,7 @@ Examples:
   meterline metrics --filter resourceType=agent --filter resourceType=job --watch
   meterline metrics --month 2026-10 --all-accounts --group-by account --all --csv=excel > accounts.csv
   meterline metrics --month 2026-10 --group-by resource_name --all --csv > resources.csv
+  meterline metrics --view "Agents this month" --csv
   meterline metrics --since 24h --json | jq .summary.totalCost`;
 
 const DEFAULT_WATCH_SECONDS = 10;
@@ -38,6 +43,7 @@ export function addMetrics(command: Command, context: CommandContext): void {
     withQuery(withApiFlags(command)),
     "Print the API's response as JSON; with --all or --compare, one response per line",
   )
+    .option('--view <name>', 'Saved view of the account. Other flags replace parts of the view', nameOf)
     .option('--all', 'Read all pages, not only the first')
     .option('--series', 'With --csv: print one line per group and time bucket')
     .option('--exact', 'Show amounts in the table without rounding')
@@ -56,6 +62,7 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
   // Parse the query before the first request, so that conflicting flags fail without a request.
   const firstQuery = queryOf(flags, context.now());
   await withAccount(context, flags, async ({ client, account, access }) => {
+    const viewed = flags.view === undefined ? flags : await withView(flags, flags.view, client, account);
     const { all = false, exact = false, series = false, watch: interval } = flags;
     const form = formOf(flags);
     const print = async (query: Query, signal?: AbortSignal) => {
@@ -64,14 +71,24 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
       else if (form === 'table') await printTable(request, exact);
       else await printCsv(request, series, form === 'excel' ? 'spreadsheet' : 'plain');
     };
-    if (interval === undefined) return print(firstQuery);
+    if (interval === undefined) return print(flags.view === undefined ? firstQuery : queryOf(viewed, context.now()));
     const signal = context.interruption();
     await watch(context, interval === true ? DEFAULT_WATCH_SECONDS : interval, signal, async () => {
       // Parse the query again, because a window that ends now moves with time.
-      await withClientErrors(access, () => print(queryOf(flags, context.now()), signal));
+      await withClientErrors(access, () => print(queryOf(viewed, context.now()), signal));
       if (form === 'table') context.stdout.write('\n');
     });
   });
+}
+
+async function withView(
+  flags: MetricsFlags,
+  name: string,
+  client: MeterlineClient,
+  account: string,
+): Promise<MetricsFlags> {
+  const { query } = await client.views.get(account, name);
+  return { ...flags, ...flagsWithView(flags, readViewQuery(new URLSearchParams(query))) };
 }
 
 function rejectConflicts({ series, compare, watch: interval, cursor, ...output }: MetricsFlags): void {
