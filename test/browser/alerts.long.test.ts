@@ -165,6 +165,8 @@ it('an alert shows its fired thresholds and deliveries, which only an admin can 
   await page.getByText(/^80% fired on/).waitFor();
   await press(page, 'Resend');
   await page.getByText('Pending after 1 attempt: 503').waitFor();
+  for (let sends = 0; sends < 10; sends += 1) await client.alerts.test('globex', id);
+  await page.getByText('The list shows the newest 10 of 13.').waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   // Another admin deletes the alert in the editor.
   await press(page, 'Edit');
