@@ -155,7 +155,9 @@ it('after a failure --from-line goes on at the first line that was not sent, alt
     /^Sent 2 events, up to line 2\. Continue with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
   );
   const first = await emit([secondFails()], lines.slice(2), ['--batch', '1', '--concurrency', '2']);
-  expect(first.stderr).toMatch(/^Sent 1 event\. Continue with --from-line 1\. .*\nmeterline: account acme, line 1: Access/);
+  expect(first.stderr).toMatch(
+    /^Sent 1 event\. Continue with --from-line 1\. .*\nmeterline: account acme, line 1: Access/,
+  );
   const beyond = await emit([receipt()], lines, ['--from-line', '6']);
   const stderr = 'meterline: standard input ends with line 4, before --from-line 6\n';
   expect(beyond).toMatchObject({ code: 1, stdout: '', stderr, requests: [] });
