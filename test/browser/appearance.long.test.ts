@@ -13,6 +13,7 @@ import {
   PHONE,
   rightOf,
   setFilter,
+  signOut,
   tableRows,
   useExplorer,
   viewOf,
@@ -178,7 +179,7 @@ it('the page loads nothing from other servers, and no action violates the conten
   await page.getByRole('button', { name: 'Table', exact: true }).click();
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   await setFilter(page, 'Resource', { values: ['support'] });
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signOut(page);
   await page.getByLabel('API key or access token').waitFor();
   expect(offences).toEqual([]);
   // A violation would be recorded.
@@ -208,8 +209,6 @@ it('the API reference shows every operation, fits a phone, and logs nothing', as
   await page.locator('[id$=getAccountMetrics] .opblock-summary-control').click();
   await page.getByText('Returns usage and cost in a window').waitFor();
   expect(await page.locator('html.dark-mode').count()).toBe(1);
-  // "Try it out" is disabled, because it would show rounded amounts.
-  expect(await page.getByRole('button', { name: /try it|execute|authorize/i }).count()).toBe(0);
   const found = (await accessibilityProblems(page)).map((finding) => finding.split(':')[0]);
   expect(found.filter((id = '') => !KNOWN_FINDINGS.includes(id))).toEqual([]);
   await page.setViewportSize(PHONE);

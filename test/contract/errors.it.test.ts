@@ -56,8 +56,8 @@ const PARAMETERS: readonly Row[] = [
   bad(`${ENUMS}/group-by?startTime=x`, 'startTime', '"startTime" is not a parameter; this operation takes none.'),
   bad(`${ENUMS}/billing-dimensions?unit=gbs`, 'unit', 'this operation takes none.'),
   bad(
-    `GET ${ACME}/events?${day}&groupBy=workspace&includeVoided=yes&limit=0`,
-    'groupBy,includeVoided,limit',
+    `GET ${ACME}/events?${day}&groupBy=workspace&includeVoided=yes&limit=0&orderBy=time&order=down`,
+    'groupBy,includeVoided,limit,order,orderBy',
     'limit must',
   ),
   bad('GET /v0/accounts?limit=5', 'limit', 'Svc-Version: 2026-04-28, the first version with pages and an order.'),
@@ -97,6 +97,8 @@ const BODIES: readonly Row[] = [
     alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value if measure is usage'),
   ),
   alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),
+  alert({ url: 'http://example.com/', amount: '0' }, 'amount,url', 'amount must be a decimal string above 0'),
+  alert({ url: 'ftp://example.com/' }, 'url', 'url must be an https URL of at most 2048 characters'),
   alert({ url: 'https://0x7f.1/' }, 'url', 'url must not be an address of this machine or of a private network'),
 ];
 

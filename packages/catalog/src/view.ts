@@ -4,6 +4,7 @@
  */
 import {
   bucketStart,
+  defaultResolution,
   END_OF_TIME,
   type EpochMs,
   formatTimestamp,
@@ -23,6 +24,7 @@ import {
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
   isResourceType,
+  MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
   RESOURCE_TYPES,
@@ -38,8 +40,8 @@ const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'month
 const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
 
 /**
- * The window of a preset has whole UTC hours, days or months. It includes the current hour, day or month, except for `last-month`. `months`
- * is the length of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
+ * The window of a preset has whole UTC hours or days. It includes the current hour or day, except for `last-month`. `months` is the length
+ * of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
  * the year have passed.
  */
 export const PRESETS = [
@@ -62,18 +64,15 @@ export const PRESETS = [
     window: toDate((now) => monthAt(now, -(monthOfYear(now) % QUARTER_MONTHS))),
   },
   { id: 'year', label: 'Year to date', months: 12, window: toDate((now) => monthAt(now, -monthOfYear(now))) },
-  {
-    id: '12m',
-    label: 'Last 12 months',
-    months: 12,
-    window: (now) => ({ startTime: monthAt(now, -11), endTime: monthAt(now, 1) }),
-  },
+  { id: '12m', label: 'Last 12 months', months: 12, bars: 'monthly', window: toDate((now) => monthAt(now, -11)) },
 ] as const satisfies readonly Preset[];
 
 interface Preset {
   readonly id: string;
   readonly label: string;
   readonly months?: number;
+  /** The automatic resolution, if it does not depend on the length of the window. */
+  readonly bars?: Resolution;
   readonly window: (now: EpochMs) => Window;
 }
 type PresetId = (typeof PRESETS)[number]['id'];
@@ -88,6 +87,11 @@ export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
   return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
 }
 
+/** Returns the resolution of a period unless the user chooses another one. */
+export function automaticResolution(period: PeriodChoice, window: Window): Resolution {
+  return ('preset' in period ? presetOf(period.preset).bars : undefined) ?? defaultResolution(window);
+}
+
 /** Returns the number of calendar months in a period, or undefined if the period does not consist of whole months. */
 export function periodMonths(period: PeriodChoice): number | undefined {
   if ('preset' in period) return presetOf(period.preset).months;
@@ -96,9 +100,6 @@ export function periodMonths(period: PeriodChoice): number | undefined {
 
 /** The maximum number of saved views per account. */
 export const MAX_VIEWS = 100;
-
-/** The maximum number of dimensions that a view groups by. */
-export const MAX_VIEW_DIMENSIONS = 2;
 
 export type Measure = 'cost' | 'usage';
 
@@ -125,7 +126,7 @@ export interface ViewQuery {
   readonly period: PeriodChoice;
   /** Undefined means automatic: the resolution depends on the length of the window. */
   readonly resolution: Resolution | undefined;
-  /** At most {@link MAX_VIEW_DIMENSIONS} dimensions, in the order that the user chose. */
+  /** At most {@link MAX_GROUP_BY_DIMENSIONS} dimensions, in the order that the user chose. */
   readonly groupBy: readonly MetricsDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
@@ -218,7 +219,7 @@ const CODECS: { readonly [Part in keyof ViewQuery]: Codec<ViewQuery[Part]> } = {
     (text) => {
       const names = [...new Set(text.split(','))];
       const known = names.flatMap((name) => METRICS_DIMENSIONS.filter((dimension) => dimension === name));
-      return known.length > 0 || text === NO_GROUPING ? known.slice(0, MAX_VIEW_DIMENSIONS) : undefined;
+      return known.length > 0 || text === NO_GROUPING ? known.slice(0, MAX_GROUP_BY_DIMENSIONS) : undefined;
     },
     (dimensions) => dimensions.join(',') || NO_GROUPING,
   ),

@@ -41,6 +41,8 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
+  /** The latest first attempt of each alert in progress. */
+  readonly #firstAttempts = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;
   #loop: Promise<void> | undefined;
@@ -94,19 +96,33 @@ export class Deliverer {
       account.lastDueAt = Math.max(Date.now() + WAIT_MS, account.lastDueAt + WAIT_STEP_MS);
       return alerts.deliveries.postpone(id, account.lastDueAt);
     }
-    // The commands above may have waited for Redis. Without enough of the lease left, another process would post at the same time.
-    if (Date.now() + POST_TIMEOUT_MS > leaseUntil) return;
     account.attempts += 1;
     this.#accounts.set(alert.account, account);
     try {
-      await this.#deliver(delivery, alert, leaseUntil);
+      const isFirst = delivery.type === 'usage.threshold_reached' && delivery.attempts === 0;
+      if (isFirst) await this.#deliverInTurn(delivery, alert, leaseUntil);
+      else await this.#deliver(delivery, alert, leaseUntil);
     } finally {
       account.attempts -= 1;
       if (account.attempts === 0) this.#accounts.delete(alert.account);
     }
   }
 
+  /** Starts after the alert's earlier first attempts, because receivers expect the webhook of a lower threshold first. */
+  async #deliverInTurn(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
+    const earlier = this.#firstAttempts.get(alert.id);
+    const attempt = Promise.allSettled([earlier]).then(() => this.#deliver(delivery, alert, leaseUntil));
+    this.#firstAttempts.set(alert.id, attempt);
+    try {
+      await attempt;
+    } finally {
+      if (this.#firstAttempts.get(alert.id) === attempt) this.#firstAttempts.delete(alert.id);
+    }
+  }
+
   async #deliver(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
+    // The delivery may have waited for Redis or its turn. Without enough of the lease left, another process would post at the same time.
+    if (Date.now() + POST_TIMEOUT_MS > leaseUntil) return;
     const { alerts, metrics, log, retryMs } = this.#options;
     const at = new Date();
     const headers = headersOf(delivery, alert, at);

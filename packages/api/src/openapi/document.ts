@@ -42,6 +42,8 @@ const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
 const EXTENSIONS: readonly string[] = [
   ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
   'includeVoided',
+  'orderBy',
+  'order',
   ...Object.keys(ACCOUNT_FILTERS),
 ];
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {

@@ -57,7 +57,7 @@ export type AlertFilters = z.output<typeof filters>;
 
 const MAX_URL_LENGTH = 2_048;
 const URL_RULE = `must be an https URL of at most ${MAX_URL_LENGTH} characters without user and password, such as https://example.com/hooks`;
-const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, URL_RULE).meta({
+const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, { error: URL_RULE, abort: true }).meta({
   format: 'uri',
   maxLength: MAX_URL_LENGTH,
   description: 'Where webhooks are posted. Must be https and must not lead to a private network.',

@@ -2,6 +2,7 @@
 import {
   ACCOUNT_FILTERS,
   ACCOUNTS_METRICS_PARAMETERS,
+  automaticResolution,
   BILLING_DIMENSIONS,
   COMPARISONS,
   type Comparison,
@@ -90,7 +91,7 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
     // A span never counts as months, because the default of 30 days may happen to cover a calendar month.
     months: flags.period ? periodMonths(flags.period) : named ? wholeMonths(whole) : undefined,
     sent: timesOf(isNamed ? whole : upTo(whole, asOf)),
-    resolution: defaultResolution(whole),
+    resolution: flags.period ? automaticResolution(flags.period, whole) : defaultResolution(whole),
     asOf,
   };
 }
@@ -220,18 +221,20 @@ export const CURSOR_HELP = 'Page to read: meta.nextCursor of the previous page; 
 
 export interface EventsFlags extends WindowFlags, FilterFlags {
   readonly includeVoided?: boolean | undefined;
+  readonly orderBy?: EventsQuery['orderBy'];
+  readonly order?: EventsQuery['order'];
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }
 
 export function eventsQueryOf(flags: EventsFlags, now: Date): EventsQuery & RequestedWindow['sent'] {
-  const { filter, includeVoided, limit, cursor } = flags;
+  const { filter, includeVoided, orderBy, order, limit, cursor } = flags;
   const window = windowOf(flags, now);
   requireFixedWindow(flags, window);
-  return { ...window.sent, ...filter, includeVoided, limit, cursor };
+  return { ...window.sent, ...filter, includeVoided, orderBy, order, limit, cursor };
 }
 
-export interface QueryFlags extends Omit<EventsFlags, 'includeVoided' | 'filter'> {
+export interface QueryFlags extends Omit<EventsFlags, 'includeVoided' | 'orderBy' | 'order' | 'filter'> {
   readonly filter?: Partial<Pick<MetricsQuery, keyof Filters>>;
   readonly allAccounts?: boolean | undefined;
   readonly resolution?: Resolution | undefined;

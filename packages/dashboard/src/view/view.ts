@@ -10,6 +10,7 @@ import {
   type Filters,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
+  MAX_GROUP_BY_DIMENSIONS,
   type MetricsDimension,
   type PeriodChoice,
   type Sort,
@@ -33,9 +34,10 @@ export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Returns whether the view can show usage. The API returns usage only per billing dimension. */
+/** Returns whether the view can show usage. The API returns usage only per billing dimension, which counts as one of the groups. */
 export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
-  return groupBy.includes('billing_dimension') || dimensionsLeft(filters).length === 1;
+  if (groupBy.includes('billing_dimension')) return true;
+  return dimensionsLeft(filters).length === 1 && groupBy.length < MAX_GROUP_BY_DIMENSIONS;
 }
 
 /** Returns the sort order of the view, or the default if the view lacks the column. */

@@ -30,7 +30,7 @@ export interface ServiceOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The port for clients, or undefined for a service that has only an admin port. */
   readonly port?: number;
-  /** A port that is chosen for this start only. A health check on it proves that this service runs. `port` may belong to another stack. */
+  /** A port that was free shortly before. A health check on it proves that this service runs. `port` may belong to another stack. */
   readonly adminPort: number;
 }
 
@@ -91,6 +91,20 @@ export async function choosePort(
   const port = await findFreePort();
   if (isDistinct) say(`Port ${defaultPort} is in use; ${listener} listens on ${port}.`);
   return port;
+}
+
+/**
+ * Returns the admin port of a service. The admin ports follow the usual ports of the API and the collector, and stay the same at every
+ * start, so that a Prometheus configuration stays valid. If the port is in use, returns any free port.
+ */
+export function chooseAdminPort(
+  name: ServiceOptions['name'],
+  port: number,
+  collectorPort: number,
+  say: (line: string) => void,
+): Promise<number> {
+  const usual = port + 2 + Object.keys(NODE_OPTIONS).indexOf(name);
+  return choosePort(`the admin server of ${name}`, undefined, usual, say, collectorPort);
 }
 
 const BACK_OFF = { firstMs: 500, longestMs: 30_000 };

@@ -9,10 +9,9 @@ import { z } from 'zod';
 import { CLUSTER, OWNER, type Passwords } from '../clickhouse-config.js';
 import { DataDirectory, passwordOf, readPrivateFile, writePrivateFile } from '../data-directory.js';
 import { Demo } from '../demo.js';
-import { findFreePort } from '../ports.js';
 import type { RedisUser } from '../redis.js';
 import { type Servers, startServers } from '../servers.js';
-import { choosePort, type ServiceOptions, Supervised, startService, urlAt } from './services.js';
+import { chooseAdminPort, choosePort, type ServiceOptions, Supervised, startService, urlAt } from './services.js';
 import type { CommandLine, Env } from './settings.js';
 
 const LOCAL_ACCOUNT = 'demo';
@@ -75,17 +74,25 @@ export async function startStack(session: Session, options: StackOptions) {
   if (env.CLICKHOUSE_URL === undefined) await migrate(warehouseOptions(clickhouse('migrate'), 'meterline-start'));
   stop.throwIfAborted();
 
-  const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()]);
-  const [ingestPort, queryAdminPort, collectorAdminPort, alertsPort] = adminPorts;
+  const adminPort = (name: ServiceOptions['name']) => chooseAdminPort(name, port, collectorPort, say);
   const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
   // Allow webhooks to this machine, because a developer runs webhook receivers on it.
   const webhooks = { ALERT_ALLOWED_HOSTS: LOCAL_HOSTS };
   const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET, ...webhooks };
   const services: readonly ServiceOptions[] = [
-    { name: 'ingest', env: { ...clickhouse('ingest'), ...redis('worker') }, adminPort: ingestPort },
-    { name: 'query', env: { ...clickhouse('query'), ...redis('query'), ...own }, port, adminPort: queryAdminPort },
-    { name: 'collector', env: redis('collector'), port: collectorPort, adminPort: collectorAdminPort },
-    { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks }, adminPort: alertsPort },
+    { name: 'ingest', env: { ...clickhouse('ingest'), ...redis('worker') }, adminPort: await adminPort('ingest') },
+    {
+      name: 'query',
+      env: { ...clickhouse('query'), ...redis('query'), ...own },
+      port,
+      adminPort: await adminPort('query'),
+    },
+    { name: 'collector', env: redis('collector'), port: collectorPort, adminPort: await adminPort('collector') },
+    {
+      name: 'alerts',
+      env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks },
+      adminPort: await adminPort('alerts'),
+    },
   ];
   const starts = services.map(async (service) => {
     const started = await startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);

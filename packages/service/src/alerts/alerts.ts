@@ -133,6 +133,7 @@ export class AlertStore {
       marksKey: this.#marks(alert.id),
       field: markField(alert, periodStart, threshold),
       mark: JSON.stringify(mark),
+      threshold,
     });
   }
 

@@ -22,7 +22,10 @@ const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
 /** Each fired threshold leaves a mark for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
 export const MAX_MARKS = 5_000;
-/** The due time of a new or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. */
+/**
+ * The due time of a test or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. The same is
+ * true for the webhook of a threshold, whose due time is the threshold in percent, so that lower thresholds are claimed first.
+ */
 const DUE_NOW = 0;
 
 /** The defaults apply to records that an earlier version wrote. */
@@ -57,6 +60,7 @@ export interface CrossingMark {
   readonly marksKey: string;
   readonly field: string;
   readonly mark: string;
+  readonly threshold: number;
 }
 
 export interface Attempt {
@@ -70,15 +74,15 @@ export interface Attempt {
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: delivery, account index, outbox. ARGV: ID, index entry, creation time and retention in ms, then fields and values. */
+/** KEYS: delivery, account index, outbox. ARGV: ID, index entry, creation time and retention in ms, due time, then fields and values. */
 const ADD = `
 local fields = {}
-for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
+for at = 6, #ARGV do fields[at - 5] = ARGV[at] end
 redis.call('HSET', KEYS[1], unpack(fields))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('ZADD', KEYS[3], ${DUE_NOW}, ARGV[1])`;
+redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])`;
 /**
  * KEYS: the KEYS of ADD, all alerts, marks of the alert. ARGV: alert ID, updatedAt, mark field, mark, then the ARGV of ADD. Compares only
  * updatedAt, because a newer release may store more members in the record. Comparing it is enough, because it increases with every change.
@@ -141,7 +145,7 @@ export class DeliveryStore {
   /** Derives the delivery's ID from the crossing of the threshold, so that every process that detects the crossing uses the same ID. */
   async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<FireOutcome> {
     const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
-    const { keys, args } = this.#addition(id, alert, 'usage.threshold_reached', at, payload);
+    const { keys, args } = this.#addition(id, alert, 'usage.threshold_reached', at, payload, crossing.threshold);
     const allKeys = [...keys, crossing.alertsKey, crossing.marksKey];
     const mark = [alert.id, alert.updatedAt, crossing.field, crossing.mark];
     const outcome = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
@@ -214,7 +218,14 @@ export class DeliveryStore {
     await this.#delete(account, entries.filter(isSelected));
   }
 
-  #addition(id: string, { id: alertId, account, filters }: Alert, type: WebhookType, at: Date, payload: string) {
+  #addition(
+    id: string,
+    { id: alertId, account, filters }: Alert,
+    type: WebhookType,
+    at: Date,
+    payload: string,
+    dueAt: EpochMs = DUE_NOW,
+  ) {
     const seenBy = filters.workspace ? 'admin' : 'member';
     const createdAt = at.toISOString();
     const record = {
@@ -231,7 +242,7 @@ export class DeliveryStore {
     return {
       record,
       keys: [this.#key(id), this.#indexOf(account), this.#outbox()],
-      args: [id, `${alertId} ${id}`, at.getTime(), KEPT_MS, ...Object.entries(record).flat().map(String)],
+      args: [id, `${alertId} ${id}`, at.getTime(), KEPT_MS, dueAt, ...Object.entries(record).flat().map(String)],
     };
   }
 

@@ -72,8 +72,8 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
   return async (request, response) => {
     const { accountId } = request.params;
     await admitWriter(dependencies, request, response);
-    const settings = parseBody(request.body, newAlertSchema, EXAMPLE);
-    rejectProblems([...alertProblems(settings), ...urlProblems(settings.url, allowedHosts)]);
+    const settings = parseBody(request.body, newAlertSchema.extend({ url: targetUrl(allowedHosts) }), EXAMPLE);
+    rejectProblems(alertProblems(settings));
     const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(rejectTooMany));
     response.status(201).location(`alerts/${alert.id}`);
     send(response, { ...(await alertEntry(dependencies, alert, true)), secret: alert.secret });
@@ -93,9 +93,9 @@ export function alertChangeRoute(dependencies: RouteDependencies): RequestHandle
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const { id } = await findAlert(dependencies, request.params, 'admin');
-    const change = parseBody(request.body, alertChangeSchema, { amount: '200' });
-    const urlErrors = change.url === undefined ? [] : urlProblems(change.url, allowedHosts);
-    const check = (alert: Alert) => rejectProblems([...alertProblems(settingsOf(alert)), ...urlErrors]);
+    const schema = alertChangeSchema.extend({ url: targetUrl(allowedHosts).optional() });
+    const change = parseBody(request.body, schema, { amount: '200' });
+    const check = (alert: Alert) => rejectProblems(alertProblems(settingsOf(alert)));
     const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));
     if (!alert) throw noSuchAlert();
     const entry = await alertEntry(dependencies, alert, true);
@@ -181,9 +181,12 @@ function maySee(role: Role, { filters }: Alert): boolean {
   return role === 'admin' || filters.workspace === undefined;
 }
 
-function urlProblems(url: string, allowed: AllowedHosts): ParameterProblem[] {
-  const problem = targetProblem(url, allowed);
-  return problem === undefined ? [] : [{ parameter: 'url', message: `url ${problem}.` }];
+/** The schema of a URL that webhooks may be sent to. As part of the body's schema, its errors appear together with those of other fields. */
+function targetUrl(allowed: AllowedHosts) {
+  return newAlertSchema.shape.url.superRefine((url, context) => {
+    const message = targetProblem(url, allowed);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
 }
 
 function rejectProblems(problems: readonly ParameterProblem[]): void {

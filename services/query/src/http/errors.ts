@@ -15,6 +15,7 @@ import {
   type EpochMs,
   formatTimestamp,
   MAX_ALERTS,
+  MAX_EVENTS_BY_COST,
   MAX_VIEWS,
   MS_PER_HOUR,
   type Window,
@@ -57,6 +58,11 @@ export function eventsDropped(droppedBefore: EpochMs): ApiError {
   return new ApiError(400, 'events_dropped', `${eventsKeptFrom(droppedBefore)} ${message}`, {
     details: [{ parameter: 'startTime', message }],
   });
+}
+
+export function tooManyEventsByCost(): ApiError {
+  const message = `orderBy must be timestamp, or the window shorter: the account has more than ${counted(MAX_EVENTS_BY_COST, 'event')} in its hours, too many to sort by cost.`;
+  return invalidParameters([{ parameter: 'orderBy', message }]);
 }
 
 function eventsKeptFrom(droppedBefore: EpochMs): string {
