@@ -318,3 +318,40 @@ it('the menu links the API reference and the guides', async () => {
   await page.goBack();
   await tableRows(page);
 });
+
+it('an admin saves, opens, replaces and deletes a view, and a member sees the views without workspaces', async () => {
+  const { api, key, open, visit } = explorer();
+  const views = () => api.dependencies.views.listOf('acme');
+  const page = await open('group=workspace&period=7d&page=2');
+  await press(page, /^View/);
+  await page.getByLabel('Name').fill('Teams');
+  await press(page, /^Save$/);
+  await page.getByRole('button', { name: 'View Teams' }).waitFor();
+  expect((await views()).map(({ name, query }) => [name, query])).toEqual([['Teams', 'period=7d&group=workspace']]);
+
+  await showView(page, 'account=acme&group=billing_dimension');
+  await press(page, /^View/);
+  await page.getByLabel('Name').fill('Costs / day');
+  await press(page, /^Save$/);
+  await page.getByRole('button', { name: 'View Costs / day' }).waitFor();
+  await page.getByRole('button', { name: 'Teams', exact: true }).click();
+  await page.getByRole('heading', { name: 'Cost by workspace' }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace', period: '7d' });
+
+  const member = await visit({ key: await api.key('acme', 'member', 'views'), view: 'account=acme' });
+  await press(member.page, /^View/);
+  await member.page.getByRole('button', { name: 'Costs / day' }).waitFor();
+  expect(await member.page.getByRole('button', { name: /Teams|Delete|Save/ }).count()).toBe(0);
+  expect(member.offences).toEqual([]);
+
+  const other = await visit({ key, view: 'account=acme&group=none' });
+  await press(other.page, /^View/);
+  await other.page.getByLabel('Name').fill('Teams');
+  await press(other.page, 'Replace');
+  await other.page.getByRole('button', { name: 'View Teams' }).waitFor();
+  for (const name of ['Teams', 'Costs / day']) {
+    await press(other.page, `Delete ${name}`);
+    await other.page.getByRole('button', { name: `Delete ${name}` }).waitFor({ state: 'detached' });
+  }
+  expect(await views()).toEqual([]);
+});

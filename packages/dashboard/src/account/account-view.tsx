@@ -49,7 +49,11 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
 
   return (
     <>
-      <Toolbar {...{ view, now, workspaceReason, window, isFiltering }} onFilter={setFiltering} />
+      <Toolbar
+        {...{ account, view, now, workspaceReason, window, isFiltering }}
+        isAdmin={role === 'admin'}
+        onFilter={setFiltering}
+      />
       {isFiltering && <FilterBar {...{ account, view, workspaceReason }} window={upTo(window, now)} />}
       <Breadcrumb view={view} />
       <FilterChips view={view} />

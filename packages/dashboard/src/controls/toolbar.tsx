@@ -18,6 +18,7 @@ import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../format/texts.js';
 import { measureOf, resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
 import { dateText, monthChoices, monthOf, periodText, windowText } from '../period/period.js';
 import { navigate } from '../view/address.js';
+import { SavedViews } from '../view/saved-views.js';
 import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
 import { Field, Popover, PrimaryButton, Switch, TextButton } from './controls.js';
 import { type Choice, ControlText, Menu, Select } from './lists.js';
@@ -30,6 +31,8 @@ const RESOLUTION_LABEL = {
 } as const satisfies Record<Resolution, string>;
 
 interface ToolbarProps {
+  readonly account: string;
+  readonly isAdmin: boolean;
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
@@ -40,12 +43,13 @@ interface ToolbarProps {
 }
 
 export function Toolbar(props: ToolbarProps) {
-  const { view, window, now, workspaceReason, isFiltering, onFilter } = props;
+  const { account, isAdmin, view, window, now, workspaceReason, isFiltering, onFilter } = props;
   const count = Object.keys(view.filters).length;
   return (
     <fieldset className="toolbar">
       <legend className="sr-only">View</legend>
       <PeriodPicker {...{ view, window, now }} />
+      {account !== ALL_ACCOUNTS && <SavedViews {...{ account, isAdmin, view }} />}
       <GroupPickers {...{ view, workspaceReason }} />
       <button
         type="button"
