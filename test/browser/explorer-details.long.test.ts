@@ -323,14 +323,14 @@ it('an admin saves, opens, replaces and deletes a view, and a member sees the vi
   const { api, key, open, visit } = explorer();
   const views = () => api.dependencies.views.listOf('acme');
   const page = await open('group=workspace&period=7d&page=2');
-  await press(page, /^View/);
+  await press(page, /^(View|Saved views)/);
   await page.getByLabel('Name').fill('Teams');
   await press(page, /^Save$/);
   await page.getByRole('button', { name: 'View Teams' }).waitFor();
   expect((await views()).map(({ name, query }) => [name, query])).toEqual([['Teams', 'period=7d&group=workspace']]);
 
   await showView(page, 'account=acme&group=billing_dimension');
-  await press(page, /^View/);
+  await press(page, /^(View|Saved views)/);
   await page.getByLabel('Name').fill('Costs / day');
   await press(page, /^Save$/);
   await page.getByRole('button', { name: 'View Costs / day' }).waitFor();
@@ -339,13 +339,13 @@ it('an admin saves, opens, replaces and deletes a view, and a member sees the vi
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace', period: '7d' });
 
   const member = await visit({ key: await api.key('acme', 'member', 'views'), view: 'account=acme' });
-  await press(member.page, /^View/);
+  await press(member.page, 'Saved views');
   await member.page.getByRole('button', { name: 'Costs / day' }).waitFor();
-  expect(await member.page.getByRole('button', { name: /Teams|Delete|Save/ }).count()).toBe(0);
+  expect(await member.page.getByRole('button', { name: /Teams|Delete|^Save$/ }).count()).toBe(0);
   expect(member.offences).toEqual([]);
 
   const other = await visit({ key, view: 'account=acme&group=none' });
-  await press(other.page, /^View/);
+  await press(other.page, 'Saved views');
   await other.page.getByLabel('Name').fill('Teams');
   await press(other.page, 'Replace');
   await other.page.getByRole('button', { name: 'View Teams' }).waitFor();

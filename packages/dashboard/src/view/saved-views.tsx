@@ -21,7 +21,7 @@ export function SavedViews({ account, isAdmin, view }: SavedViewsProps) {
   const open = views?.find((saved) => saved.query === query);
   if (!views || (views.length === 0 && !isAdmin)) return null;
   return (
-    <Popover label="View" shown={open?.name ?? 'None'}>
+    <Popover label={open ? 'View' : 'Saved views'} {...(open && { shown: open.name })}>
       {(close) => (
         <>
           <ul className="menu views">
@@ -35,7 +35,7 @@ export function SavedViews({ account, isAdmin, view }: SavedViewsProps) {
                     close();
                   }}
                 >
-                  {name}
+                  <span className="choice-label">{name}</span>
                 </button>
                 {isAdmin && <DeleteButton {...{ account, name }} />}
               </li>
