@@ -93,20 +93,6 @@ export async function choosePort(
   return port;
 }
 
-/**
- * Returns the admin port of a service. The admin ports follow the usual ports of the API and the collector, and stay the same at every
- * start, so that a Prometheus configuration stays valid. If the port is in use, returns any free port.
- */
-export function chooseAdminPort(
-  name: ServiceOptions['name'],
-  port: number,
-  collectorPort: number,
-  say: (line: string) => void,
-): Promise<number> {
-  const usual = port + 2 + Object.keys(NODE_OPTIONS).indexOf(name);
-  return choosePort(`the admin server of ${name}`, undefined, usual, say, collectorPort);
-}
-
 const BACK_OFF = { firstMs: 500, longestMs: 30_000 };
 const STABLE_MS = 60_000;
 

@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { EnvError } from '@meterline/service/environment';
-import { findFreePort } from '../ports.js';
-import { chooseAdminPort, choosePort } from './services.js';
+import { choosePort } from './services.js';
 import { parseCommandLine, readEnv } from './settings.js';
 import { clickHouseLogins } from './stack.js';
 
@@ -35,23 +32,6 @@ it('the API and the collector get different ports', async () => {
   const say = () => undefined;
   await expect(choosePort('the collector', 9, 8081, say, 9)).rejects.toThrow('cannot both listen on port 9');
   expect(await choosePort('the collector', undefined, 8081, say, 8081)).not.toBe(8081);
-});
-
-it('the admin ports follow the ports of the API and the collector, except for a port in use', async () => {
-  const port = await findFreePort();
-  const other = createServer().listen(port + 3, '127.0.0.1');
-  await once(other, 'listening');
-  const said: string[] = [];
-  const choose = (name: 'ingest' | 'query' | 'alerts', collectorPort = port + 1) =>
-    chooseAdminPort(name, port, collectorPort, (line) => said.push(line));
-  try {
-    expect([await choose('ingest'), await choose('alerts')]).toEqual([port + 2, port + 5]);
-    const replaced = await choose('query');
-    expect(said).toEqual([`Port ${port + 3} is in use; the admin server of query listens on ${replaced}.`]);
-    expect(await choose('ingest', port + 2)).not.toBe(port + 2);
-  } finally {
-    other.close();
-  }
 });
 
 it('npm start uses the cluster of servers from the environment', () => {

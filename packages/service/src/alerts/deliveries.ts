@@ -218,14 +218,8 @@ export class DeliveryStore {
     await this.#delete(account, entries.filter(isSelected));
   }
 
-  #addition(
-    id: string,
-    { id: alertId, account, filters }: Alert,
-    type: WebhookType,
-    at: Date,
-    payload: string,
-    dueAt: EpochMs = DUE_NOW,
-  ) {
+  #addition(id: string, alert: Alert, type: WebhookType, at: Date, payload: string, dueAt: EpochMs = DUE_NOW) {
+    const { id: alertId, account, filters } = alert;
     const seenBy = filters.workspace ? 'admin' : 'member';
     const createdAt = at.toISOString();
     const record = {

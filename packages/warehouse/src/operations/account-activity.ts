@@ -7,14 +7,12 @@ const accountActivity = z.object({
   account: z.string(),
   events: z.coerce.number(),
   rejected: z.coerce.number(),
-  /** Epoch seconds of the hour of the newest event, or 0 without events. */
-  newest: z.number(),
+  /** The hour of the newest event. */
+  newestHour: z.string().nullable(),
 });
 export type AccountActivity = Readonly<z.output<typeof accountActivity>>;
 
-const ORDERS = { events: 'events DESC', rejected: 'rejected DESC', lag: 'newest = 0, newest' } as const;
-export type ActivityOrder = keyof typeof ORDERS;
-export const ACTIVITY_ORDERS = ['events', 'rejected', 'lag'] as const satisfies readonly ActivityOrder[];
+export const ACTIVITY_ORDERS = { events: 'events DESC', rejected: 'rejected DESC', lag: 'newestHour' } as const;
 
 /**
  * Counts the stored events by hour, and the open rejections by time of receipt. An event that was corrected, or a rejection of a job that
@@ -22,12 +20,16 @@ export const ACTIVITY_ORDERS = ['events', 'rejected', 'lag'] as const satisfies 
  */
 export async function readAccountActivity(
   warehouse: Warehouse,
-  { from, by, limit }: { readonly from: EpochMs; readonly by: ActivityOrder; readonly limit: number },
+  { from, by, limit }: { from: EpochMs; by: keyof typeof ACTIVITY_ORDERS; limit: number },
 ): Promise<AccountActivity[]> {
   const statement = {
     name: 'read_account_activity',
     query: `
-SELECT account_id AS account, sum(stored) AS events, sum(rejections) AS rejected, toUnixTimestamp(max(hour)) AS newest
+SELECT
+  account_id AS account,
+  sum(stored) AS events,
+  sum(rejections) AS rejected,
+  if(events = 0, NULL, formatDateTime(max(hour), '%FT%H:00:00Z')) AS newestHour
 FROM
 (
   SELECT account_id, event_hour AS hour, count() AS stored, 0 AS rejections
@@ -41,7 +43,7 @@ FROM
   GROUP BY account_id
 )
 GROUP BY account_id
-ORDER BY ${ORDERS[by]}, account_id
+ORDER BY ${ACTIVITY_ORDERS[by]}, account_id
 LIMIT {limit: UInt32}`,
     query_params: { from: from / 1000, limit },
   };

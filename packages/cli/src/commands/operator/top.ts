@@ -1,6 +1,6 @@
 /** The `meterline top` command. */
-import { formatTimestamp, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
-import { ACTIVITY_ORDERS, type ActivityOrder, readAccountActivity } from '@meterline/warehouse';
+import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+import { ACTIVITY_ORDERS, type AccountActivity, readAccountActivity } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount } from '../../command.js';
 import { withShards } from '../../connections/servers.js';
@@ -18,21 +18,14 @@ import { type ItemColumn, printList } from '../../output/table.js';
 import type { ClickHouseFlags } from '../../settings.js';
 
 interface TopFlags extends ClickHouseFlags, OutputFlags {
-  readonly by: ActivityOrder;
+  readonly by: keyof typeof ACTIVITY_ORDERS;
   readonly since: Span;
   readonly limit: number;
 }
 
-interface Activity {
-  readonly account: string;
-  readonly events: number;
-  readonly rejected: number;
-  readonly newestHour: string | null;
-}
-
 const MAX_DAYS = 31;
 const MAX_ACCOUNTS = 10_000;
-const COLUMNS: readonly ItemColumn<Activity>[] = [
+const COLUMNS: readonly ItemColumn<AccountActivity>[] = [
   { heading: 'ACCOUNT', cell: ({ account }) => account || '(unreadable)', minWidth: 12 },
   { heading: 'EVENTS', isNumeric: true, cell: ({ events }) => formatCount(events) },
   { heading: 'REJECTED', isNumeric: true, cell: ({ rejected }) => formatCount(rejected) },
@@ -50,7 +43,7 @@ export function addTop(command: Command, context: CommandContext): void {
         '--by <order>',
         'Sort by number of events, number of rejected events, or time since the newest event (lag)',
       )
-        .choices(ACTIVITY_ORDERS)
+        .choices(Object.keys(ACTIVITY_ORDERS))
         .default('events'),
     )
     .addOption(
@@ -67,10 +60,7 @@ async function showTop(context: CommandContext, flags: TopFlags): Promise<void> 
   const { startTime } = lastSpan(flags.since, context.now().getTime());
   const from = startTime - (startTime % MS_PER_HOUR);
   if (context.now().getTime() - from > MAX_DAYS * MS_PER_DAY) throw usageError(`--since must be at most ${MAX_DAYS}d`);
-  const found = await withShards(context, flags, ({ whole }) => readAccountActivity(whole, { ...flags, from }));
-  const items = found.map(({ newest, ...counts }): Activity => {
-    return { ...counts, newestHour: newest === 0 ? null : formatTimestamp(newest * 1_000) };
-  });
+  const items = await withShards(context, flags, ({ whole }) => readAccountActivity(whole, { ...flags, from }));
   const none = 'No events and no rejections in this time.';
   printList(context, flags, { columns: COLUMNS, items, none }, items, ['account', 'events', 'rejected', 'newestHour']);
 }
