@@ -1,13 +1,19 @@
 /** Connects to ClickHouse at start. The main entry does not export this file, so that the collector loads no ClickHouse libraries. */
+import { addedDimensions } from '@meterline/catalog';
 import {
+  CatalogConflictError,
   ClusterError,
   checkCluster,
+  checkDimensions,
   checkServers,
   clickHouseFailureKind,
   createWarehouse,
   hostsOf,
   MigrationError,
   migrate,
+  openShards,
+  registerDimensions,
+  type Warehouse,
   type WarehouseOptions,
 } from '@meterline/warehouse';
 import type { Logger } from 'pino';
@@ -41,6 +47,27 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
       throw new StartError(error.message, { cause: error });
     }
     throw startError(`the schema in ClickHouse at ${hostOf(options.url)} could not be migrated`, error);
+  }
+}
+
+/**
+ * Registers the dimensions that the catalog file has added. Opens the shards only if a dimension is new, because a service that only reads
+ * must also start while a shard is down.
+ * @throws StartError if another process uses a different catalog
+ */
+export async function registerCatalog(options: WarehouseOptions, warehouse: Warehouse): Promise<void> {
+  try {
+    const missing = await checkDimensions(warehouse, addedDimensions());
+    if (missing.length === 0) return;
+    const shards = await openShards(options);
+    try {
+      await registerDimensions(shards, addedDimensions());
+    } finally {
+      await shards.close();
+    }
+  } catch (error) {
+    if (error instanceof CatalogConflictError) throw new StartError(error.message, { cause: error });
+    throw startError('the dimensions of the catalog could not be registered in ClickHouse', error);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Runs the ingest service: connects to Redis and ClickHouse, and then takes jobs. */
 
-import { abortable, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
+import { abortable, addedDimensions, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
 import {
   checkRedis,
   collectGarbageLate,
@@ -18,10 +18,12 @@ import { createRegistry, observeStatements } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
 import type { Tracing } from '@meterline/service/tracing';
 import {
+  CatalogConflictError,
   ClusterError,
   createWarehouse,
   openShards,
   readBounds,
+  registerDimensions,
   registerPriceBook,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -55,7 +57,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const { METERLINE_CONSTANTS: constants } = env;
   const maxMemoryBytes = env.STATEMENT_MB * 2 ** 20;
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
-  const priceBook = await openPriceBook(env.PRICE_BOOK);
+  const priceBook = await openPriceBook(env);
   await checkRedis(env.REDIS_URL, (redis) => warnOfReplicas(redis, env.REDIS_URL, log));
   await prepareClickHouse(storage, log);
   const withTimeout = (requestTimeoutMs: number) => ({
@@ -67,6 +69,10 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const shards = await asStartError(
     openShards(withTimeout(RECOMPUTING_TIMEOUT_MS)),
     'a shard of ClickHouse does not respond',
+  );
+  await asStartError(
+    registerDimensions(shards, addedDimensions()),
+    'the catalog could not be registered in ClickHouse',
   );
   await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
 
@@ -138,12 +144,13 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   };
 }
 
-/** Converts errors to StartError. A ClusterError keeps its message, which tells the operator what to fix. */
+/** Converts errors to StartError. Some errors keep their message, which tells the operator what to fix. */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof ClusterError) throw new StartError(error.message, { cause: error });
+    const isComplete = error instanceof ClusterError || error instanceof CatalogConflictError;
+    if (isComplete) throw new StartError(error.message, { cause: error });
     throw startError(otherwise, error);
   }
 }

@@ -6,14 +6,20 @@
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
 import {
-  BILLING_DIMENSIONS,
+  type BillingDimension,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_RESOURCE_TYPES,
+  billingDimensions,
   canonicalGroupBy,
   type EntryField,
   GROUP_BY_DIMENSIONS,
+  isBillingDimension,
+  isResourceType,
   MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
-  RESOURCE_TYPES,
+  type ResourceType,
+  resourceTypes,
 } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event.js';
 import {
@@ -48,6 +54,20 @@ export const instantText = z.string().transform((text, context) => {
 });
 
 export const nameText = z.string().refine(isName, `must be ${NAME_RULE}`).meta(NAME);
+
+/** The checks read the catalog at each request, because a platform may add resource types and billing dimensions at start. */
+const resourceTypeText = z
+  .custom<ResourceType>((value) => typeof value === 'string' && isResourceType(value), {
+    error: () => `must be one of ${resourceTypes().join(', ')}`,
+  })
+  .meta({ type: 'string', examples: [...BUILT_IN_RESOURCE_TYPES] });
+export const billingDimensionText = z
+  .custom<BillingDimension>((value) => typeof value === 'string' && isBillingDimension(value), {
+    error: () => `must be one of ${billingDimensions().join(', ')}`,
+  })
+  .meta({ type: 'string', examples: [...BUILT_IN_DIMENSION_NAMES] });
+const EXTENSIBLE = 'The examples are built in; the platform may have added others.';
+
 const flag = z.string().transform((text, context) => {
   if (text === 'true' || text === 'false') return text === 'true';
   context.addIssue({ code: 'custom', message: 'must be true or false' });
@@ -91,7 +111,10 @@ export const WINDOW_PARAMETERS = {
 /** A repeated filter selects usage that matches any of its values, which is an extension. Each schema describes one value. */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
-  resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.' }),
+  resourceType: resourceTypeText.meta({
+    ...resourceTypeText.meta(),
+    description: `Only resources of this type. ${EXTENSIBLE}`,
+  }),
   resourceName: nameText.meta({ ...NAME, description: 'Only resources of this name.' }),
   resourceUuid: nameText.meta({
     ...NAME,
@@ -99,8 +122,9 @@ export const VALUE_FILTERS = {
       'Only this instance. Best effort: not every resource type has UUIDs. Select usage without a UUID with ' +
       '`withoutResourceUuid`.',
   }),
-  billingDimension: oneOf(BILLING_DIMENSIONS).meta({
-    description: 'Only this billing dimension.',
+  billingDimension: billingDimensionText.meta({
+    ...billingDimensionText.meta(),
+    description: `Only this billing dimension. ${EXTENSIBLE}`,
   }),
 };
 
@@ -109,13 +133,17 @@ const EXCLUSION = 'Takes precedence over all other filters.';
 /** Filters that exclude usage. A repeated filter excludes each of its values. */
 export const EXCLUDING_FILTERS = {
   excludeWorkspace: nameText.meta({ ...NAME, description: `Not this workspace; account admins only. ${EXCLUSION}` }),
-  excludeResourceType: oneOf(RESOURCE_TYPES).meta({ description: `No resources of this type. ${EXCLUSION}` }),
+  excludeResourceType: resourceTypeText.meta({
+    ...resourceTypeText.meta(),
+    description: `No resources of this type. ${EXCLUSION}`,
+  }),
   excludeResourceName: nameText.meta({ ...NAME, description: `No resources of this name. ${EXCLUSION}` }),
   excludeResourceUuid: nameText.meta({
     ...NAME,
     description: `Not this instance. Usage without a resource UUID stays, unless \`excludeWithoutResourceUuid\` is true. ${EXCLUSION}`,
   }),
-  excludeBillingDimension: oneOf(BILLING_DIMENSIONS).meta({
+  excludeBillingDimension: billingDimensionText.meta({
+    ...billingDimensionText.meta(),
     description: `Not this billing dimension. ${EXCLUSION}`,
   }),
 } satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;

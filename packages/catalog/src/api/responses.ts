@@ -8,7 +8,7 @@
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
-import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
+import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_RESOURCE_TYPES, GROUP_BY_DIMENSIONS } from '../dimensions.js';
 import { ACCOUNT_KEY_ROLES, LISTED_ROLES } from './request.js';
 
 export function amount(description: string) {
@@ -40,6 +40,17 @@ export function wholeNumber(meta: z.core.GlobalMeta) {
 
 export function instant(description?: string) {
   return described(z.string(), { format: 'date-time', ...(description !== undefined && { description }) });
+}
+
+const EXTENSIBLE = 'The examples are built in; the platform may have added others.';
+
+export function resourceType(description?: string) {
+  const text = description === undefined ? EXTENSIBLE : `${description} ${EXTENSIBLE}`;
+  return described(z.string(), { description: text, examples: [...BUILT_IN_RESOURCE_TYPES] });
+}
+
+export function billingDimension() {
+  return described(z.string(), { description: EXTENSIBLE, examples: [...BUILT_IN_DIMENSION_NAMES] });
 }
 
 function nextCursor() {
@@ -81,7 +92,7 @@ export const metricsEntrySchema = z.object({
       'belongs to this workspace.',
   ),
   resourceType: described(
-    z.optional(z.enum(RESOURCE_TYPES)),
+    z.optional(resourceType()),
     'With groupBy resource_type or billing_dimension. With resource_name or resource_uuid only if all usage of the group ' +
       'has this type.',
   ),
@@ -93,7 +104,7 @@ export const metricsEntrySchema = z.object({
     z.optional(z.string()),
     'With groupBy resource_uuid; empty for usage without a resource UUID.',
   ),
-  billingDimension: described(z.optional(z.enum(BILLING_DIMENSIONS)), 'With groupBy billing_dimension.'),
+  billingDimension: described(z.optional(billingDimension()), 'With groupBy billing_dimension.'),
   summary: z.object({ cost: cost(), usage: usage() }),
   timeseries: described(
     z.array(metricsPointSchema),
@@ -124,14 +135,18 @@ export const metricsResponseSchema = z.object({
 export type MetricsResponse = z.output<typeof metricsResponseSchema>;
 
 export const groupByEnumSchema = z.object({ values: z.array(z.enum(GROUP_BY_DIMENSIONS)) });
-export const resourceTypesEnumSchema = z.object({ values: z.array(z.enum(RESOURCE_TYPES)) });
+export const resourceTypesEnumSchema = z.object({ values: z.array(resourceType()) });
 
 export const billingDimensionsEnumSchema = z.object({
   values: z.array(
     z.object({
-      billingDimension: z.enum(BILLING_DIMENSIONS),
-      resourceType: described(z.enum(RESOURCE_TYPES), 'The resource type that the dimension belongs to.'),
-      unit: described(z.enum(UNITS), 'The unit of `usage`: GB-seconds, events or hours.'),
+      billingDimension: billingDimension(),
+      resourceType: resourceType('The resource type that the dimension belongs to.'),
+      unit: described(z.string(), {
+        description:
+          'The unit of `usage`. Built in are gbs (GB-seconds), count (events) and hours; added units name themselves.',
+        examples: ['gbs', 'count', 'hours'],
+      }),
       price: described(
         z.optional(
           z.object({
@@ -151,10 +166,10 @@ export type BillingDimensionResponse = z.output<typeof billingDimensionsEnumSche
 export const eventRevisionSchema = z.object({
   timestamp: instant(),
   workspace: z.string(),
-  resourceType: z.enum(RESOURCE_TYPES),
+  resourceType: resourceType(),
   resourceName: z.string(),
   resourceUuid: described(z.string(), 'Empty if the event has none.'),
-  billingDimension: z.enum(BILLING_DIMENSIONS),
+  billingDimension: billingDimension(),
   usage: amount("In the billing dimension's unit, exact to 9 decimals."),
   cost: amount('USD, exact to 12 decimals: usage × price.amount ÷ price.per, rounded half-even once.'),
   voided: described(z.boolean(), 'Whether the event is void and does not count.'),

@@ -2,7 +2,7 @@
 import {
   ACCOUNT_FILTERS,
   ACCOUNTS_METRICS_PARAMETERS,
-  BILLING_DIMENSIONS,
+  billingDimensions,
   COMPARISONS,
   type Comparison,
   comparedWindow,
@@ -15,9 +15,10 @@ import {
   MAX_METRICS_PAGE,
   METRICS_DIMENSIONS,
   type MetricsDimension,
+  nameText,
   RESOLUTIONS,
-  RESOURCE_TYPES,
   type Resolution,
+  resourceTypes,
   START_OF_CALENDAR,
   timesOf,
   upTo,
@@ -104,7 +105,15 @@ function requireFixedWindow({ cursor, to }: EventsFlags, { sent, asOf }: Request
   throw usageError('--cursor needs the window of its response: set --from to its startTime and --to to its endTime');
 }
 
-const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
+/** The API checks resource types and billing dimensions, because the platform may have added some. */
+const FILTERS = {
+  ...FILTER_PARAMETERS,
+  ...ACCOUNT_FILTERS,
+  resourceType: nameText,
+  excludeResourceType: nameText,
+  billingDimension: nameText,
+  excludeBillingDimension: nameText,
+};
 type Value<Name extends keyof typeof FILTERS> = z.output<(typeof FILTERS)[Name]>;
 type Filters = {
   readonly [Name in keyof typeof FILTERS]?: Value<Name> extends boolean ? boolean : readonly Value<Name>[];
@@ -169,7 +178,12 @@ function withInclusiveFilters(command: Command): Command {
   return command
     .addOption(new FilterOption('--workspace <name>', 'Filter by workspace (admins only); repeatable', 'workspace'))
     .addOption(
-      new FilterOption('--resource-type <type>', 'Filter by resource type; repeatable', 'resourceType', RESOURCE_TYPES),
+      new FilterOption(
+        '--resource-type <type>',
+        'Filter by resource type; repeatable',
+        'resourceType',
+        resourceTypes(),
+      ),
     )
     .addOption(new FilterOption('--resource-name <name>', 'Filter by resource name; repeatable', 'resourceName'))
     .addOption(new FilterOption('--resource-uuid <uuid>', 'Filter by resource UUID; repeatable', 'resourceUuid'))
@@ -178,7 +192,7 @@ function withInclusiveFilters(command: Command): Command {
         '--billing-dimension <dimension>',
         'Filter by billing dimension; repeatable',
         'billingDimension',
-        BILLING_DIMENSIONS,
+        billingDimensions(),
       ),
     );
 }

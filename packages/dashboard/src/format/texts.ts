@@ -1,9 +1,9 @@
 /** Formats values, amounts, prices, changes, shares and filters for display. CSV files and URLs use the codes of the API instead. */
 import {
   type BillingDimension,
+  type BuiltInUnit,
   type Change,
   type DecimalText,
-  DIMENSIONS,
   decimalText,
   divideDecimals,
   ENTRY_FIELD,
@@ -22,6 +22,7 @@ import {
   roundDecimal,
   roundSignificant,
   type Unit,
+  unitOf,
   ZERO,
 } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery } from '@meterline/client';
@@ -46,16 +47,22 @@ export const FIELD_LABEL = {
   billingDimension: DIMENSION_LABEL.billing_dimension,
 } as const satisfies Record<EntryField, string>;
 
-export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' } as const satisfies Record<
-  Unit,
-  string
->;
+const UNIT_LABEL: Readonly<Partial<Record<Unit, string>>> = {
+  gbs: 'GB-seconds',
+  count: 'events',
+  hours: 'hours',
+} satisfies Record<BuiltInUnit, string>;
+
+export function unitLabel(unit: Unit): string {
+  return UNIT_LABEL[unit] ?? unit;
+}
 
 /** Formats a value. A name that a producer chose stays unchanged. A code becomes words without a unit, such as `MCP server compute`. */
 export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance ID';
   if (field !== 'resourceType' && field !== 'billingDimension') return value;
-  const words = value.replace(/(_runtime)?_(gbs|count|hours)$/, '').replaceAll('_', ' ');
+  const named = field === 'billingDimension' ? value.replace(/(_runtime)?_[a-z]+$/, '') : value;
+  const words = named.replaceAll('_', ' ');
   return words.replace('mcp', 'MCP').replace(/^./, (first) => first.toUpperCase());
 }
 
@@ -125,9 +132,10 @@ const HOUR: Quantity = { name: 'h', size: ONE, base: 'hours', priced: decimalTex
 const EVENT: Quantity = { name: 'events', size: ONE, base: 'count', priced: decimalText('1000000') };
 
 export function quantityOf(dimension: BillingDimension): Quantity {
-  const { unit } = DIMENSIONS[dimension];
+  const unit = unitOf(dimension);
   if (unit === 'count') return EVENT;
   if (unit === 'hours') return HOUR;
+  if (unit !== 'gbs') return { name: unit, size: ONE, base: unit, priced: ONE };
   return dimension.endsWith('_storage_gbs') ? GB_MONTH : GB_HOUR;
 }
 

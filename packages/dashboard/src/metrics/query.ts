@@ -1,17 +1,14 @@
 /** Builds the API queries of a view, and decides whether the view can show usage. */
 import {
-  BILLING_DIMENSIONS,
   canonicalGroupBy,
-  DIMENSIONS,
   defaultResolution,
   type EntryField,
   exceededCap,
   type MetricsDimension,
   RESOLUTIONS,
-  RESOURCE_TYPES,
   type Resolution,
   timesOf,
-  type Unit,
+  unitOf,
   type Window,
 } from '@meterline/catalog/plain';
 import {
@@ -21,7 +18,7 @@ import {
   type GroupValues,
   type MetricsQuery,
 } from '@meterline/client';
-import { commonQuantity, type Quantity, UNIT_LABEL } from '../format/texts.js';
+import { commonQuantity, type Quantity, unitLabel } from '../format/texts.js';
 import type { View } from '../view/view.js';
 import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
 
@@ -82,8 +79,8 @@ export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy
       unit: undefined,
       reason: 'Billing dimensions have different units. To see usage, group by billing dimension or filter by one.',
     };
-  const units = new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit));
-  const mixed = LIST.format([...units].map((each) => UNIT_LABEL[each]));
+  const units = new Set(dimensions.map(unitOf));
+  const mixed = LIST.format([...units].map(unitLabel));
   return {
     unit: undefined,
     reason: `This view mixes ${mixed}, which cannot be added up. To see usage, filter to one billing dimension.`,
@@ -113,14 +110,12 @@ function valuesOf(filters: Filters, isExcluded: boolean) {
   const uuids = valuesIn('resourceUuid');
   return {
     workspace: oneOrMore(valuesIn('workspace')),
-    resourceType: oneOrMore(RESOURCE_TYPES.filter((type) => valuesIn('resourceType').includes(type))),
+    resourceType: oneOrMore(valuesIn('resourceType')),
     resourceName: oneOrMore(valuesIn('resourceName')),
     resourceUuid: oneOrMore(uuids.filter((value) => value !== '')),
     // The API has a separate parameter for usage without an instance ID.
     withoutResourceUuid: uuids.includes('') || undefined,
-    billingDimension: oneOrMore(
-      BILLING_DIMENSIONS.filter((dimension) => valuesIn('billingDimension').includes(dimension)),
-    ),
+    billingDimension: oneOrMore(valuesIn('billingDimension')),
   };
 }
 

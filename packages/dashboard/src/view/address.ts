@@ -9,8 +9,8 @@ import {
   type EntryField,
   formatTimestamp,
   GROUP_BY_DIMENSIONS,
-  isBillingDimension,
-  isResourceType,
+  isDimensionName,
+  isResourceTypeName,
   METRICS_DIMENSIONS,
   parseTimestamp,
   RESOLUTIONS,
@@ -139,8 +139,9 @@ function readFilters(query: URLSearchParams): Filters {
 }
 
 function isValue(field: EntryField, value: string): boolean {
-  if (field === 'resourceType') return isResourceType(value);
-  if (field === 'billingDimension') return isBillingDimension(value);
+  // The page may not know the added resource types and dimensions yet, so the API checks whether they exist.
+  if (field === 'resourceType') return isResourceTypeName(value);
+  if (field === 'billingDimension') return isDimensionName(value);
   // An empty instance ID selects the usage that has no instance ID.
   return value !== '' || field === 'resourceUuid';
 }

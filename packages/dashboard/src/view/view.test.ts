@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  BILLING_DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_RESOURCE_TYPES,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   RESOLUTIONS,
-  RESOURCE_TYPES,
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import fc from 'fast-check';
@@ -130,10 +130,10 @@ const anyView: fc.Arbitrary<View> = fc.record({
   filters: fc.record(
     {
       workspace: filter(name),
-      resourceType: filter(fc.constantFrom(...RESOURCE_TYPES)),
+      resourceType: filter(fc.constantFrom(...BUILT_IN_RESOURCE_TYPES)),
       resourceName: filter(name),
       resourceUuid: filter(fc.string()),
-      billingDimension: filter(fc.constantFrom(...BILLING_DIMENSIONS)),
+      billingDimension: filter(fc.constantFrom(...BUILT_IN_DIMENSION_NAMES)),
     },
     { requiredKeys: [] },
   ),
@@ -186,7 +186,7 @@ it.each([
   ['group=workspace,workspace', { groupBy: ['workspace'] }],
   ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
   ['group=none', { groupBy: [] }],
-  ['type=toaster&dimension=toast', { filters: {} }],
+  ['type=Toaster&dimension=toast', { filters: {} }],
   ['compare=years', { compare: undefined }],
   ['rows=7', { pageSize: 25 }],
   ['page=0', { page: 1 }],

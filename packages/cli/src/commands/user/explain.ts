@@ -2,13 +2,13 @@
 import {
   DEFAULT_EVENTS_PAGE,
   type DecimalText,
-  DIMENSIONS,
   formatUsage,
   formatUsdExact,
   MAX_EVENTS_PAGE,
   priceText,
   replacedText,
   sumDecimals,
+  unitOf,
 } from '@meterline/catalog';
 import type { EventPage, EventRevision } from '@meterline/client';
 import type { Command } from 'commander';
@@ -99,7 +99,7 @@ export function costOf(events: EventPage['data']): DecimalText {
 
 function cellsOf(payload: EventRevision, time: string, event: string): string[] {
   const { workspace, resourceName, billingDimension, usage, cost, voided, price, priceBook } = payload;
-  const { unit } = DIMENSIONS[billingDimension];
+  const unit = unitOf(billingDimension);
   return [
     time,
     event,
