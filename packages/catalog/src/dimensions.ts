@@ -107,7 +107,6 @@ export function isNameOf({ resourceType, unit }: Dimension, name: string): boole
   return isResourceTypeName(name) && what !== '' && name === `${resourceType}_${what}_${unit}`;
 }
 
-/** Returns whether the text has the form of a dimension's name. The dimension need not exist. */
 export function isDimensionName(text: string): boolean {
   return isResourceTypeName(text) && text.split('_').length > 2;
 }
@@ -117,16 +116,11 @@ export function unitOf(name: BillingDimension): Unit {
   return name.slice(name.lastIndexOf('_') + 1);
 }
 
-/**
- * Returns a dimension that this process knows, or else assumes that the platform has added the dimension, provided that its name has the
- * form of a name. For producers, which leave the check of added dimensions to the collector.
- */
+/** Returns the dimension. A producer does not know which ones the platform has added, so any other name of the right form is one, too. */
 export function assumedDimension(name: string, resourceType: unknown): Dimension | undefined {
   if (known.has(name) || typeof resourceType !== 'string') return known.get(name);
   const dimension = { resourceType, unit: unitOf(name) };
-  return isResourceTypeName(resourceType) && isUnitName(dimension.unit) && isNameOf(dimension, name)
-    ? dimension
-    : undefined;
+  return isUnitName(dimension.unit) && isNameOf(dimension, name) ? dimension : undefined;
 }
 
 /** In canonical order. */

@@ -246,7 +246,7 @@ interface FieldRule {
   /** @param dimension the dimension of the event, or undefined if it is unknown */
   readonly holds: (value: unknown, dimension: Dimension | undefined) => boolean;
   /** The part of the message that follows the name of the field. */
-  readonly rule: string;
+  readonly rule: string | (() => string);
   readonly reason: RejectionReason;
 }
 
@@ -254,7 +254,7 @@ const USAGE_RULE = 'must be a number or decimal string, at least 0 and below 10^
 const TIMESTAMP_RULE =
   'must be RFC 3339 in UTC (Z or +00:00), from 1970 on, with at most 9 fraction digits, such as 2025-10-01T00:00:00Z';
 const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
-const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: string): FieldRule => ({
+const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: FieldRule['rule']): FieldRule => ({
   holds,
   rule,
   reason,
@@ -266,22 +266,18 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   eventId: field('invalid_event_id', isEventId, 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab'),
   accountId: name('invalid_account_id'),
   workspace: name('invalid_workspace'),
-  resourceType: {
-    reason: 'invalid_resource_type',
-    holds: (value, dimension) => isText(value) && (value === dimension?.resourceType || isResourceType(value)),
-    get rule() {
-      return `must be one of ${resourceTypes().join(', ')}`;
-    },
-  },
+  resourceType: field(
+    'invalid_resource_type',
+    (value, dimension) => isText(value) && (value === dimension?.resourceType || isResourceType(value)),
+    () => `must be one of ${resourceTypes().join(', ')}`,
+  ),
   resourceName: name('invalid_resource_name'),
   resourceUuid: field('invalid_resource_uuid', isResourceUuid, NAME_RULE),
-  billingDimension: {
-    reason: 'invalid_billing_dimension',
-    holds: (_value, dimension) => dimension !== undefined,
-    get rule() {
-      return `must be one of ${billingDimensions().join(', ')}`;
-    },
-  },
+  billingDimension: field(
+    'invalid_billing_dimension',
+    (_value, dimension) => dimension !== undefined,
+    () => `must be one of ${billingDimensions().join(', ')}`,
+  ),
   usage: field('invalid_usage', (value) => isText(value) || Number.isFinite(value), USAGE_RULE),
   timestamp: field('invalid_timestamp', isText, TIMESTAMP_RULE),
   revision: field(
@@ -302,13 +298,12 @@ function isEventField(name: string): name is UsageEventField {
 /** The reason is that of the first broken rule. The message lists all broken rules, so that the producer can fix them at once. */
 function brokenRules(input: Readonly<Record<string, unknown>>, dimension: Dimension | undefined): Rejected | undefined {
   const broken: Rejected[] = [];
-  for (const [field, rule] of FIELD_RULES) {
+  for (const [field, { holds, rule, reason }] of FIELD_RULES) {
     const value = input[field];
-    if (rule.holds(value, dimension)) continue;
+    if (holds(value, dimension)) continue;
+    const text = typeof rule === 'string' ? rule : rule();
     broken.push(
-      value === undefined
-        ? rejected('missing_field', `${field} is missing`)
-        : rejected(rule.reason, `${field} ${rule.rule}`),
+      value === undefined ? rejected('missing_field', `${field} is missing`) : rejected(reason, `${field} ${text}`),
     );
   }
   const names = Object.keys(input);

@@ -44,7 +44,7 @@ function schemaOf(billingDimension: z.ZodType<BillingDimension>) {
   });
 }
 
-const priceBookSchema = schemaOf(billingDimensionText);
+const priceBookSchema = schemaOf(billingDimensionText(''));
 /** A registered book, or one from the API, may have dimensions that this process does not know. */
 const anyPriceBookSchema = schemaOf(z.string());
 export type PriceBookFile = z.input<typeof priceBookSchema>;

@@ -15,11 +15,7 @@ import type { RequestOptions, Transport } from './transport.js';
 import { accountPath } from './transport.js';
 
 /** Makes a type deeply readonly. Callers can then also pass objects that they have declared `as const`. */
-type Constant<Type> = Type extends string
-  ? Type
-  : Type extends object
-    ? { readonly [Name in keyof Type]: Constant<Type[Name]> }
-    : Type;
+type Constant<Type> = Type extends object ? { readonly [Name in keyof Type]: Constant<Type[Name]> } : Type;
 
 /** A new alert. `amount` is a decimal string: an amount in USD, or usage in the unit of the billing dimension. */
 export type NewAlertBody = Constant<NewAlert>;

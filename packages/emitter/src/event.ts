@@ -18,11 +18,7 @@ export interface CheckedEvent {
   readonly read: UsageEvent;
 }
 
-/**
- * Validates an event with the rules of the ingest worker. Only the collector knows which dimensions the platform has added, so the emitter
- * accepts any dimension whose name has the right form.
- * @throws if a getter of the event throws
- */
+/** Validates an event with the rules of the ingest worker, but leaves unknown dimensions to the collector. @throws if a getter of the event throws */
 export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedEvent> {
   const eventId = input.eventId ?? uuidV7();
   const sent: UsageEventInput = { ...input, eventId, timestamp: input.timestamp ?? new Date(now).toISOString() };

@@ -50,11 +50,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
   }
 }
 
-/**
- * Registers the dimensions that the catalog file has added. Opens the shards only if a dimension is new, because a service that only reads
- * must also start while a shard is down.
- * @throws StartError if another process uses a different catalog
- */
+/** Registers the dimensions of the catalog file. Opens the shards only for a new dimension, so that query starts while a shard is down. */
 export async function registerCatalog(options: WarehouseOptions, warehouse: Warehouse): Promise<void> {
   try {
     const missing = await checkDimensions(warehouse, addedDimensions());

@@ -1,6 +1,6 @@
 /** Runs the ingest service: connects to Redis and ClickHouse, and then takes jobs. */
 
-import { abortable, addedDimensions, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
+import { abortable, type EpochMs, formatTimestamp, QUEUE_NAME } from '@meterline/catalog';
 import {
   checkRedis,
   collectGarbageLate,
@@ -12,18 +12,16 @@ import {
   warehouseOptions,
   warnOfReplicas,
 } from '@meterline/service';
-import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { prepareClickHouse, registerCatalog } from '@meterline/service/clickhouse';
 import { openPriceBook } from '@meterline/service/files';
 import { createRegistry, observeStatements } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
 import type { Tracing } from '@meterline/service/tracing';
 import {
-  CatalogConflictError,
   ClusterError,
   createWarehouse,
   openShards,
   readBounds,
-  registerDimensions,
   registerPriceBook,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -70,10 +68,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     openShards(withTimeout(RECOMPUTING_TIMEOUT_MS)),
     'a shard of ClickHouse does not respond',
   );
-  await asStartError(
-    registerDimensions(shards, addedDimensions()),
-    'the catalog could not be registered in ClickHouse',
-  );
+  await registerCatalog(storage, warehouse);
   await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
 
   const closedMonths = await asStartError(
@@ -144,13 +139,12 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   };
 }
 
-/** Converts errors to StartError. Some errors keep their message, which tells the operator what to fix. */
+/** Converts errors to StartError. A ClusterError keeps its message, which tells the operator what to fix. */
 async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const isComplete = error instanceof ClusterError || error instanceof CatalogConflictError;
-    if (isComplete) throw new StartError(error.message, { cause: error });
+    if (error instanceof ClusterError) throw new StartError(error.message, { cause: error });
     throw startError(otherwise, error);
   }
 }

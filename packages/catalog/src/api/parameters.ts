@@ -6,7 +6,6 @@
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
 import {
-  type BillingDimension,
   BUILT_IN_DIMENSION_NAMES,
   BUILT_IN_RESOURCE_TYPES,
   billingDimensions,
@@ -18,7 +17,6 @@ import {
   MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
-  type ResourceType,
   resourceTypes,
 } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event.js';
@@ -28,6 +26,7 @@ import {
   DEFAULT_LIST_PAGE,
   DEFAULT_LIST_SORT,
   type EXCLUDING_PARAMETER,
+  EXTENSIBLE,
   MAX_EVENTS_PAGE,
   MAX_LIST_PAGE,
   MAX_METRICS_PAGE,
@@ -55,18 +54,14 @@ export const instantText = z.string().transform((text, context) => {
 
 export const nameText = z.string().refine(isName, `must be ${NAME_RULE}`).meta(NAME);
 
-/** The checks read the catalog at each request, because a platform may add resource types and billing dimensions at start. */
-const resourceTypeText = z
-  .custom<ResourceType>((value) => typeof value === 'string' && isResourceType(value), {
-    error: () => `must be one of ${resourceTypes().join(', ')}`,
-  })
-  .meta({ type: 'string', examples: [...BUILT_IN_RESOURCE_TYPES] });
-export const billingDimensionText = z
-  .custom<BillingDimension>((value) => typeof value === 'string' && isBillingDimension(value), {
-    error: () => `must be one of ${billingDimensions().join(', ')}`,
-  })
-  .meta({ type: 'string', examples: [...BUILT_IN_DIMENSION_NAMES] });
-const EXTENSIBLE = 'The examples are built in; the platform may have added others.';
+/** Describes a code that the platform may have added. The check reads the catalog at each request, because codes are added at start. */
+function code(isKnown: (text: string) => boolean, known: () => readonly string[], examples: readonly string[]) {
+  const error = () => `must be one of ${known().join(', ')}`;
+  const schema = z.string({ error }).refine(isKnown, { error });
+  return (description: string) => schema.meta({ description, examples: [...examples] });
+}
+const resourceTypeText = code(isResourceType, resourceTypes, BUILT_IN_RESOURCE_TYPES);
+export const billingDimensionText = code(isBillingDimension, billingDimensions, BUILT_IN_DIMENSION_NAMES);
 
 const flag = z.string().transform((text, context) => {
   if (text === 'true' || text === 'false') return text === 'true';
@@ -111,10 +106,7 @@ export const WINDOW_PARAMETERS = {
 /** A repeated filter selects usage that matches any of its values, which is an extension. Each schema describes one value. */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
-  resourceType: resourceTypeText.meta({
-    ...resourceTypeText.meta(),
-    description: `Only resources of this type. ${EXTENSIBLE}`,
-  }),
+  resourceType: resourceTypeText(`Only resources of this type. ${EXTENSIBLE}`),
   resourceName: nameText.meta({ ...NAME, description: 'Only resources of this name.' }),
   resourceUuid: nameText.meta({
     ...NAME,
@@ -122,10 +114,7 @@ export const VALUE_FILTERS = {
       'Only this instance. Best effort: not every resource type has UUIDs. Select usage without a UUID with ' +
       '`withoutResourceUuid`.',
   }),
-  billingDimension: billingDimensionText.meta({
-    ...billingDimensionText.meta(),
-    description: `Only this billing dimension. ${EXTENSIBLE}`,
-  }),
+  billingDimension: billingDimensionText(`Only this billing dimension. ${EXTENSIBLE}`),
 };
 
 const EXCLUSION = 'Takes precedence over all other filters.';
@@ -133,19 +122,13 @@ const EXCLUSION = 'Takes precedence over all other filters.';
 /** Filters that exclude usage. A repeated filter excludes each of its values. */
 export const EXCLUDING_FILTERS = {
   excludeWorkspace: nameText.meta({ ...NAME, description: `Not this workspace; account admins only. ${EXCLUSION}` }),
-  excludeResourceType: resourceTypeText.meta({
-    ...resourceTypeText.meta(),
-    description: `No resources of this type. ${EXCLUSION}`,
-  }),
+  excludeResourceType: resourceTypeText(`No resources of this type. ${EXCLUSION}`),
   excludeResourceName: nameText.meta({ ...NAME, description: `No resources of this name. ${EXCLUSION}` }),
   excludeResourceUuid: nameText.meta({
     ...NAME,
     description: `Not this instance. Usage without a resource UUID stays, unless \`excludeWithoutResourceUuid\` is true. ${EXCLUSION}`,
   }),
-  excludeBillingDimension: billingDimensionText.meta({
-    ...billingDimensionText.meta(),
-    description: `Not this billing dimension. ${EXCLUSION}`,
-  }),
+  excludeBillingDimension: billingDimensionText(`Not this billing dimension. ${EXCLUSION}`),
 } satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;
 
 export const ACCOUNT_FILTERS = {

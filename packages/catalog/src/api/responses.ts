@@ -9,7 +9,7 @@ import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
 import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_RESOURCE_TYPES, GROUP_BY_DIMENSIONS } from '../dimensions.js';
-import { ACCOUNT_KEY_ROLES, LISTED_ROLES } from './request.js';
+import { ACCOUNT_KEY_ROLES, EXTENSIBLE, LISTED_ROLES } from './request.js';
 
 export function amount(description: string) {
   return described(decimal<DecimalText>(), { type: 'number', minimum: 0, description });
@@ -42,16 +42,11 @@ export function instant(description?: string) {
   return described(z.string(), { format: 'date-time', ...(description !== undefined && { description }) });
 }
 
-const EXTENSIBLE = 'The examples are built in; the platform may have added others.';
-
-export function resourceType(description?: string) {
-  const text = description === undefined ? EXTENSIBLE : `${description} ${EXTENSIBLE}`;
-  return described(z.string(), { description: text, examples: [...BUILT_IN_RESOURCE_TYPES] });
-}
-
-export function billingDimension() {
-  return described(z.string(), { description: EXTENSIBLE, examples: [...BUILT_IN_DIMENSION_NAMES] });
-}
+const code = (examples: readonly string[]) => (description?: string) =>
+  described(z.string(), { description: [description, EXTENSIBLE].filter(Boolean).join(' '), examples: [...examples] });
+export const resourceType = code(BUILT_IN_RESOURCE_TYPES);
+export const billingDimension = code(BUILT_IN_DIMENSION_NAMES);
+const unit = code(['gbs', 'count', 'hours']);
 
 function nextCursor() {
   return described(z.string(), 'The `cursor` of the next page; empty on the last page.');
@@ -142,11 +137,7 @@ export const billingDimensionsEnumSchema = z.object({
     z.object({
       billingDimension: billingDimension(),
       resourceType: resourceType('The resource type that the dimension belongs to.'),
-      unit: described(z.string(), {
-        description:
-          'The unit of `usage`. Built in are gbs (GB-seconds), count (events) and hours; added units name themselves.',
-        examples: ['gbs', 'count', 'hours'],
-      }),
+      unit: unit('The unit of `usage`: GB-seconds, events, hours, or the word itself.'),
       price: described(
         z.optional(
           z.object({

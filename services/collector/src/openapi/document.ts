@@ -17,6 +17,7 @@ import {
 import {
   BUILT_IN_DIMENSION_NAMES,
   BUILT_IN_RESOURCE_TYPES,
+  EXTENSIBLE,
   errorResponseSchema,
   MAX_EVENTS_PER_JOB,
   MAX_NAME_LENGTH,
@@ -48,10 +49,7 @@ name is the JSON array \`["accountId","eventId"]\` without spaces; for a CloudEv
 const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).meta({ description });
 
 const builtIn = (description: string, examples: readonly string[]) =>
-  z.string().meta({
-    description: `${description} The examples are built in; the platform may have added others.`,
-    examples: [...examples],
-  });
+  z.string().meta({ description: `${description} ${EXTENSIBLE}`, examples: [...examples] });
 
 /** Only documents the fields. The checks of the catalog validate events, because they return codes and better messages. */
 const usageEvent = z.object({
