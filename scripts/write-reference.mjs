@@ -78,6 +78,34 @@ price; \`overrides\` also have an \`accountId\`. Raise \`version\` with every ch
 Give all programs the same book: \`ingest\` prices events with it and registers it in ClickHouse, and \`collector\` validates events with it. \`query\` needs
 none: within a minute, it returns the prices of the registered book with the highest version.
 
+## Catalog
+
+\`CATALOG\` names a file with billing dimensions of your platform, which are added to the [built-in ones](concepts.md#event). Resource types and
+units may be new:
+
+\`\`\`json
+{
+  "dimensions": [
+    { "billingDimension": "gpu_cluster_runtime_seconds", "resourceType": "gpu_cluster", "unit": "seconds" },
+    { "billingDimension": "agent_tool_calls_count", "resourceType": "agent", "unit": "count" }
+  ]
+}
+\`\`\`
+
+- A name is \`<resource type>_<what>_<unit>\`, in lowercase words of at most 64 characters together. Clients that do not know your dimensions take the unit
+  from the name.
+- Usage in \`count\` must be whole numbers; usage in all other units may have decimals. \`gbs\` means GB-seconds and \`hours\` means hours; a unit of your own is
+  shown as it is.
+- At most 88 dimensions, so that all dimensions fit on one page of a response.
+- The price book must have a price for each of them.
+
+Give all programs the same catalog. \`ingest\` and \`query\` register it in ClickHouse, and do not start if a registered dimension is missing from their file, or
+is defined differently. The collector has no access to ClickHouse: as with a price book, **restart the workers first**, then the collector, so that
+no event is accepted that the workers reject. Producers and clients need no catalog.
+
+A dimension with events stays forever. To remove one without events, delete it from the file, stop all services, run
+\`meterline catalog remove <dimension>\`, and start them again.
+
 ## Constants
 
 | Name | Program | Value | Why |

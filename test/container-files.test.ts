@@ -77,14 +77,18 @@ it.each(['query', 'collector'])('docker-compose.yml passes each variable about c
   expect(Object.keys(single[program]?.environment ?? {})).toEqual(expect.arrayContaining(wanted));
 });
 
-it('docker-compose.yml gives the price book to every program that reads it', async () => {
-  const [, readers = ''] = /^\| `PRICE_BOOK` \|[^|]*\| ([^|]*) \|/m.exec(await text('docs/configuration.md')) ?? [];
-  const programs = readers.split(', ').map((name) => (name === 'meterline' ? 'cli' : name));
-  expect(programs).toEqual(['ingest', 'collector', 'cli']);
+it.each([
+  ['PRICE_BOOK', ['ingest', 'collector', 'cli']],
+  ['CATALOG', ['ingest', 'query', 'collector', 'cli']],
+])('docker-compose.yml gives the file %s to every program that reads it', async (name, expected) => {
+  const rows = [...(await text('docs/configuration.md')).matchAll(/^\| `(\w+)` \|[^|]*\| ([^|]*) \|/gm)];
+  const readers = rows.find(([, variable]) => variable === name)?.[2] ?? '';
+  const programs = readers.split(', ').map((program) => (program === 'meterline' ? 'cli' : program));
+  expect(programs).toEqual(expected);
   for (const program of programs) {
     const { environment, volumes } = single[program] ?? {};
     const folder = './docker/price-books:/etc/meterline/price-books:ro';
-    expect([program, environment?.['PRICE_BOOK'], volumes]).toEqual([program, `\${PRICE_BOOK:-}`, [folder]]);
+    expect([program, environment?.[name], volumes]).toEqual([program, `\${${name}:-}`, [folder]]);
   }
 });
 

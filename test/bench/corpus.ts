@@ -5,11 +5,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  BILLING_DIMENSIONS,
-  type BillingDimension,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_DIMENSIONS,
+  type BuiltInDimension,
   costOf,
   DEFAULT_PRICE_BOOK,
-  DIMENSIONS,
   type EpochMs,
   MS_PER_DAY,
   MS_PER_HOUR,
@@ -99,13 +99,13 @@ async function settle(warehouse: Warehouse): Promise<void> {
 }
 
 /** SQL that looks up a value of the row's billing dimension. */
-function ofDimension(value: (dimension: BillingDimension) => string | number): string {
-  const values = BILLING_DIMENSIONS.map(value).map((each) => (typeof each === 'string' ? `'${each}'` : each));
+function ofDimension(value: (dimension: BuiltInDimension) => string | number): string {
+  const values = BUILT_IN_DIMENSION_NAMES.map(value).map((each) => (typeof each === 'string' ? `'${each}'` : each));
   return `[${values.join(', ')}][dimension]`;
 }
 
-const resourceType = ofDimension((dimension) => DIMENSIONS[dimension].resourceType);
-const isCount = ofDimension((dimension) => (DIMENSIONS[dimension].unit === 'count' ? 1 : 0));
+const resourceType = ofDimension((dimension) => BUILT_IN_DIMENSIONS[dimension].resourceType);
+const isCount = ofDimension((dimension) => (BUILT_IN_DIMENSIONS[dimension].unit === 'count' ? 1 : 0));
 /** USD for one unit, as doubles: exact costs do not matter here, only how many digits they have. */
 const unitPrice = ofDimension((dimension) => {
   const price = DEFAULT_PRICE_BOOK.priceAt(LARGE_ACCOUNT, dimension, CORPUS_START);

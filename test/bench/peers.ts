@@ -9,7 +9,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@clickhouse/client';
-import { BILLING_DIMENSIONS, MAX_NAME_LENGTH, QUEUE_NAME, RESOURCE_TYPES } from '@meterline/catalog';
+import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_RESOURCE_TYPES, MAX_NAME_LENGTH, QUEUE_NAME } from '@meterline/catalog';
 import { Queue, Worker } from 'bullmq';
 import express from 'express';
 import { z } from 'zod';
@@ -29,8 +29,8 @@ const plainJob = z.object({
   events: z.array(
     z.strictObject({
       ...{ eventId: z.uuid(), accountId: name, workspace: name, resourceName: name, resourceUuid: name.optional() },
-      resourceType: z.enum(RESOURCE_TYPES),
-      billingDimension: z.enum(BILLING_DIMENSIONS),
+      resourceType: z.enum(BUILT_IN_RESOURCE_TYPES),
+      billingDimension: z.enum(BUILT_IN_DIMENSION_NAMES),
       usage: z.union([z.number(), z.string()]),
       timestamp: z.iso.datetime(),
       revision: z.int().optional(),

@@ -1,6 +1,6 @@
 /** Tests the cost explorer in a browser: sign-in, figures, filters, comparison, all accounts together. */
 import { expect, it } from '@jest/globals';
-import { RESOURCE_TYPES } from '@meterline/catalog';
+import { BUILT_IN_RESOURCE_TYPES } from '@meterline/catalog';
 import type { Page, Request } from 'playwright-core';
 import { event } from '../harness/events.js';
 import {
@@ -146,7 +146,7 @@ it.each([
     Array.from({ length: 101 }, (_, index) => `not-name=n${index}`),
     'The service rejected the request',
   ],
-  ['leaves nothing', RESOURCE_TYPES.map((type) => `not-type=${type}`), 'No usage matches these filters'],
+  ['leaves nothing', BUILT_IN_RESOURCE_TYPES.map((type) => `not-type=${type}`), 'No usage matches these filters'],
 ])('a filter in a link that %s has an explanation', async (_what, filters, title) => {
   const page = await explorer().open(['group=none', ...filters].join('&'));
   // A new tab sends its queries before it has rendered.

@@ -61,7 +61,7 @@ it.each([
   ['metrics --filter workspace=', '1 to 256 characters'],
   ['metrics --filter workspace!=', '1 to 256 characters'],
   ['metrics --filter excludeWorkspace!=main', 'must be name=value or name!=value'],
-  ['metrics --filter resourceType!=vm', 'must be one of sandbox, agent'],
+  ['metrics --filter resourceType!=', 'must be 1 to 256 characters'],
   ['metrics --group-by workspace,workspace', 'must name each dimension once'],
   ['metrics --group-by account', 'grouping or filtering by account needs --all-accounts'],
   ['metrics --filter account=acme', 'grouping or filtering by account needs --all-accounts'],

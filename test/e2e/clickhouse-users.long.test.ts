@@ -148,6 +148,7 @@ describe('with the schema that migrate has made', () => {
   const RIGHTS = {
     schema_migrations: ['iqom', 'm', ''],
     price_books: ['iqo', 'io', ''],
+    added_dimensions: ['iqo', 'iq', 'o'],
     rollup_watermarks: ['iqo', 'i', ''],
     retention_bounds: ['iqo', 'o', ''],
     result_pages: ['qo', 'q', 'o'],

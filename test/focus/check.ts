@@ -56,6 +56,7 @@ const SUBCATEGORIES: Readonly<Record<string, readonly string[]>> = {
   Storage: [
     ...['Backup Storage', 'Block Storage', 'File Storage', 'Object Storage', 'Storage Platforms', 'Other (Storage)'],
   ],
+  Other: ['Other (Other)'],
 };
 
 const UNITS = /^(\d+ )?(GB|Count|Units|Requests|Hours|Seconds)(-(Seconds|Hours|Days|Months))?$/;

@@ -193,8 +193,9 @@ function valueFor({ name, schema: described, explode }: Parameter, cursor: fc.Ar
     const few = fc.shuffledSubarray(dimensions, { minLength: 1, maxLength: 3 });
     return mostly(10, few, fc.shuffledSubarray(dimensions)).map((some) => some.join(','));
   }
-  if (!Array.isArray(schema['enum'])) return fc.constantFrom('main', 'other', 'box', 'unknown', 'ünï', '名前', '😀');
-  const word = fc.constantFrom(...z.array(z.string()).parse(schema['enum']));
+  const words = schema['enum'] ?? schema['examples'];
+  if (!Array.isArray(words)) return fc.constantFrom('main', 'other', 'box', 'unknown', 'ünï', '名前', '😀');
+  const word = fc.constantFrom(...z.array(z.string()).parse(words));
   const odd = word.chain((text) => fc.constantFrom(text.toUpperCase(), `${text} `, `${text},${text}`));
   return mostly(20, word, odd);
 }

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
-import { BILLING_DIMENSIONS, DIMENSIONS } from '@meterline/catalog';
+import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_DIMENSIONS } from '@meterline/catalog';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { exchange, HttpClient, type RawResponse } from '../contract/raw-http.js';
@@ -21,10 +21,10 @@ const ACCOUNT = 'acme';
 /** Two workspaces, several resources, and events on every edge of the windows. */
 const TIMES = ['1970-01-01T00:00:00Z', '2025-10-01T00:00:00Z', '2025-10-06T23:59:59.999Z', '2025-10-31T12:00:00Z'];
 const USAGE = TIMES.flatMap((timestamp) =>
-  BILLING_DIMENSIONS.flatMap((billingDimension, dimension) =>
+  BUILT_IN_DIMENSION_NAMES.flatMap((billingDimension, dimension) =>
     ['main', 'other'].map((workspace) => ({
       ...{ eventId: randomUUID(), accountId: ACCOUNT, workspace, billingDimension, timestamp, usage: dimension + 1 },
-      resourceType: DIMENSIONS[billingDimension].resourceType,
+      resourceType: BUILT_IN_DIMENSIONS[billingDimension].resourceType,
       resourceName: `box-${dimension % 3}`,
       ...(workspace === 'main' && { resourceUuid: `uuid-${dimension}` }),
     })),

@@ -3,7 +3,7 @@
  * values. An event refers to its names and its time by numbers, so that fast-check can shrink each part alone.
  */
 import * as fc from 'fast-check';
-import { DIMENSIONS, isName, RESOURCE_TYPES } from '../oracle/event-rules.js';
+import { ALL_DIMENSIONS, DIMENSIONS, isName, RESOURCE_TYPES } from '../oracle/event-rules.js';
 
 /** The odd value once in a number of times, else the usual. */
 export function mostly<T>(times: number, usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitrary<T> {
@@ -122,17 +122,19 @@ export interface EventOptions {
   readonly oddOneIn: number;
   /** One event in this many says whether it is a void. */
   readonly voidOneIn: number;
+  /** Default: the built-in ones. */
+  readonly dimensions?: typeof DIMENSIONS;
 }
 
 /** The parts of an event without its account, of which {@link toEvent} makes the event. */
-export function drawnEvent({ ids, distance, oddOneIn, voidOneIn }: EventOptions) {
+export function drawnEvent({ ids, distance, oddOneIn, voidOneIn, dimensions = DIMENSIONS }: EventOptions) {
   return fc.record({
     // An id in upper case is the same id.
     eventId: fc.tuple(fc.nat(ids - 1), fc.boolean()),
     workspace: fc.nat(99),
     resourceName: fc.nat(99),
     resourceUuid: fc.option(fc.nat(99)),
-    billingDimension: fc.constantFrom(...Object.keys(DIMENSIONS)),
+    billingDimension: fc.constantFrom(...Object.keys(dimensions)),
     usage,
     time: fc.tuple(distance, spelling),
     revision: fc.oneof(fc.constant({}), fc.record({ revision: fc.constantFrom(0, 1, 2, 3, 65_535) })),
@@ -148,7 +150,7 @@ export function toEvent(
   names: readonly string[],
   instant: number,
 ): Event {
-  const dimension = DIMENSIONS[drawn.billingDimension];
+  const dimension = ALL_DIMENSIONS[drawn.billingDimension];
   const eventId = `0190c5e4-7b1a-7def-8abc-${String(id).padStart(12, '0')}`;
   const event = {
     eventId: isUpper ? eventId.toUpperCase() : eventId,

@@ -3,8 +3,8 @@
  * known. Each bad event contains a unique text, its mark, by which its rejection can be found.
  */
 import {
-  BILLING_DIMENSIONS,
-  DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_DIMENSIONS,
   type EpochMs,
   MS_PER_HOUR,
   type RejectionReason,
@@ -25,8 +25,8 @@ export function randomEvent(
 
 /** The fields that a revision may change, without the timestamp. */
 function content(random: SeededRandom) {
-  const billingDimension = random.pick(BILLING_DIMENSIONS);
-  const { resourceType, unit } = DIMENSIONS[billingDimension];
+  const billingDimension = random.pick(BUILT_IN_DIMENSION_NAMES);
+  const { resourceType, unit } = BUILT_IN_DIMENSIONS[billingDimension];
   const fraction = unit === 'count' ? '' : `.${random.integer(0, 999_999_999).toString().padStart(9, '0')}`;
   return {
     workspace: random.pick(['production', 'staging']),

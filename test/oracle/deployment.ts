@@ -10,6 +10,7 @@ import { startProduct } from '../harness/product.js';
 import { NO_LIMITS, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
 import { until } from '../harness/waiting.js';
+import { CATALOG } from './event-rules.js';
 import { maskedPages, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
 import type { Request } from './requests.js';
 
@@ -39,7 +40,7 @@ interface Customer {
   ask(request: Request, query?: OracleQuery): Promise<Responses>;
 }
 
-/** @param book the worker's */
+/** With the catalog of the oracle's rules. @param book the worker's */
 export async function deploy(book: OraclePriceBook): Promise<Deployment> {
   const product = await startProduct();
   const { queue, warehouse, shards, env } = product;
@@ -47,11 +48,17 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
   const acknowledgements = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
   for (const emitter of [queue, acknowledgements]) emitter.setMaxListeners(0);
   const issuer = await startTokenIssuer();
+  const files = {
+    CATALOG: join(tmpdir(), `${name}-catalog.json`),
+    PRICE_BOOK: join(tmpdir(), `${name}-price-book.json`),
+  };
+  await writeFile(files.CATALOG, JSON.stringify(CATALOG));
+  await writeFile(files.PRICE_BOOK, JSON.stringify(book));
+  const ofQuery = { ...NO_LIMITS, ...issuer.env, CATALOG: files.CATALOG };
   const [rollups, truth] = await Promise.all([
-    product.startQuery({ ...NO_LIMITS, ...issuer.env }),
+    product.startQuery(ofQuery),
     product.startQuery({
-      ...NO_LIMITS,
-      ...issuer.env,
+      ...ofQuery,
       METERLINE_CONSTANTS: JSON.stringify({ ...UNLIMITED, eventsOnly: 1 }),
     }),
   ]);
@@ -63,9 +70,7 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
   for (const { url } of [rollups, truth]) {
     await until('tokens can be checked', async () => (await fetch(`${url}/v0/accounts`, { headers })).ok);
   }
-  const bookFile = join(tmpdir(), `${name}-price-book.json`);
-  await writeFile(bookFile, JSON.stringify(book));
-  await product.startIngest({ PRICE_BOOK: bookFile, METERLINE_CONSTANTS: JSON.stringify({ flushMs: 25 }) });
+  await product.startIngest({ ...files, METERLINE_CONSTANTS: JSON.stringify({ flushMs: 25 }) });
 
   return {
     shards,
@@ -110,7 +115,7 @@ export async function deploy(book: OraclePriceBook): Promise<Deployment> {
 
     stop: async () => {
       await acknowledgements.close();
-      await rm(bookFile, { force: true });
+      for (const file of Object.values(files)) await rm(file, { force: true });
       await product.close();
       await issuer.close();
     },

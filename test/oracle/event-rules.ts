@@ -34,6 +34,21 @@ export const DIMENSIONS: Readonly<Record<string, OracleDimension>> = {
 
 export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'];
 
+/** What the catalog file of a platform adds: a dimension of a new resource type in a new unit, and one that counts. */
+export const ADDED_DIMENSIONS: typeof DIMENSIONS = {
+  gpu_cluster_runtime_seconds: { resourceType: 'gpu_cluster', counts: false, amount: '0.0003', per: '0.7' },
+  agent_tool_calls_count: { resourceType: 'agent', counts: true, amount: '0.01', per: '3' },
+};
+export const ALL_DIMENSIONS: typeof DIMENSIONS = { ...DIMENSIONS, ...ADDED_DIMENSIONS };
+export const ALL_RESOURCE_TYPES = [...RESOURCE_TYPES, 'gpu_cluster'];
+
+/** The content of the file that CATALOG names. */
+export const CATALOG = {
+  dimensions: Object.entries(ADDED_DIMENSIONS).map(([billingDimension, { resourceType, counts }]) => {
+    return { billingDimension, resourceType, unit: counts ? 'count' : 'seconds' };
+  }),
+};
+
 /** The part of an event that a revision may change. */
 export interface Payload {
   readonly workspace: string;
@@ -69,7 +84,7 @@ const fields = z.strictObject({
   resourceName: name,
   resourceUuid: z.literal('').or(name).nullish(),
   // An enum, no look-up in the object: `toString` is no dimension, though every object has one.
-  billingDimension: z.enum(Object.keys(DIMENSIONS)),
+  billingDimension: z.enum(Object.keys(ALL_DIMENSIONS)),
   usage: z.string().or(z.number()),
   timestamp: z.string(),
   revision: z.int().min(0).max(65_535).default(0),
@@ -81,7 +96,7 @@ export function understand(event: unknown, now: number): UnderstoodEvent | undef
   const { data } = fields.safeParse(event);
   if (!data) return undefined;
   const { accountId, eventId, revision, void: voided, ...sent } = data;
-  const dimension = DIMENSIONS[sent.billingDimension];
+  const dimension = ALL_DIMENSIONS[sent.billingDimension];
   const usage = usageOf(sent.usage, dimension?.counts === true);
   const timestamp = instantOf(sent.timestamp);
   if (dimension?.resourceType !== sent.resourceType || usage === undefined || timestamp === undefined) return undefined;
@@ -145,13 +160,17 @@ export interface OraclePriceBook {
 export const EXAMPLE_BOOK: OraclePriceBook = {
   version: 0,
   currency: 'USD',
-  prices: Object.entries(DIMENSIONS).map(([billingDimension, { amount, per }]) => ({
+  prices: pricesOf(DIMENSIONS),
+};
+
+function pricesOf(dimensions: typeof DIMENSIONS): OraclePrice[] {
+  return Object.entries(dimensions).map(([billingDimension, { amount, per }]) => ({
     billingDimension,
     effectiveFrom: '1970-01-01T00:00:00Z',
     amount,
     per,
-  })),
-};
+  }));
+}
 
 /** USD × 10^12 for usage × 10^9; undefined before the dimension's first price. */
 export function costUnder(
@@ -219,7 +238,7 @@ const OVERRIDES: readonly OraclePrice[] = [
   { billingDimension: 'agent_async_requests_count', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0' },
 ];
 
-/** A price book with all the special cases: ties, free usage, late first prices, changes within an hour. @param accounts with their own prices */
+/** A price book for {@link CATALOG} with all the special cases: ties, free usage, late first prices, changes within an hour. @param accounts with their own prices */
 export function trickyBook(accounts: readonly string[]): OraclePriceBook {
   const kept = EXAMPLE_BOOK.prices.filter(
     ({ billingDimension }) => !REPLACED.some((price) => price.billingDimension === billingDimension),
@@ -227,7 +246,7 @@ export function trickyBook(accounts: readonly string[]): OraclePriceBook {
   return {
     version: 1,
     currency: 'USD',
-    prices: [...kept, ...REPLACED, ...ADDED],
+    prices: [...kept, ...REPLACED, ...ADDED, ...pricesOf(ADDED_DIMENSIONS)],
     overrides: accounts.flatMap((accountId) => OVERRIDES.map((price) => ({ ...price, accountId }))),
   };
 }

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { nth, spell, spelling } from '../harness/event-arbitraries.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
-import { DIMENSIONS, RESOURCE_TYPES } from './event-rules.js';
+import { ALL_DIMENSIONS, ALL_RESOURCE_TYPES } from './event-rules.js';
 import { distance, type History } from './histories.js';
 import type { OracleQuery, OracleRole } from './response.js';
 
@@ -66,10 +66,10 @@ const names = oneOrMore(someName);
 const withoutResourceUuid = fc.constantFrom('true', 'true', 'false');
 const someFilters = fc.oneof(
   fc.record({ workspace: names }),
-  fc.record({ resourceType: oneOrMore(fc.constantFrom(...RESOURCE_TYPES)) }),
+  fc.record({ resourceType: oneOrMore(fc.constantFrom(...ALL_RESOURCE_TYPES)) }),
   fc.record({ resourceName: names }),
   fc.record({ resourceUuid: names, withoutResourceUuid }, { requiredKeys: [] }),
-  fc.record({ billingDimension: oneOrMore(fc.constantFrom(...Object.keys(DIMENSIONS))) }),
+  fc.record({ billingDimension: oneOrMore(fc.constantFrom(...Object.keys(ALL_DIMENSIONS))) }),
   fc.record({ workspace: names, resourceName: names, resourceUuid: names, withoutResourceUuid }, { requiredKeys: [] }),
 );
 const isOfEvery = { weight: 3, arbitrary: fc.constant({}) };

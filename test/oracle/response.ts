@@ -1,6 +1,6 @@
 /** The exact text of the body that docs/api-contract.md requires, for a request and a list of events. */
 import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
-import { COST_DECIMALS, type Payload, RESOURCE_TYPES, USAGE_DECIMALS } from './event-rules.js';
+import { ALL_RESOURCE_TYPES, COST_DECIMALS, type Payload, USAGE_DECIMALS } from './event-rules.js';
 import { printDecimal } from './exact.js';
 
 /** An event that counts. */
@@ -94,7 +94,9 @@ export async function maskedPages(read: (cursor: string) => Promise<string>): Pr
 /** The body of GET …/metrics/enums/resource-types. */
 export function responseResourceTypes(counting: readonly PricedPayload[], query: OracleQuery): string {
   const used = selected(counting, query);
-  return JSON.stringify({ values: RESOURCE_TYPES.filter((type) => used.some((event) => event.resourceType === type)) });
+  return JSON.stringify({
+    values: ALL_RESOURCE_TYPES.filter((type) => used.some((event) => event.resourceType === type)),
+  });
 }
 
 function windowOf({ startTime, endTime }: OracleQuery): [start: number, end: number] {

@@ -105,7 +105,6 @@ async function compile(folder: string, programs: readonly string[]): Promise<str
 const WRONG_EMITTER = `import { openEmitter } from '@meterline/emitter';
 const meter = await openEmitter({ url: 'http://127.0.0.1:1', apiKey: 'key' });
 const names = { accountId: 'a', workspace: 'w', resourceType: 'agent', resourceName: 'r' } as const;
-meter.record({ ...names, billingDimension: 'coffee', usage: 1 });
 meter.start({ ...names, billingDimension: 'agent_async_requests_count', gb: 1 });
 meter.add({ ...names, billingDimension: 'agent_async_requests_count', usage: 1, eventId: 'x' });
 `;
@@ -126,11 +125,10 @@ describe('the emitter, packed and installed alone', () => {
     expect(Object.keys(dependencies)).toEqual(['@meterline/catalog', 'uuid']);
   });
 
-  it('the packed emitter refuses what is not billed, and usage with an id in a sum, before the program runs', () => {
+  it('the packed emitter refuses a timer that is not in GB-seconds, and usage with an id in a sum, before the program runs', () => {
     expect(packed.problems.map((problem) => problem.slice(0, 24))).toEqual([
-      'wrong.ts(4,26): error TS',
-      'wrong.ts(5,25): error TS',
-      'wrong.ts(6,81): error TS',
+      'wrong.ts(4,25): error TS',
+      'wrong.ts(5,81): error TS',
     ]);
   });
 

@@ -1,6 +1,6 @@
 /** Defines the terms of alerts. An alert fires when an account's cost or usage in a calendar period passes a threshold. */
 import { formatUsage, formatUsdExact } from './amount-format.js';
-import { BILLING_DIMENSIONS, DIMENSIONS, type Unit } from './dimensions.js';
+import { type Unit, unitOf } from './dimensions.js';
 
 export const ALERT_PERIODS = ['day', 'month'] as const;
 export type AlertPeriod = (typeof ALERT_PERIODS)[number];
@@ -29,8 +29,8 @@ interface MeasuredAlert {
 
 /** Returns the unit of an alert on usage. Returns undefined for an alert on cost, whose amounts are in USD. */
 export function alertUnit({ measure, filters: { billingDimension } }: MeasuredAlert): Unit | undefined {
-  const dimension = BILLING_DIMENSIONS.find((each) => [billingDimension].flat().includes(each));
-  return measure === 'usage' && dimension ? DIMENSIONS[dimension].unit : undefined;
+  const [dimension] = [billingDimension].flat();
+  return measure === 'usage' && dimension !== undefined ? unitOf(dimension) : undefined;
 }
 
 /** Formats an amount with every digit, such as `$100.50` or `50,000 events`. The command line and the page both use this function. */

@@ -2,14 +2,23 @@
 import type Big from 'big.js';
 import { compareDecimals, decimalOf, percentOf, roundDecimal, roundSignificant, subtractDecimals } from './amounts.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
-import type { Unit } from './dimensions.js';
+import type { BuiltInUnit, Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
 const MINUS_CENT = decimalText('-0.01');
 /** The number of significant digits for amounts below a cent. With two digits after the point, such an amount would read as zero. */
 const DIGITS_BELOW_CENT = 2;
 
-export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const satisfies Record<Unit, string>;
+const UNIT_NAME: Readonly<Partial<Record<Unit, string>>> = {
+  gbs: 'GB-s',
+  count: 'events',
+  hours: 'h',
+} satisfies Record<BuiltInUnit, string>;
+
+/** Returns the name of a unit. A unit that the platform has added is a word, such as `tokens`. */
+export function unitName(unit: Unit): string {
+  return UNIT_NAME[unit] ?? unit;
+}
 
 /** Formats USD with two digits after the point: `$1,234.57`. Amounts below a cent keep two significant digits: `$0.000012`. */
 export function formatUsd(usd: Big | string): string {
@@ -27,7 +36,12 @@ export function formatUsdExact(amount: string): string {
 /** Formats usage with its unit: `1,234.5 GB-s`. @param digits the maximum number of digits after the point (default: all) */
 export function formatUsage(usage: Big | string, unit: Unit, digits?: number): string {
   const shown = digits === undefined ? decimalOf(usage) : roundDecimal(decimalOf(usage), digits);
-  return unit === 'count' && shown === '1' ? '1 event' : `${grouped(shown)} ${UNIT_NAME[unit]}`;
+  return shown === '1' ? `1 ${oneOf(unit)}` : `${grouped(shown)} ${unitName(unit)}`;
+}
+
+/** Returns the singular of a unit, such as `event` or `token`. */
+function oneOf(unit: Unit): string {
+  return unit === 'gbs' ? unitName(unit) : unitName(unit).replace(/s$/, '');
 }
 
 /** Formats a count with its noun: `1 event` or `1,234 events`. @param noun a noun whose plural only adds an s */
@@ -94,14 +108,14 @@ export interface UnitPrice {
 
 /** Formats a price, such as `$0.0000115 per GB-s`, `$0.12 per GB-month`, `$0.20 per 1,000,000 events` or `$20.00 per month (730 h)`. */
 export function priceText({ amount, per }: UnitPrice, unit: Unit): string {
-  return `${formatUsdExact(amount)} per ${KNOWN_QUANTITIES[unit][per] ?? `${grouped(per)} ${UNIT_NAME[unit]}`}`;
+  const quantity = KNOWN_QUANTITIES[unit]?.[per] ?? (per === '1' ? oneOf(unit) : `${grouped(per)} ${unitName(unit)}`);
+  return `${formatUsdExact(amount)} per ${quantity}`;
 }
 
 /** Names of common quantities. A month has 730 hours, because most price books quote storage prices per GB and month. */
-const KNOWN_QUANTITIES: Readonly<Record<Unit, Readonly<Record<string, string>>>> = {
-  gbs: { '1': 'GB-s', '3600': 'GB-h', '2628000': 'GB-month' },
-  hours: { '1': 'h', '730': 'month (730 h)' },
-  count: { '1': 'event' },
+const KNOWN_QUANTITIES: Readonly<Partial<Record<Unit, Readonly<Record<string, string>>>>> = {
+  gbs: { '3600': 'GB-h', '2628000': 'GB-month' },
+  hours: { '730': 'month (730 h)' },
 };
 
 /** Describes a payload that a newer payload replaced, for example `was revision 1, price 2, a void`. */

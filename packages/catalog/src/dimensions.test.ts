@@ -1,18 +1,20 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  BILLING_DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_DIMENSIONS,
+  BUILT_IN_RESOURCE_TYPES,
   canonicalGroupBy,
-  DIMENSIONS,
   ENTRY_FIELD,
   enrichedDimensions,
   METRICS_DIMENSIONS,
-  RESOURCE_TYPES,
   showsUsage,
 } from './dimensions.js';
 
 it('the billing dimensions and the resource types are those of the specification, in its order', () => {
-  const catalog = BILLING_DIMENSIONS.map((name) => [name, DIMENSIONS[name].resourceType, DIMENSIONS[name].unit].join());
+  const catalog = BUILT_IN_DIMENSION_NAMES.map((name) =>
+    [name, BUILT_IN_DIMENSIONS[name].resourceType, BUILT_IN_DIMENSIONS[name].unit].join(),
+  );
   expect(catalog).toEqual([
     'sandbox_compute_runtime_gbs,sandbox,gbs',
     'sandbox_image_storage_gbs,sandbox,gbs',
@@ -27,7 +29,7 @@ it('the billing dimensions and the resource types are those of the specification
     'volume_storage_gbs,volume,gbs',
     'custom_domain_active_time_hours,custom_domain,hours',
   ]);
-  expect(RESOURCE_TYPES).toEqual(['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain']);
+  expect(BUILT_IN_RESOURCE_TYPES).toEqual(['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain']);
 });
 
 /** What each of the 25 sets fills in a response is in test/contract/metrics. */

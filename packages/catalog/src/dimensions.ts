@@ -1,17 +1,26 @@
 /**
  * Defines resource types, billing dimensions with their units, and the groupBy dimensions with their fields in a response. Source: the API
  * specification, section "Billing API": the table of billing dimensions (whose order is kept), the parameter `groupBy`, and the table
- * AccountMetricsDataEntry.
+ * AccountMetricsDataEntry. A platform may add billing dimensions of its own (`catalog-file.ts`).
  */
 
-export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'] as const;
-export type ResourceType = (typeof RESOURCE_TYPES)[number];
+/** Lets an editor complete the built-in names, although any name is allowed. */
+type OtherName = string & Record<never, never>;
+
+export const BUILT_IN_RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'] as const;
+export type BuiltInResourceType = (typeof BUILT_IN_RESOURCE_TYPES)[number];
+export type ResourceType = BuiltInResourceType | OtherName;
 
 /** The unit `gbs` means GB-seconds, `count` means discrete events (whole numbers), and `hours` means active hours. */
-export const UNITS = ['gbs', 'count', 'hours'] as const;
-export type Unit = (typeof UNITS)[number];
+export type BuiltInUnit = 'gbs' | 'count' | 'hours';
+export type Unit = BuiltInUnit | OtherName;
 
-export const DIMENSIONS = {
+export interface Dimension {
+  readonly resourceType: ResourceType;
+  readonly unit: Unit;
+}
+
+export const BUILT_IN_DIMENSIONS = {
   sandbox_compute_runtime_gbs: { resourceType: 'sandbox', unit: 'gbs' },
   sandbox_image_storage_gbs: { resourceType: 'sandbox', unit: 'gbs' },
   sandbox_snapshot_storage_gbs: { resourceType: 'sandbox', unit: 'gbs' },
@@ -24,18 +33,94 @@ export const DIMENSIONS = {
   mcp_server_image_storage_gbs: { resourceType: 'mcp_server', unit: 'gbs' },
   volume_storage_gbs: { resourceType: 'volume', unit: 'gbs' },
   custom_domain_active_time_hours: { resourceType: 'custom_domain', unit: 'hours' },
-} as const satisfies Record<string, { readonly resourceType: ResourceType; readonly unit: Unit }>;
+} as const satisfies Record<string, { readonly resourceType: BuiltInResourceType; readonly unit: BuiltInUnit }>;
 
-export type BillingDimension = keyof typeof DIMENSIONS;
+export type BuiltInDimension = keyof typeof BUILT_IN_DIMENSIONS;
+export const BUILT_IN_DIMENSION_NAMES = Object.keys(BUILT_IN_DIMENSIONS) as readonly BuiltInDimension[];
+export type BillingDimension = BuiltInDimension | OtherName;
 
-export const BILLING_DIMENSIONS = Object.keys(DIMENSIONS) as readonly BillingDimension[];
+/** The dimensions that this process knows, in order: the built-in dimensions, then the added ones. */
+const known = /* @__PURE__ */ new Map<string, Dimension>(/* @__PURE__ */ Object.entries(BUILT_IN_DIMENSIONS));
 
-export function isResourceType(value: string): value is ResourceType {
-  return (RESOURCE_TYPES as readonly string[]).includes(value);
+export interface NamedDimension extends Dimension {
+  readonly billingDimension: BillingDimension;
 }
 
-export function isBillingDimension(value: string): value is BillingDimension {
-  return Object.hasOwn(DIMENSIONS, value);
+/**
+ * Makes dimensions known to this process. A service calls this once, with the dimensions of its catalog file, before it parses events or
+ * requests. The page and the command line add the dimensions that the API returns. Known dimensions stay unchanged.
+ */
+export function addDimensions(dimensions: readonly NamedDimension[]): void {
+  for (const { billingDimension, resourceType, unit } of dimensions) {
+    if (!known.has(billingDimension)) known.set(billingDimension, { resourceType, unit });
+  }
+}
+
+export function dimensionOf(name: string): Dimension | undefined {
+  return known.get(name);
+}
+
+export function billingDimensions(): BillingDimension[] {
+  return [...known.keys()];
+}
+
+export function namedDimensions(): NamedDimension[] {
+  return Array.from(known, ([billingDimension, dimension]) => ({ billingDimension, ...dimension }));
+}
+
+export function addedDimensions(): NamedDimension[] {
+  return namedDimensions().slice(BUILT_IN_DIMENSION_NAMES.length);
+}
+
+export function resourceTypes(): ResourceType[] {
+  return [...new Set([...BUILT_IN_RESOURCE_TYPES, ...Array.from(known.values(), ({ resourceType }) => resourceType)])];
+}
+
+export function isResourceType(value: string): boolean {
+  return resourceTypes().includes(value);
+}
+
+export function isBillingDimension(value: string): boolean {
+  return known.has(value);
+}
+
+/** Names consist of lowercase words. */
+const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
+const UNIT = /^[a-z]+$/;
+/** Names appear in tables and addresses. */
+export const MAX_CODE_LENGTH = 64;
+
+export function isResourceTypeName(text: string): boolean {
+  return NAME.test(text) && text.length <= MAX_CODE_LENGTH;
+}
+
+export function isUnitName(text: string): boolean {
+  return UNIT.test(text) && text.length <= MAX_CODE_LENGTH;
+}
+
+/**
+ * Returns whether the name has the form `<resource type>_<what>_<unit>`. The names of all dimensions have this form, so that readers which
+ * do not know the dimensions that a platform has added can take the unit from the name.
+ */
+export function isNameOf({ resourceType, unit }: Dimension, name: string): boolean {
+  const what = name.slice(resourceType.length + 1, -unit.length - 1);
+  return isResourceTypeName(name) && what !== '' && name === `${resourceType}_${what}_${unit}`;
+}
+
+export function isDimensionName(text: string): boolean {
+  return isResourceTypeName(text) && text.split('_').length > 2;
+}
+
+/** Returns the unit that the name ends with. */
+export function unitOf(name: BillingDimension): Unit {
+  return name.slice(name.lastIndexOf('_') + 1);
+}
+
+/** Returns the dimension. A producer does not know which ones the platform has added, so any other name of the right form is one, too. */
+export function assumedDimension(name: string, resourceType: unknown): Dimension | undefined {
+  if (known.has(name) || typeof resourceType !== 'string') return known.get(name);
+  const dimension = { resourceType, unit: unitOf(name) };
+  return isUnitName(dimension.unit) && isNameOf(dimension, name) ? dimension : undefined;
 }
 
 /** In canonical order. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { understand } from '../../../test/oracle/event-rules.js';
 import { parseJson } from './api/exact-json.js';
 import { NOT_ALLOWED } from './api/receipt.js';
-import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
+import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_RESOURCE_TYPES } from './dimensions.js';
 import { parseUsage, parseUsageEvent, rejectionOf } from './event.js';
 import { payloadOf, REJECTION_REASONS } from './rejection.js';
 
@@ -120,10 +120,10 @@ describe('a usage event', () => {
     },
   );
 
-  it.each(RESOURCE_TYPES)(
+  it.each(BUILT_IN_RESOURCE_TYPES)(
     'a usage event of a %s may have the billing dimensions of that type alone',
     (resourceType) => {
-      for (const billingDimension of BILLING_DIMENSIONS) {
+      for (const billingDimension of BUILT_IN_DIMENSION_NAMES) {
         const belongs = billingDimension.startsWith(`${resourceType}_`);
         const event = parsed({ resourceType, billingDimension, usage: 1 });
         expect(event).toMatchObject(belongs ? { ok: true } : { ok: false, reason: 'dimension_mismatch' });
@@ -143,8 +143,11 @@ describe('a usage event', () => {
       fc.record({
         ...fields,
         eventId: fc.oneof(fc.uuid(), value(ID.toUpperCase())),
-        resourceType: fc.oneof(fc.constant('agent'), fc.constantFrom(...RESOURCE_TYPES)),
-        billingDimension: fc.oneof(fc.constant('agent_async_requests_count'), fc.constantFrom(...BILLING_DIMENSIONS)),
+        resourceType: fc.oneof(fc.constant('agent'), fc.constantFrom(...BUILT_IN_RESOURCE_TYPES)),
+        billingDimension: fc.oneof(
+          fc.constant('agent_async_requests_count'),
+          fc.constantFrom(...BUILT_IN_DIMENSION_NAMES),
+        ),
         usage: fc.oneof(fc.nat(), fc.double(), fc.stringMatching(/^\d{1,15}(\.\d{1,12})?$/), value(1)),
         timestamp: fc.oneof(
           fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),

@@ -6,14 +6,15 @@
 import { type EpochMs, parseTimestamp } from './calendar.js';
 import { type DecimalDigits, decimalOfNumber, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
 import {
-  BILLING_DIMENSIONS,
   type BillingDimension,
-  DIMENSIONS,
-  isBillingDimension,
+  billingDimensions,
+  type Dimension,
+  dimensionOf,
   isResourceType,
-  RESOURCE_TYPES,
   type ResourceType,
+  resourceTypes,
   type Unit,
+  unitOf,
 } from './dimensions.js';
 import { isRecord } from './record.js';
 import { type Checked, type Rejected, type RejectionReason, rejected } from './rejection.js';
@@ -128,25 +129,32 @@ export function uuidText(words: Uint32Array, at: number): string {
   return `${hex(1)}${hex(0)}${hex(3)}${hex(2)}`.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** A fast pass accepts valid events. Only if it rejects an event, a second pass finds out which rule the event breaks. */
-export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
-  const event = acceptedEvent(input, now);
+/** Finds the dimension of an event. @param resourceType the field of the event, unchecked */
+type FindDimension = (name: string, resourceType: unknown) => Dimension | undefined;
+
+/**
+ * A fast pass accepts valid events. Only if it rejects an event, a second pass finds out which rule the event breaks.
+ * @param find the dimensions that events may have (default: those that this process knows)
+ */
+export function parseUsageEvent(input: unknown, now: EpochMs, find: FindDimension = dimensionOf): Checked<UsageEvent> {
+  const event = acceptedEvent(input, now, find);
   if (event) return { ok: true, value: event };
-  const rejection = rejectionOf(input, now);
+  const rejection = rejectionOf(input, now, find);
   if (!rejection) throw new Error('validation rejected the event, but no rule explains why (bug)');
   return rejection;
 }
 
-function acceptedEvent(input: unknown, now: EpochMs): UsageEvent | undefined {
+function acceptedEvent(input: unknown, now: EpochMs, find: FindDimension): UsageEvent | undefined {
   if (!isRecord(input)) return undefined;
   const { eventId, accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp } = input;
   const { revision = 0, void: voided = false } = input;
   if (!isEventId(eventId) || !isNameValue(accountId) || !isNameValue(workspace) || !isNameValue(resourceName))
     return undefined;
-  if (!isResourceUuid(resourceUuid) || !isDimension(billingDimension) || !isText(timestamp)) return undefined;
+  if (!isResourceUuid(resourceUuid) || !isText(billingDimension) || !isText(timestamp)) return undefined;
   if (!isRevision(revision) || !isBoolean(voided)) return undefined;
-  const { resourceType, unit } = DIMENSIONS[billingDimension];
-  if (input['resourceType'] !== resourceType) return undefined;
+  const dimension = find(billingDimension, input['resourceType']);
+  if (!dimension || input['resourceType'] !== dimension.resourceType) return undefined;
+  const { resourceType, unit } = dimension;
   const usage = usageOf(input['usage'], unit);
   const instant = parseTimestamp(timestamp);
   if (usage === undefined || instant === undefined || instant < 0 || instant > now + MAX_CLOCK_SKEW_MS)
@@ -168,15 +176,18 @@ function acceptedEvent(input: unknown, now: EpochMs): UsageEvent | undefined {
 }
 
 /** Returns a rejection with the first rule of {@link acceptedEvent} that the event breaks. */
-export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined {
+export function rejectionOf(input: unknown, now: EpochMs, find: FindDimension = dimensionOf): Rejected | undefined {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
-  const broken = brokenRules(input);
+  const dimension = isText(input['billingDimension'])
+    ? find(input['billingDimension'], input['resourceType'])
+    : undefined;
+  const broken = brokenRules(input, dimension);
   if (broken) return broken;
 
   // brokenRules() has checked the type of every field, so the cast is safe.
   const event = input as unknown as UsageEventInput;
   const { billingDimension } = event;
-  const { resourceType, unit } = DIMENSIONS[billingDimension];
+  const { resourceType = '', unit = '' } = dimension ?? {};
   if (event.resourceType !== resourceType) {
     const message = `billingDimension ${billingDimension} belongs to resourceType ${resourceType}, not to ${event.resourceType}`;
     return rejected('dimension_mismatch', message);
@@ -192,7 +203,7 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
 
 /** Parses usage into a bigint scaled by 10^9, rounded half-even. A dimension that counts events requires a whole number. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
-  const usage = usageOf(input, DIMENSIONS[dimension].unit);
+  const usage = usageOf(input, unitOf(dimension));
   return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: usage };
 }
 
@@ -222,7 +233,6 @@ const isText = (value: unknown) => typeof value === 'string';
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 const isNameValue = (value: unknown): value is string => isText(value) && isName(value);
 const isEventId = (value: unknown): value is string => isText(value) && isUuid(value);
-const isDimension = (value: unknown): value is BillingDimension => isText(value) && isBillingDimension(value);
 
 function isResourceUuid(value: unknown): value is string | null | undefined {
   return value === undefined || value === null || value === '' || isNameValue(value);
@@ -233,9 +243,10 @@ function isRevision(value: unknown): value is number {
 }
 
 interface FieldRule {
-  readonly holds: (value: unknown) => boolean;
+  /** @param dimension the dimension of the event, or undefined if it is unknown */
+  readonly holds: (value: unknown, dimension: Dimension | undefined) => boolean;
   /** The part of the message that follows the name of the field. */
-  readonly rule: string;
+  readonly rule: string | (() => string);
   readonly reason: RejectionReason;
 }
 
@@ -243,7 +254,7 @@ const USAGE_RULE = 'must be a number or decimal string, at least 0 and below 10^
 const TIMESTAMP_RULE =
   'must be RFC 3339 in UTC (Z or +00:00), from 1970 on, with at most 9 fraction digits, such as 2025-10-01T00:00:00Z';
 const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
-const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: string): FieldRule => ({
+const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: FieldRule['rule']): FieldRule => ({
   holds,
   rule,
   reason,
@@ -257,12 +268,16 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   workspace: name('invalid_workspace'),
   resourceType: field(
     'invalid_resource_type',
-    (value) => isText(value) && isResourceType(value),
-    `must be one of ${RESOURCE_TYPES.join(', ')}`,
+    (value, dimension) => isText(value) && (value === dimension?.resourceType || isResourceType(value)),
+    () => `must be one of ${resourceTypes().join(', ')}`,
   ),
   resourceName: name('invalid_resource_name'),
   resourceUuid: field('invalid_resource_uuid', isResourceUuid, NAME_RULE),
-  billingDimension: field('invalid_billing_dimension', isDimension, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
+  billingDimension: field(
+    'invalid_billing_dimension',
+    (_value, dimension) => dimension !== undefined,
+    () => `must be one of ${billingDimensions().join(', ')}`,
+  ),
   usage: field('invalid_usage', (value) => isText(value) || Number.isFinite(value), USAGE_RULE),
   timestamp: field('invalid_timestamp', isText, TIMESTAMP_RULE),
   revision: field(
@@ -281,13 +296,14 @@ function isEventField(name: string): name is UsageEventField {
 }
 
 /** The reason is that of the first broken rule. The message lists all broken rules, so that the producer can fix them at once. */
-function brokenRules(input: Readonly<Record<string, unknown>>): Rejected | undefined {
+function brokenRules(input: Readonly<Record<string, unknown>>, dimension: Dimension | undefined): Rejected | undefined {
   const broken: Rejected[] = [];
   for (const [field, { holds, rule, reason }] of FIELD_RULES) {
     const value = input[field];
-    if (holds(value)) continue;
+    if (holds(value, dimension)) continue;
+    const text = typeof rule === 'string' ? rule : rule();
     broken.push(
-      value === undefined ? rejected('missing_field', `${field} is missing`) : rejected(reason, `${field} ${rule}`),
+      value === undefined ? rejected('missing_field', `${field} is missing`) : rejected(reason, `${field} ${text}`),
     );
   }
   const names = Object.keys(input);

@@ -5,5 +5,6 @@ export * from './api/parameters.js';
 export type * from './api/queries.js';
 export * from './api/responses.js';
 export * from './api/views.js';
+export * from './catalog-file.js';
 export * from './plain.js';
 export * from './price-book.js';

@@ -4,11 +4,11 @@ import type { MetricsEntry, MetricsResponse } from './api/responses.js';
 import { type DecimalText, ZERO } from './decimal.js';
 import {
   canonicalGroupBy,
-  DIMENSIONS,
   ENTRY_FIELD,
   enrichedDimensions,
   type MetricsDimension,
   showsUsage,
+  unitOf,
 } from './dimensions.js';
 
 /** `spreadsheet` adds a byte order mark and disarms text that looks like a formula. `plain` leaves the data unchanged. */
@@ -66,11 +66,10 @@ function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow
 function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   const cost: CsvColumn<AmountsRow> = { name: 'costUsd', cell: ({ amounts }) => ({ number: amounts.cost }) };
   if (!showsUsage(groupBy)) return [cost];
-  const unitOf = ({ billingDimension: name }: MetricsEntry) => (name ? DIMENSIONS[name].unit : '');
   return [
     cost,
     { name: 'usage', cell: ({ amounts }) => ({ number: amounts.usage ?? '' }) },
-    { name: 'unit', cell: ({ entry }) => unitOf(entry) },
+    { name: 'unit', cell: ({ entry: { billingDimension = '' } }) => unitOf(billingDimension) },
   ];
 }
 

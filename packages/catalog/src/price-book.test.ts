@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { BILLING_DIMENSIONS } from './dimensions.js';
+import { BUILT_IN_DIMENSION_NAMES } from './dimensions.js';
 import { costOf, type Price, PriceBook, PriceBookError } from './price-book.js';
 
 const DIMENSION = 'sandbox_compute_runtime_gbs';
@@ -13,7 +13,7 @@ const price = (amount: string, effectiveFrom = FROM, per = '1') => ({
   amount,
   per,
 });
-const OTHERS = BILLING_DIMENSIONS.filter((dimension) => dimension !== DIMENSION).map((billingDimension) => ({
+const OTHERS = BUILT_IN_DIMENSION_NAMES.filter((dimension) => dimension !== DIMENSION).map((billingDimension) => ({
   ...price('1'),
   billingDimension,
 }));
@@ -83,11 +83,11 @@ describe('a price book that cannot be used', () => {
 
   it('a price book lists every error that it has', () => {
     expect(() => book([{ ...price('-1'), billingDimension: 'cpu' }], { currency: 'EUR' })).toThrow(
-      `currency must be "USD"; prices.0.billingDimension must be one of ${BILLING_DIMENSIONS.join(', ')}; prices.0.amount ${DECIMAL}`,
+      `currency must be "USD"; prices.0.billingDimension must be one of ${BUILT_IN_DIMENSION_NAMES.join(', ')}; prices.0.amount ${DECIMAL}`,
     );
   });
 
-  it.each(BILLING_DIMENSIONS)('a price book must have a price for %s', (dimension) => {
+  it.each(BUILT_IN_DIMENSION_NAMES)('a price book must have a price for %s', (dimension) => {
     const prices = [price('1'), ...OTHERS].filter(({ billingDimension }) => billingDimension !== dimension);
     expect(() => book([], { prices })).toThrow(`no price for ${dimension}`);
   });
@@ -144,7 +144,7 @@ describe('the billing dimensions of an account', () => {
     'the billing dimensions of %s at %d have its own price in force, in shortest form',
     (account, instant, expected) => {
       const found = at(account, instant);
-      expect(found.map(({ billingDimension }) => billingDimension)).toEqual(BILLING_DIMENSIONS);
+      expect(found.map(({ billingDimension }) => billingDimension)).toEqual(BUILT_IN_DIMENSION_NAMES);
       expect(found[0]).toEqual({ ...of, ...(expected && { price: expected }) });
     },
   );

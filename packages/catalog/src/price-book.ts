@@ -1,10 +1,10 @@
 /** Parses price books, which contain dated unit prices and overrides for single accounts. Source: docs/concepts.md, "Price". */
 import * as z from 'zod';
-import { instantText, nameText } from './api/parameters.js';
+import { billingDimensionText, instantText, nameText } from './api/parameters.js';
 import type { BillingDimensionResponse } from './api/responses.js';
 import { type EpochMs, formatTimestamp } from './calendar.js';
 import { COST_SCALE, type DecimalText, decimalText, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
-import { BILLING_DIMENSIONS, type BillingDimension, DIMENSIONS } from './dimensions.js';
+import { type BillingDimension, billingDimensions, namedDimensions } from './dimensions.js';
 import { parseUsageEvent, type UsageEvent } from './event.js';
 import { type Checked, rejected } from './rejection.js';
 
@@ -27,23 +27,26 @@ const decimal = z
     return BigInt(integer + fraction.padEnd(PRICE_SCALE, '0'));
   });
 
-const priceSchema = z.strictObject({
-  billingDimension: z.enum(BILLING_DIMENSIONS, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
-  effectiveFrom: z.string('must be an RFC 3339 timestamp in UTC').pipe(instantText),
-  /** The price in USD for `per` units of usage. */
-  amount: decimal,
-  per: decimal.prefault('1'),
-});
+function schemaOf(billingDimension: z.ZodType<BillingDimension>) {
+  const price = z.strictObject({
+    billingDimension,
+    effectiveFrom: z.string('must be an RFC 3339 timestamp in UTC').pipe(instantText),
+    /** The price in USD for `per` units of usage. */
+    amount: decimal,
+    per: decimal.prefault('1'),
+  });
+  return z.strictObject({
+    /** Must be increased with every change. If an event was priced with two books, the price from the older version applies. */
+    version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
+    currency: z.literal(CURRENCY, 'must be "USD"'),
+    prices: z.array(price),
+    overrides: z.array(price.extend({ accountId: z.string('must be an account').pipe(nameText) })).default([]),
+  });
+}
 
-const overrideSchema = priceSchema.extend({ accountId: z.string('must be an account').pipe(nameText) });
-
-const priceBookSchema = z.strictObject({
-  /** Must be increased with every change. If an event was priced with two books, the price from the older version applies. */
-  version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
-  currency: z.literal(CURRENCY, 'must be "USD"'),
-  prices: z.array(priceSchema),
-  overrides: z.array(overrideSchema).default([]),
-});
+const priceBookSchema = schemaOf(billingDimensionText(''));
+/** A registered book, or one from the API, may have dimensions that this process does not know. */
+const anyPriceBookSchema = schemaOf(z.string());
 export type PriceBookFile = z.input<typeof priceBookSchema>;
 
 export interface Price {
@@ -68,9 +71,12 @@ export class PriceBook {
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;
 
-  /** @param isComplete whether every dimension must have a price @throws PriceBookError if the input is not a price book */
+  /**
+   * @param isComplete whether the book must have a price for every dimension that this process knows, and for no other
+   * @throws PriceBookError if the input is not a price book
+   */
   constructor(input: unknown, isComplete = true) {
-    const book = priceBookSchema.safeParse(input);
+    const book = (isComplete ? priceBookSchema : anyPriceBookSchema).safeParse(input);
     if (!book.success) throw new PriceBookError(book.error.issues.map(describeIssue).join('; '));
     const { version, currency, prices, overrides } = book.data;
     this.version = version;
@@ -81,7 +87,7 @@ export class PriceBook {
         priceLists(`overrides of ${account}`, rows),
       ]),
     );
-    const missing = BILLING_DIMENSIONS.filter((dimension) => !this.#prices.has(dimension));
+    const missing = billingDimensions().filter((dimension) => !this.#prices.has(dimension));
     if (isComplete && missing.length > 0) throw new PriceBookError(`no price for ${missing.join(', ')}`);
     this.canonicalText = JSON.stringify([
       currency,
@@ -113,9 +119,9 @@ export class PriceBook {
   }
 
   billingDimensions(accountId: string, instant: EpochMs): BillingDimensionResponse[] {
-    return BILLING_DIMENSIONS.map((billingDimension) => {
-      const price = this.priceAt(accountId, billingDimension, instant);
-      return { billingDimension, ...DIMENSIONS[billingDimension], ...(price && { price: priceJson(price) }) };
+    return namedDimensions().map((dimension) => {
+      const price = this.priceAt(accountId, dimension.billingDimension, instant);
+      return { ...dimension, ...(price && { price: priceJson(price) }) };
     });
   }
 
@@ -146,7 +152,7 @@ export function costOf(usage: bigint, { numerator, denominator }: Price): bigint
 }
 
 type PriceLists = ReadonlyMap<BillingDimension, readonly Price[]>;
-type PriceRow = z.output<typeof priceSchema> & { readonly accountId?: string };
+type PriceRow = z.output<typeof priceBookSchema>['prices'][number] & { readonly accountId?: string };
 
 function inForce(prices: readonly Price[] | undefined, instant: EpochMs): Price | undefined {
   return prices?.find(({ effectiveFrom }) => effectiveFrom <= instant);
@@ -213,7 +219,7 @@ function priceOfCanonicalRow(row: string) {
   };
 }
 
-function describeIssue({ path, message }: z.core.$ZodIssue): string {
+export function describeIssue({ path, message }: z.core.$ZodIssue): string {
   return path.length > 0 ? `${path.join('.')} ${message}` : message;
 }
 

@@ -18,16 +18,14 @@ import {
 } from './calendar.js';
 import { COMPARISONS, type Comparison } from './comparison.js';
 import {
-  BILLING_DIMENSIONS,
   ENTRY_FIELD,
   type EntryField,
   GROUP_BY_DIMENSIONS,
-  isBillingDimension,
-  isResourceType,
+  isDimensionName,
+  isResourceTypeName,
   MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
-  RESOURCE_TYPES,
 } from './dimensions.js';
 
 const QUARTER_MONTHS = 3;
@@ -272,8 +270,9 @@ function readFilters(query: URLSearchParams): Filters {
 }
 
 function isValue(field: EntryField, value: string): boolean {
-  if (field === 'resourceType') return isResourceType(value);
-  if (field === 'billingDimension') return isBillingDimension(value);
+  // The page may not know the added resource types and dimensions yet, so the API checks whether they exist.
+  if (field === 'resourceType') return isResourceTypeName(value);
+  if (field === 'billingDimension') return isDimensionName(value);
   // An empty instance ID selects the usage that has no instance ID.
   return value !== '' || field === 'resourceUuid';
 }
@@ -341,14 +340,12 @@ function valuesOf(filters: Filters, isExcluded: boolean) {
   const uuids = valuesIn('resourceUuid');
   return {
     workspace: oneOrMore(valuesIn('workspace')),
-    resourceType: oneOrMore(RESOURCE_TYPES.filter((type) => valuesIn('resourceType').includes(type))),
+    resourceType: oneOrMore(valuesIn('resourceType')),
     resourceName: oneOrMore(valuesIn('resourceName')),
     resourceUuid: oneOrMore(uuids.filter((value) => value !== '')),
     // The API has a separate parameter for usage without an instance ID.
     withoutResourceUuid: uuids.includes('') || undefined,
-    billingDimension: oneOrMore(
-      BILLING_DIMENSIONS.filter((dimension) => valuesIn('billingDimension').includes(dimension)),
-    ),
+    billingDimension: oneOrMore(valuesIn('billingDimension')),
   };
 }
 

@@ -1,15 +1,21 @@
-import { type PriceBook, PriceBookError } from '@meterline/catalog';
-import { loadPriceBook } from '@meterline/service/files';
+import { CatalogError, type PriceBook, PriceBookError } from '@meterline/catalog';
+import { loadCatalog, loadPriceBook } from '@meterline/service/files';
 import { CommandError, readFailure, systemErrorCode } from './failure.js';
 import type { Setting } from './setting-sources.js';
 
-/** Returns the price book in a JSON file, or without a file the built-in one. @throws CommandError if the file is unreadable or invalid */
-export async function readPriceBook(file: Setting | undefined): Promise<PriceBook> {
+/**
+ * Returns the price book in a JSON file, or without a file the built-in one.
+ * @param catalog the file with the dimensions that the platform has added
+ * @throws CommandError if a file is unreadable or invalid
+ */
+export async function readPriceBook(file: Setting | undefined, catalog: Setting | undefined): Promise<PriceBook> {
   try {
+    await loadCatalog(catalog?.value);
     return await loadPriceBook(file?.value, file && `the price book ${file.value} (from ${file.source})`);
   } catch (error) {
-    if (!(error instanceof PriceBookError)) throw error;
-    if (file && systemErrorCode(error.cause) !== undefined) throw readFailure(file.value, error.cause);
+    if (!(error instanceof PriceBookError || error instanceof CatalogError)) throw error;
+    const read = error instanceof CatalogError ? catalog : file;
+    if (read && systemErrorCode(error.cause) !== undefined) throw readFailure(read.value, error.cause);
     throw new CommandError(error.message, undefined, { cause: error });
   }
 }

@@ -59,6 +59,10 @@ export const COMMAND_GROUPS: Readonly<
       'List, fix, replay and discard rejected events',
       async () => (await import('./commands/operator/rejected.js')).addRejected,
     ],
+    catalog: [
+      'Remove a billing dimension that has no events',
+      async () => (await import('./commands/operator/catalog.js')).addCatalog,
+    ],
     reprice: [
       "Recalculate an account's costs with another price book",
       async () => (await import('./commands/operator/reprice.js')).addReprice,

@@ -27,6 +27,7 @@ export const environment = z.object({
   METERLINE_EMITTER_KEY: variable.describe('The API key for the collector, with the role emitter.'),
   METERLINE_DATA_DIR: variable,
   PRICE_BOOK: variable,
+  CATALOG: variable,
   XDG_CONFIG_HOME: variable,
   HOME: variable,
 });
@@ -49,6 +50,7 @@ const SETTINGS = {
   clickhouseCluster: [undefined, 'CLICKHOUSE_CLUSTER'],
   clickhouseInsertQuorum: [undefined, 'CLICKHOUSE_INSERT_QUORUM'],
   book: ['--book', 'PRICE_BOOK'],
+  catalog: [undefined, 'CATALOG'],
 } as const satisfies Record<string, readonly [flag: string | undefined, variable: keyof Environment | undefined]>;
 export type SettingName = keyof typeof SETTINGS;
 export type Flags = { readonly [Name in SettingName]?: string | undefined };

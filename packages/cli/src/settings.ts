@@ -172,6 +172,11 @@ export class Settings {
     };
   }
 
+  /** Returns the path of the catalog, or undefined if the platform has added no dimensions. */
+  catalogFile(): Setting | undefined {
+    return this.#named({})('catalog');
+  }
+
   /** Returns the path of the price book, or undefined for the built-in price book. */
   priceBookFile(book: string | undefined): Setting | undefined {
     return this.#named({ book })('book');

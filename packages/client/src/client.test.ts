@@ -164,7 +164,7 @@ it.each<[string, Respond, object]>([
   ],
   [
     'a 200 response that does not match the schema',
-    json(200, { values: ['agent', 'oven'] }),
+    json(200, { values: ['agent', {}] }),
     { status: 200, code: 'unexpected_response', message: expect.stringContaining('(values[1]: Invalid') },
   ],
 ])('%s causes an unexpected_response error', async (_name, respond, expected) => {

@@ -1,5 +1,6 @@
 /** Validates recorded events, and assigns missing IDs and timestamps. Retries send the same ID and timestamp. */
 import {
+  assumedDimension,
   type Checked,
   type EpochMs,
   parseUsageEvent,
@@ -17,10 +18,10 @@ export interface CheckedEvent {
   readonly read: UsageEvent;
 }
 
-/** Validates an event with the rules of the ingest worker. @throws if a getter of the event throws */
+/** Validates an event with the rules of the ingest worker, but leaves unknown dimensions to the collector. @throws if a getter of the event throws */
 export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedEvent> {
   const eventId = input.eventId ?? uuidV7();
   const sent: UsageEventInput = { ...input, eventId, timestamp: input.timestamp ?? new Date(now).toISOString() };
-  const read = parseUsageEvent(sent, now);
+  const read = parseUsageEvent(sent, now, assumedDimension);
   return read.ok ? { ok: true, value: { sent, read: read.value } } : read;
 }

@@ -1,7 +1,6 @@
 /** Converts usage into events over time. Sums combine many small amounts of usage, and timers measure long-running workloads. */
 import {
   type Checked,
-  DIMENSIONS,
   divideHalfEven,
   type EpochMs,
   formatScaled,
@@ -10,6 +9,7 @@ import {
   USAGE_SCALE,
   type UsageEvent,
   type UsageEventInput,
+  unitOf,
 } from '@meterline/catalog/plain';
 import { type CheckedEvent, checkEvent, type EventToRecord } from './event.js';
 
@@ -80,9 +80,7 @@ function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimens
   return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join('\0');
 }
 
-export type GbSecondsDimension = {
-  [name in keyof typeof DIMENSIONS]: (typeof DIMENSIONS)[name]['unit'] extends 'gbs' ? name : never;
-}[keyof typeof DIMENSIONS];
+export type GbSecondsDimension = `${string}_gbs`;
 
 export interface Workload
   extends Pick<UsageEventInput, 'accountId' | 'workspace' | 'resourceType' | 'resourceName' | 'resourceUuid'> {
@@ -100,7 +98,7 @@ export function checkWorkload({ gb, ...event }: Workload, now: EpochMs): Checked
   const checked = checkUsage({ ...event, usage: gb }, now);
   if (!checked.ok) return checked;
   const { billingDimension, usage } = checked.value.read;
-  if (DIMENSIONS[billingDimension].unit === 'gbs') return { ok: true, value: { event, gb: usage } };
+  if (unitOf(billingDimension) === 'gbs') return { ok: true, value: { event, gb: usage } };
   return rejected(
     'invalid_billing_dimension',
     `${billingDimension} is not in GB-seconds; use record() instead of start()`,

@@ -3,13 +3,13 @@
  * sending them again adds nothing.
  */
 import {
-  BILLING_DIMENSIONS,
-  type BillingDimension,
-  DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_DIMENSIONS,
+  type BuiltInDimension,
+  type BuiltInResourceType,
   type EpochMs,
   MS_PER_DAY,
   MS_PER_HOUR,
-  type ResourceType,
   type UsageEventInput,
 } from '@meterline/catalog';
 import { v5 as uuidV5 } from 'uuid';
@@ -30,7 +30,7 @@ interface Workload {
   readonly growth: number;
   /** First and last day of activity, in days before the first start (default: always active). */
   readonly ran?: readonly [from: number, to: number];
-  readonly used: Readonly<Partial<Record<BillingDimension, number>>>;
+  readonly used: Readonly<Partial<Record<BuiltInDimension, number>>>;
 }
 
 const stored = (gigabytes: number) => gigabytes * 3_600;
@@ -73,7 +73,7 @@ const FLEET: readonly Workload[] = [
   { name: 'assistants/chat', rhythm: 'office', growth: 0.25, used: agent(101_000, 19_300, 0) },
 ];
 
-const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
+const INSTANCES: readonly BuiltInResourceType[] = ['sandbox', 'volume'];
 
 /** Time of the first start with a database. The growth and the activity of workloads are relative to its hour. */
 export interface Origin {
@@ -112,19 +112,19 @@ export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }
 
 export function eventsOfSpan(accountId: string, span: Span, origin: Origin): UsageEventInput[] {
   return FLEET.flatMap((workload) =>
-    BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, origin)),
+    BUILT_IN_DIMENSION_NAMES.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, origin)),
   );
 }
 
 function usageEvent(
   workload: Workload,
-  billingDimension: BillingDimension,
+  billingDimension: BuiltInDimension,
   accountId: string,
   span: Span,
   { firstHour }: Origin,
 ): UsageEventInput[] {
   const amount = usageIn(span, workload, billingDimension, firstHour);
-  const { resourceType, unit } = DIMENSIONS[billingDimension];
+  const { resourceType, unit } = BUILT_IN_DIMENSIONS[billingDimension];
   const usage = unit === 'count' ? Math.round(amount) : amount.toFixed(6);
   if (Number(usage) === 0) return [];
   const [workspace = '', resourceName = ''] = workload.name.split('/');
@@ -138,11 +138,11 @@ function usageEvent(
 }
 
 /** Adds up the usage of all hours in the span. Each hour has its own activity, growth and noise. */
-function usageIn({ from, to }: Span, workload: Workload, dimension: BillingDimension, firstHour: EpochMs): number {
+function usageIn({ from, to }: Span, workload: Workload, dimension: BuiltInDimension, firstHour: EpochMs): number {
   const { rhythm, growth, used, ran: [first, last] = ALWAYS } = workload;
   const hourly = used[dimension];
   if (!hourly) return 0;
-  const isActivity = DIMENSIONS[dimension].unit === 'count' || dimension.endsWith('_compute_runtime_gbs');
+  const isActivity = BUILT_IN_DIMENSIONS[dimension].unit === 'count' || dimension.endsWith('_compute_runtime_gbs');
   let total = 0;
   for (let start = from; start < to; start += MS_PER_HOUR) {
     const daysAgo = (firstHour - start) / MS_PER_DAY;
@@ -165,8 +165,9 @@ function activity(rhythm: Rhythm, instant: EpochMs): number {
 }
 
 /** Returns a pseudorandom number in [0, 1) that depends only on the arguments and the hour. */
-function noise(workload: Workload, dimension: BillingDimension, instant: EpochMs): number {
-  const series = FLEET.indexOf(workload) * BILLING_DIMENSIONS.length + BILLING_DIMENSIONS.indexOf(dimension);
+function noise(workload: Workload, dimension: BuiltInDimension, instant: EpochMs): number {
+  const series =
+    FLEET.indexOf(workload) * BUILT_IN_DIMENSION_NAMES.length + BUILT_IN_DIMENSION_NAMES.indexOf(dimension);
   const value = Math.sin(Math.floor(instant / MS_PER_HOUR) + series / 7) * 10_000;
   return value - Math.floor(value);
 }

@@ -1,13 +1,19 @@
 /** Connects to ClickHouse at start. The main entry does not export this file, so that the collector loads no ClickHouse libraries. */
+import { addedDimensions } from '@meterline/catalog';
 import {
+  CatalogConflictError,
   ClusterError,
   checkCluster,
+  checkDimensions,
   checkServers,
   clickHouseFailureKind,
   createWarehouse,
   hostsOf,
   MigrationError,
   migrate,
+  openShards,
+  registerDimensions,
+  type Warehouse,
   type WarehouseOptions,
 } from '@meterline/warehouse';
 import type { Logger } from 'pino';
@@ -41,6 +47,23 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
       throw new StartError(error.message, { cause: error });
     }
     throw startError(`the schema in ClickHouse at ${hostOf(options.url)} could not be migrated`, error);
+  }
+}
+
+/** Registers the dimensions of the catalog file. Opens the shards only for a new dimension, so that query starts while a shard is down. */
+export async function registerCatalog(options: WarehouseOptions, warehouse: Warehouse): Promise<void> {
+  try {
+    const missing = await checkDimensions(warehouse, addedDimensions());
+    if (missing.length === 0) return;
+    const shards = await openShards(options);
+    try {
+      await registerDimensions(shards, addedDimensions());
+    } finally {
+      await shards.close();
+    }
+  } catch (error) {
+    if (error instanceof CatalogConflictError) throw new StartError(error.message, { cause: error });
+    throw startError('the dimensions of the catalog could not be registered in ClickHouse', error);
   }
 }
 

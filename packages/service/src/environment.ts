@@ -64,6 +64,13 @@ export const priceBookVariable = z
   .optional()
   .describe('Path of a price book (JSON). Give all programs the same book. Not set: the example book.');
 
+export const catalogVariable = z
+  .string()
+  .optional()
+  .describe(
+    'Path of a catalog (JSON) with billing dimensions to add. Give all programs the same catalog. Not set: only the built-in dimensions.',
+  );
+
 export const serverVariables = {
   ...processVariables,
   CLICKHOUSE_URL: clickHouseUrlVariable

@@ -29,7 +29,10 @@ it.each([
   const message = (label: string) => expect.stringMatching(new RegExp(`^${label} cannot be used: .*${reason}`, 's'));
   const named = { name: 'PriceBookError', message: message(`PRICE_BOOK ${path}`), cause: expect.anything() };
   await expect(loadPriceBook(path)).rejects.toMatchObject(named);
-  await expect(openPriceBook(path)).rejects.toMatchObject({ name: 'StartError', message: named.message });
+  await expect(openPriceBook({ PRICE_BOOK: path })).rejects.toMatchObject({
+    name: 'StartError',
+    message: named.message,
+  });
   await expect(loadPriceBook(path, '--book')).rejects.toMatchObject({ message: message('--book') });
 });
 

@@ -19,6 +19,7 @@ export {
 export { clickHouseFailureKind, isContentError, isStatementLimit, UnusableServerError } from './clickhouse/errors.js';
 export { type Cluster, localDatabase } from './clickhouse/hosts.js';
 export { inParts, listedBytes, MAX_LIST_BYTES } from './clickhouse/list-size.js';
+export * from './events/added-dimensions.js';
 export { EventRows, Names, type PricedEvent } from './events/event-rows.js';
 export * from './events/price-books.js';
 export * from './events/usage-events.js';

@@ -1,6 +1,7 @@
 /** Reads the environment variables of the collector. */
 import { burstConstant, httpVariables, type RateLimits, rateLimit, rateVariable, withTokens } from '@meterline/api';
 import {
+  catalogVariable,
   constant,
   constantsVariable,
   priceBookVariable,
@@ -35,6 +36,7 @@ export const environment = z.object({
   PORT: wholeNumberVariable(0, 65_535).default(8081).describe('The port of the API. 0: any free one.'),
   ...queueVariables,
   PRICE_BOOK: priceBookVariable,
+  CATALOG: catalogVariable,
   ...rateVariable(2_000),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

@@ -35,7 +35,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   const options = { name: 'collector', log, tracing, outage } as const;
   return hostService(env, options, async (host) => {
     const { clock, keys, observeDenial, rates, redis, registry } = host;
-    const book = await openPriceBook(env.PRICE_BOOK);
+    const book = await openPriceBook(env);
     await warnOfReplicas(redis, env.REDIS_URL, log);
     outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
     const queue = await UsageQueue.open({

@@ -1,5 +1,6 @@
 import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import {
+  catalogVariable,
   constant,
   constantsVariable,
   lockConstant,
@@ -37,6 +38,7 @@ export const constants = {
 export const environment = z.object({
   ...serverVariables,
   PRICE_BOOK: priceBookVariable,
+  CATALOG: catalogVariable,
   ...queueVariables,
   STATEMENT_MB: statementMemoryVariable(8_192),
   METERLINE_CONSTANTS: constantsVariable(constants),

@@ -12,7 +12,7 @@ import {
   warehouseOptions,
   warnOfReplicas,
 } from '@meterline/service';
-import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { prepareClickHouse, registerCatalog } from '@meterline/service/clickhouse';
 import { openPriceBook } from '@meterline/service/files';
 import { createRegistry, observeStatements } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
@@ -55,7 +55,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   const { METERLINE_CONSTANTS: constants } = env;
   const maxMemoryBytes = env.STATEMENT_MB * 2 ** 20;
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
-  const priceBook = await openPriceBook(env.PRICE_BOOK);
+  const priceBook = await openPriceBook(env);
   await checkRedis(env.REDIS_URL, (redis) => warnOfReplicas(redis, env.REDIS_URL, log));
   await prepareClickHouse(storage, log);
   const withTimeout = (requestTimeoutMs: number) => ({
@@ -68,6 +68,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     openShards(withTimeout(RECOMPUTING_TIMEOUT_MS)),
     'a shard of ClickHouse does not respond',
   );
+  await registerCatalog(storage, warehouse);
   await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
 
   const closedMonths = await asStartError(

@@ -9,6 +9,7 @@ import {
 } from '@meterline/api/environment';
 import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
 import {
+  catalogVariable,
   constant,
   constantsVariable,
   readEnvironment,
@@ -67,6 +68,7 @@ export const environment = z.object({
       `Required. Secret that signs cursors, at least ${MIN_CURSOR_SECRET} characters, the same for all processes.`,
     ),
   FRAME_ANCESTORS: originsVariable().describe('Origins whose web pages may embed `/embed`, separated by commas.'),
+  CATALOG: catalogVariable,
   STATEMENT_MB: statementMemoryVariable(1_024),
   ALERT_ALLOWED_HOSTS: allowedHostsVariable,
   ...rateVariable(100),

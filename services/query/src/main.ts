@@ -4,7 +4,8 @@ import { builtPage, hostService } from '@meterline/api';
 import { runService, type Service, warehouseOptions } from '@meterline/service';
 import { REDIS_PREFIX } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
-import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { prepareClickHouse, registerCatalog } from '@meterline/service/clickhouse';
+import { openCatalog } from '@meterline/service/files';
 import { observeStatements, outageGauge } from '@meterline/service/metrics';
 import type { Tracing } from '@meterline/service/tracing';
 import { ViewStore } from '@meterline/service/views';
@@ -27,6 +28,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     const { registry, redis, keys, rates, observeDenial } = host;
     const observe = observeStatements(registry, tracing.tracer);
     const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
+    await openCatalog(env.CATALOG);
     await prepareClickHouse(storage, log);
     const warehouse = createWarehouse({
       ...storage,
@@ -34,6 +36,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
     });
     host.onClose(() => warehouse.close());
+    await registerCatalog(storage, warehouse);
     outageGauge(registry, {
       // Use a ping, because a statement would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),

@@ -1,8 +1,16 @@
 /** Defines the API's responses about alerts and deliveries, and the body of a webhook. The conventions are those of responses.ts. */
 import * as z from 'zod/mini';
 import { ALERT_MEASURES, ALERT_PERIODS, DELIVERY_STATES, WEBHOOK_TYPES } from '../alert.js';
-import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
-import { amount, decimalString, described, instant, listPage, wholeNumber } from './responses.js';
+import {
+  amount,
+  billingDimension,
+  decimalString,
+  described,
+  instant,
+  listPage,
+  resourceType,
+  wholeNumber,
+} from './responses.js';
 
 const percent = () => wholeNumber({ minimum: 1, description: 'Percent of the amount.' });
 const value = () => amount("The period's exact cost or usage when the crossing was detected.");
@@ -19,10 +27,10 @@ export const alertSchema = z.object({
   filters: described(
     z.object({
       workspace: z.optional(z.array(z.string())),
-      resourceType: z.optional(z.array(z.enum(RESOURCE_TYPES))),
+      resourceType: z.optional(z.array(resourceType())),
       resourceName: z.optional(z.array(z.string())),
       resourceUuid: z.optional(z.array(z.string())),
-      billingDimension: z.optional(z.array(z.enum(BILLING_DIMENSIONS))),
+      billingDimension: z.optional(z.array(billingDimension())),
     }),
     'Which usage counts, like the filters of the metrics.',
   ),

@@ -6,14 +6,18 @@
 import * as z from 'zod';
 import { parseTimestamp, RESOLUTIONS, START_OF_CALENDAR } from '../calendar.js';
 import {
-  BILLING_DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_RESOURCE_TYPES,
+  billingDimensions,
   canonicalGroupBy,
   type EntryField,
   GROUP_BY_DIMENSIONS,
+  isBillingDimension,
+  isResourceType,
   MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
-  RESOURCE_TYPES,
+  resourceTypes,
 } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event.js';
 import {
@@ -24,6 +28,7 @@ import {
   EVENT_SORT_KEYS,
   EVENT_SORT_ORDERS,
   type EXCLUDING_PARAMETER,
+  EXTENSIBLE,
   MAX_EVENTS_BY_COST,
   MAX_EVENTS_PAGE,
   MAX_LIST_PAGE,
@@ -51,6 +56,16 @@ export const instantText = z.string().transform((text, context) => {
 });
 
 export const nameText = z.string().refine(isName, `must be ${NAME_RULE}`).meta(NAME);
+
+/** Describes a code that the platform may have added. The check reads the catalog at each request, because codes are added at start. */
+function code(isKnown: (text: string) => boolean, known: () => readonly string[], examples: readonly string[]) {
+  const error = () => `must be one of ${known().join(', ')}`;
+  const schema = z.string({ error }).refine(isKnown, { error });
+  return (description: string) => schema.meta({ description, examples: [...examples] });
+}
+const resourceTypeText = code(isResourceType, resourceTypes, BUILT_IN_RESOURCE_TYPES);
+export const billingDimensionText = code(isBillingDimension, billingDimensions, BUILT_IN_DIMENSION_NAMES);
+
 const flag = z.string().transform((text, context) => {
   if (text === 'true' || text === 'false') return text === 'true';
   context.addIssue({ code: 'custom', message: 'must be true or false' });
@@ -94,7 +109,7 @@ export const WINDOW_PARAMETERS = {
 /** A repeated filter selects usage that matches any of its values, which is an extension. Each schema describes one value. */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
-  resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.' }),
+  resourceType: resourceTypeText(`Only resources of this type. ${EXTENSIBLE}`),
   resourceName: nameText.meta({ ...NAME, description: 'Only resources of this name.' }),
   resourceUuid: nameText.meta({
     ...NAME,
@@ -102,9 +117,7 @@ export const VALUE_FILTERS = {
       'Only this instance. Best effort: not every resource type has UUIDs. Select usage without a UUID with ' +
       '`withoutResourceUuid`.',
   }),
-  billingDimension: oneOf(BILLING_DIMENSIONS).meta({
-    description: 'Only this billing dimension.',
-  }),
+  billingDimension: billingDimensionText(`Only this billing dimension. ${EXTENSIBLE}`),
 };
 
 const EXCLUSION = 'Takes precedence over all other filters.';
@@ -112,15 +125,13 @@ const EXCLUSION = 'Takes precedence over all other filters.';
 /** Filters that exclude usage. A repeated filter excludes each of its values. */
 export const EXCLUDING_FILTERS = {
   excludeWorkspace: nameText.meta({ ...NAME, description: `Not this workspace; account admins only. ${EXCLUSION}` }),
-  excludeResourceType: oneOf(RESOURCE_TYPES).meta({ description: `No resources of this type. ${EXCLUSION}` }),
+  excludeResourceType: resourceTypeText(`No resources of this type. ${EXCLUSION}`),
   excludeResourceName: nameText.meta({ ...NAME, description: `No resources of this name. ${EXCLUSION}` }),
   excludeResourceUuid: nameText.meta({
     ...NAME,
     description: `Not this instance. Usage without a resource UUID stays, unless \`excludeWithoutResourceUuid\` is true. ${EXCLUSION}`,
   }),
-  excludeBillingDimension: oneOf(BILLING_DIMENSIONS).meta({
-    description: `Not this billing dimension. ${EXCLUSION}`,
-  }),
+  excludeBillingDimension: billingDimensionText(`Not this billing dimension. ${EXCLUSION}`),
 } satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;
 
 export const ACCOUNT_FILTERS = {

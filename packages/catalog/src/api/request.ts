@@ -60,6 +60,9 @@ export const DEFAULT_LIST_PAGE = 50;
 export const MAX_LIST_PAGE = 200;
 export const DEFAULT_LIST_SORT = 'createdAt:desc';
 
+/** For the API reference. */
+export const EXTENSIBLE = 'The examples are built in; the platform may have added others.';
+
 export const EXCLUDING_PARAMETER = {
   account: 'excludeAccount',
   workspace: 'excludeWorkspace',

@@ -8,8 +8,8 @@
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
-import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
-import { ACCOUNT_KEY_ROLES, LISTED_ROLES } from './request.js';
+import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_RESOURCE_TYPES, GROUP_BY_DIMENSIONS } from '../dimensions.js';
+import { ACCOUNT_KEY_ROLES, EXTENSIBLE, LISTED_ROLES } from './request.js';
 
 export function amount(description: string) {
   return described(decimal<DecimalText>(), { type: 'number', minimum: 0, description });
@@ -41,6 +41,12 @@ export function wholeNumber(meta: z.core.GlobalMeta) {
 export function instant(description?: string) {
   return described(z.string(), { format: 'date-time', ...(description !== undefined && { description }) });
 }
+
+const code = (examples: readonly string[]) => (description?: string) =>
+  described(z.string(), { description: [description, EXTENSIBLE].filter(Boolean).join(' '), examples: [...examples] });
+export const resourceType = code(BUILT_IN_RESOURCE_TYPES);
+export const billingDimension = code(BUILT_IN_DIMENSION_NAMES);
+const unit = code(['gbs', 'count', 'hours']);
 
 function nextCursor() {
   return described(z.string(), 'The `cursor` of the next page; empty on the last page.');
@@ -81,7 +87,7 @@ export const metricsEntrySchema = z.object({
       'belongs to this workspace.',
   ),
   resourceType: described(
-    z.optional(z.enum(RESOURCE_TYPES)),
+    z.optional(resourceType()),
     'With groupBy resource_type or billing_dimension. With resource_name or resource_uuid only if all usage of the group ' +
       'has this type.',
   ),
@@ -93,7 +99,7 @@ export const metricsEntrySchema = z.object({
     z.optional(z.string()),
     'With groupBy resource_uuid; empty for usage without a resource UUID.',
   ),
-  billingDimension: described(z.optional(z.enum(BILLING_DIMENSIONS)), 'With groupBy billing_dimension.'),
+  billingDimension: described(z.optional(billingDimension()), 'With groupBy billing_dimension.'),
   summary: z.object({ cost: cost(), usage: usage() }),
   timeseries: described(
     z.array(metricsPointSchema),
@@ -124,14 +130,14 @@ export const metricsResponseSchema = z.object({
 export type MetricsResponse = z.output<typeof metricsResponseSchema>;
 
 export const groupByEnumSchema = z.object({ values: z.array(z.enum(GROUP_BY_DIMENSIONS)) });
-export const resourceTypesEnumSchema = z.object({ values: z.array(z.enum(RESOURCE_TYPES)) });
+export const resourceTypesEnumSchema = z.object({ values: z.array(resourceType()) });
 
 export const billingDimensionsEnumSchema = z.object({
   values: z.array(
     z.object({
-      billingDimension: z.enum(BILLING_DIMENSIONS),
-      resourceType: described(z.enum(RESOURCE_TYPES), 'The resource type that the dimension belongs to.'),
-      unit: described(z.enum(UNITS), 'The unit of `usage`: GB-seconds, events or hours.'),
+      billingDimension: billingDimension(),
+      resourceType: resourceType('The resource type that the dimension belongs to.'),
+      unit: unit('The unit of `usage`: GB-seconds, events, hours, or the word itself.'),
       price: described(
         z.optional(
           z.object({
@@ -151,10 +157,10 @@ export type BillingDimensionResponse = z.output<typeof billingDimensionsEnumSche
 export const eventRevisionSchema = z.object({
   timestamp: instant(),
   workspace: z.string(),
-  resourceType: z.enum(RESOURCE_TYPES),
+  resourceType: resourceType(),
   resourceName: z.string(),
   resourceUuid: described(z.string(), 'Empty if the event has none.'),
-  billingDimension: z.enum(BILLING_DIMENSIONS),
+  billingDimension: billingDimension(),
   usage: amount("In the billing dimension's unit, exact to 9 decimals."),
   cost: amount('USD, exact to 12 decimals: usage × price.amount ÷ price.per, rounded half-even once.'),
   voided: described(z.boolean(), 'Whether the event is void and does not count.'),

@@ -1,5 +1,5 @@
 /** The tool `explain_amount`, which lists the events behind an amount. */
-import { DIMENSIONS, EVENT_SORT_KEYS, EVENT_SORT_ORDERS } from '@meterline/catalog';
+import { EVENT_SORT_KEYS, EVENT_SORT_ORDERS, unitOf } from '@meterline/catalog';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { costOf, withEvents } from '../commands/user/explain.js';
@@ -35,7 +35,7 @@ export function addExplainAmount(server: McpServer, host: Pick<Call, 'context' |
       return forAccount(call, flags, async ({ client, account }) => {
         const read = (limit: number) => client.events(account, { ...query, limit }, { signal: call.signal });
         const { data, meta } = await boundedPage(args.limit, read);
-        const events = data.map((event) => ({ ...event, unit: DIMENSIONS[event.billingDimension].unit }));
+        const events = data.map((event) => ({ ...event, unit: unitOf(event.billingDimension) }));
         return {
           account,
           startTime,

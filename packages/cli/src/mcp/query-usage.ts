@@ -2,7 +2,6 @@
 import {
   changeFrom,
   type DecimalText,
-  DIMENSIONS,
   groupKey,
   MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
@@ -11,6 +10,7 @@ import {
   shareText,
   subtractDecimals,
   sumDecimals,
+  unitOf,
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
@@ -27,8 +27,8 @@ import { addTool, boundedPage, type Call, forAccount, nextPage } from './tool.js
 const DESCRIPTION = `Returns the usage and cost of an account, or of all accounts of the API key, in a time window: the total, and groups by \
 up to ${MAX_GROUP_BY_DIMENSIONS} dimensions, most expensive first. For questions such as "what did we spend last month", "which \
 resources cost most", "how did cost change", "cost per day".
-Costs are in USD. Usage is present only with billing_dimension in groupBy, in the unit of the dimension: gbs (GB-seconds), count (events) \
-or hours; never add usage of different units. Grouping and filtering by workspace needs an admin key of the account.
+Costs are in USD. Usage is present only with billing_dimension in groupBy, in the unit of the dimension: gbs (GB-seconds), count (events), \
+hours, or a word; never add usage of different units. Grouping and filtering by workspace needs an admin key of the account.
 Without groupBy, the only group is the total. A name is omitted if the usage of a group has several. Request a time series only if you \
 need one, because pages then have fewer groups.`;
 
@@ -96,7 +96,7 @@ async function queryUsage(call: Call, args: z.output<typeof inputSchema>) {
       ...names,
       ...summary,
       share: shareText(summary.cost, totalCost),
-      unit: names.billingDimension && DIMENSIONS[names.billingDimension].unit,
+      unit: names.billingDimension === undefined ? undefined : unitOf(names.billingDimension),
       ...compared(summary.cost, before?.entries.get(groupKey(names, query.groupBy))?.summary.cost),
       series: args.resolution && timeseries,
     });

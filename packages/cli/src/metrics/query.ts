@@ -3,7 +3,7 @@ import {
   ACCOUNT_FILTERS,
   ACCOUNTS_METRICS_PARAMETERS,
   automaticResolution,
-  BILLING_DIMENSIONS,
+  billingDimensions,
   COMPARISONS,
   type Comparison,
   comparedWindow,
@@ -17,12 +17,13 @@ import {
   MAX_METRICS_PAGE,
   METRICS_DIMENSIONS,
   type MetricsDimension,
+  nameText,
   type PeriodChoice,
   periodMonths,
   periodWindow,
   RESOLUTIONS,
-  RESOURCE_TYPES,
   type Resolution,
+  resourceTypes,
   START_OF_CALENDAR,
   timesOf,
   upTo,
@@ -117,7 +118,15 @@ function requireFixedWindow({ cursor, to }: Pick<EventsFlags, 'cursor' | 'to'>, 
   throw usageError('--cursor needs the window of its response: set --from to its startTime and --to to its endTime');
 }
 
-const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
+/** The API checks resource types and billing dimensions, because the platform may have added some. */
+const FILTERS = {
+  ...FILTER_PARAMETERS,
+  ...ACCOUNT_FILTERS,
+  resourceType: nameText,
+  excludeResourceType: nameText,
+  billingDimension: nameText,
+  excludeBillingDimension: nameText,
+};
 type Value<Name extends keyof typeof FILTERS> = z.output<(typeof FILTERS)[Name]>;
 type Filters = {
   readonly [Name in keyof typeof FILTERS]?: Value<Name> extends boolean ? boolean : readonly Value<Name>[];
@@ -182,7 +191,12 @@ function withInclusiveFilters(command: Command): Command {
   return command
     .addOption(new FilterOption('--workspace <name>', 'Filter by workspace (admins only); repeatable', 'workspace'))
     .addOption(
-      new FilterOption('--resource-type <type>', 'Filter by resource type; repeatable', 'resourceType', RESOURCE_TYPES),
+      new FilterOption(
+        '--resource-type <type>',
+        'Filter by resource type; repeatable',
+        'resourceType',
+        resourceTypes(),
+      ),
     )
     .addOption(new FilterOption('--resource-name <name>', 'Filter by resource name; repeatable', 'resourceName'))
     .addOption(new FilterOption('--resource-uuid <uuid>', 'Filter by resource UUID; repeatable', 'resourceUuid'))
@@ -191,7 +205,7 @@ function withInclusiveFilters(command: Command): Command {
         '--billing-dimension <dimension>',
         'Filter by billing dimension; repeatable',
         'billingDimension',
-        BILLING_DIMENSIONS,
+        billingDimensions(),
       ),
     );
 }

@@ -3,7 +3,6 @@ import {
   canonicalGroupBy,
   changeFrom,
   type DecimalText,
-  DIMENSIONS,
   ENTRY_FIELD,
   enrichedDimensions,
   formatUsage,
@@ -18,6 +17,7 @@ import {
   showsUsage,
   subtractDecimals,
   sumDecimals,
+  unitOf,
   ZERO,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MetricsEntry, type MetricsResponse } from '@meterline/client';
@@ -140,7 +140,7 @@ function tableOf({ groupBy, response, entries, before }: Report, fields: readonl
 
 function usageText({ billingDimension, summary: { usage } }: MetricsEntry, isExact: boolean): string {
   if (usage === undefined || billingDimension === undefined) return '';
-  return formatUsage(usage, DIMENSIONS[billingDimension].unit, isExact ? undefined : 2);
+  return formatUsage(usage, unitOf(billingDimension), isExact ? undefined : 2);
 }
 
 const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;

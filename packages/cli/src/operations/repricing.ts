@@ -1,7 +1,7 @@
 /** Recalculates the costs of an account's events with another price book. */
 import {
-  BILLING_DIMENSIONS,
   type BillingDimension,
+  billingDimensions,
   COST_SCALE,
   costOf,
   type EpochMs,
@@ -166,7 +166,8 @@ export class CostChanges {
   }
 
   byDimension(): CostChange[] {
-    return BILLING_DIMENSIONS.filter((dimension) => this.#sums.has(dimension)).map((dimension) => this.#of(dimension));
+    const used = billingDimensions().filter((dimension) => this.#sums.has(dimension));
+    return used.map((dimension) => this.#of(dimension));
   }
 
   total(): CostChange {

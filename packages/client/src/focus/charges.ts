@@ -4,10 +4,11 @@
  */
 import {
   type BillingDimension,
+  type BuiltInResourceType,
+  type BuiltInUnit,
   COST_SCALE,
   csvLine,
   type DecimalText,
-  DIMENSIONS,
   type EpochMs,
   formatTimestamp,
   MS_PER_DAY,
@@ -16,6 +17,7 @@ import {
   type ResourceType,
   type Unit,
   USAGE_SCALE,
+  unitOf,
   type Window,
   ZERO,
 } from '@meterline/catalog/plain';
@@ -44,11 +46,11 @@ export type FocusPage = MetricsResponseBy<typeof ADMIN_GROUPS> | MetricsResponse
 export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusCharge[] {
   return data.flatMap((group) => {
     const { account, provider, month, resolution } = setting;
-    const { resourceName, billingDimension } = group;
-    const { resourceType, unit } = DIMENSIONS[billingDimension];
-    const [typeName, serviceName, category, subcategory] = FOCUS_SERVICES[resourceType];
-    const meter = meterOf(billingDimension);
-    const unitName = FOCUS_UNITS[unit];
+    const { resourceName, billingDimension, resourceType = '' } = group;
+    const [typeName, serviceName, category, subcategory] = FOCUS_SERVICES[resourceType] ?? otherService(resourceType);
+    const meter = meterOf(billingDimension, resourceType);
+    const unit = unitOf(billingDimension);
+    const unitName = FOCUS_UNITS[unit] ?? titled(unit);
     const workspace = group.workspace ?? null;
     const location = workspace === null ? '' : ` in ${workspace}`;
     const common = {
@@ -90,34 +92,40 @@ function chargePeriod(timestamp: string, resolution: FocusResolution) {
   return { ChargePeriodStart: start, ChargePeriodEnd: start + FOCUS_PERIOD_MS[resolution] };
 }
 
+type FocusService = readonly [type: string, service: string, category: string, subcategory: string];
+
 /** Names of each resource type in FOCUS. The specification defines the allowed categories and subcategories. */
-const FOCUS_SERVICES = {
+const FOCUS_SERVICES: Readonly<Partial<Record<ResourceType, FocusService>>> = {
   sandbox: ['Sandbox', 'Sandboxes', 'Compute', 'Containers'],
   agent: ['Agent', 'Agents', 'AI and Machine Learning', 'AI Platforms'],
   job: ['Batch Job', 'Batch Jobs', 'Compute', 'Serverless Compute'],
   mcp_server: ['MCP Server', 'MCP Servers', 'Compute', 'Serverless Compute'],
   volume: ['Volume', 'Volumes', 'Storage', 'Block Storage'],
   custom_domain: ['Custom Domain', 'Custom Domains', 'Networking', 'Application Networking'],
-} as const satisfies Record<
-  ResourceType,
-  readonly [type: string, service: string, category: string, subcategory: string]
->;
+} satisfies Record<BuiltInResourceType, FocusService>;
 
-/** Returns the name of the measured quantity, such as `Compute Runtime` for `mcp_server_compute_runtime_gbs`. */
-function meterOf(dimension: BillingDimension): string {
-  const words = dimension
-    .slice(DIMENSIONS[dimension].resourceType.length)
-    .replace(/_[a-z]+$/, '')
-    .split('_')
-    .slice(1);
-  return words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join(' ');
+/** Describes a resource type that the platform has added. */
+function otherService(resourceType: ResourceType): FocusService {
+  const name = titled(resourceType);
+  return [name, `${name}s`, 'Other', 'Other (Other)'];
 }
 
-const FOCUS_UNITS = {
+/** Capitalizes the words of a code: `Gpu Cluster` for `gpu_cluster`. */
+function titled(code: string): string {
+  const words = code.split('_').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
+  return words.join(' ');
+}
+
+/** Returns the name of the measured quantity, such as `Compute Runtime` for `mcp_server_compute_runtime_gbs`. */
+function meterOf(dimension: BillingDimension, resourceType: ResourceType): string {
+  return titled(dimension.slice(resourceType.length + 1).replace(/_[a-z]+$/, ''));
+}
+
+const FOCUS_UNITS: Readonly<Partial<Record<Unit, string>>> = {
   gbs: 'GB-Seconds',
   count: 'Requests',
   hours: 'Hours',
-} as const satisfies Record<Unit, string>;
+} satisfies Record<BuiltInUnit, string>;
 
 export const FOCUS_VERSION = '1.2';
 

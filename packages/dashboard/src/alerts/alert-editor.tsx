@@ -1,5 +1,5 @@
 /** Renders the form that creates or edits an alert. The API validates the fields. */
-import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog/plain';
+import { alertUnit, DEFAULT_THRESHOLDS, unitName } from '@meterline/catalog/plain';
 import { type AlertResponse, type AlertWithSecretResponse, MeterlineError, type NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ErrorText, Field, focusOn, PrimaryButton, Segments, TextButton } from '../controls/controls.js';
@@ -80,7 +80,7 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
         onChoose={(chosen) => setDraft({ ...draft, period: chosen === 'Day' ? PERIODS.Day : PERIODS.Month })}
       />
       <Field
-        label={`Amount (${unit ? UNIT_NAME[unit] : 'USD'} per ${period})`}
+        label={`Amount (${unit ? unitName(unit) : 'USD'} per ${period})`}
         {...field('amount')}
         inputMode="decimal"
         placeholder="1000"

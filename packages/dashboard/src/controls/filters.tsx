@@ -1,12 +1,12 @@
 /** Renders the filters. Each filter takes several values: codes of the catalog, or names that were used in the period. */
 import { Combobox } from '@base-ui/react/combobox';
 import {
-  BILLING_DIMENSIONS,
+  billingDimensions,
   type EntryField,
   filterQuery,
   grouped,
   MAX_FILTER_VALUES,
-  RESOURCE_TYPES,
+  resourceTypes,
   type Window,
 } from '@meterline/catalog/plain';
 import type { FilterQuery } from '@meterline/client';
@@ -36,14 +36,14 @@ export function FilterBar({ account, view, window, workspaceReason }: FilterBarP
       <ValuePicker
         view={view}
         field="resourceType"
-        choices={RESOURCE_TYPES.map((value) => ({ value, label: valueLabel('resourceType', value) }))}
+        choices={resourceTypes().map((value) => ({ value, label: valueLabel('resourceType', value) }))}
       />
       <NameFilter {...{ account, view, window }} field="resourceName" />
       <NameFilter {...{ account, view, window }} field="resourceUuid" />
       <ValuePicker
         view={view}
         field="billingDimension"
-        choices={BILLING_DIMENSIONS.map((value) => {
+        choices={billingDimensions().map((value) => {
           return { value, label: valueLabel('billingDimension', value), hint: quantityOf(value).name };
         })}
       />

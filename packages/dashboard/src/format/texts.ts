@@ -1,9 +1,9 @@
 /** Formats values, amounts, prices, changes, shares and filters for display. CSV files and URLs use the codes of the API instead. */
 import {
   type BillingDimension,
+  type BuiltInUnit,
   type Change,
   type DecimalText,
-  DIMENSIONS,
   decimalText,
   divideDecimals,
   ENTRY_FIELD,
@@ -23,6 +23,7 @@ import {
   roundDecimal,
   roundSignificant,
   type Unit,
+  unitOf,
   ZERO,
 } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery } from '@meterline/client';
@@ -47,10 +48,15 @@ export const FIELD_LABEL = {
   billingDimension: DIMENSION_LABEL.billing_dimension,
 } as const satisfies Record<EntryField, string>;
 
-export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' } as const satisfies Record<
-  Unit,
-  string
->;
+const UNIT_LABEL: Readonly<Partial<Record<Unit, string>>> = {
+  gbs: 'GB-seconds',
+  count: 'events',
+  hours: 'hours',
+} satisfies Record<BuiltInUnit, string>;
+
+export function unitLabel(unit: Unit): string {
+  return UNIT_LABEL[unit] ?? unit;
+}
 
 export const LIST = new Intl.ListFormat('en-GB');
 
@@ -58,7 +64,8 @@ export const LIST = new Intl.ListFormat('en-GB');
 export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance ID';
   if (field !== 'resourceType' && field !== 'billingDimension') return value;
-  const words = value.replace(/(_runtime)?_(gbs|count|hours)$/, '').replaceAll('_', ' ');
+  const named = field === 'billingDimension' ? value.replace(/(_runtime)?_[a-z]+$/, '') : value;
+  const words = named.replaceAll('_', ' ');
   return words.replace('mcp', 'MCP').replace(/^./, (first) => first.toUpperCase());
 }
 
@@ -133,9 +140,10 @@ const HOUR: Quantity = { name: 'h', size: ONE, base: 'hours', priced: decimalTex
 const EVENT: Quantity = { name: 'events', size: ONE, base: 'count', priced: decimalText('1000000') };
 
 export function quantityOf(dimension: BillingDimension): Quantity {
-  const { unit } = DIMENSIONS[dimension];
+  const unit = unitOf(dimension);
   if (unit === 'count') return EVENT;
   if (unit === 'hours') return HOUR;
+  if (unit !== 'gbs') return { name: unit, size: ONE, base: unit, priced: ONE };
   return dimension.endsWith('_storage_gbs') ? GB_MONTH : GB_HOUR;
 }
 

@@ -1,5 +1,6 @@
 /** Sends the page's requests to the API. Responses stay in the cache until the next refresh. */
 import {
+  addDimensions,
   ENTRY_FIELD,
   type EpochMs,
   GROUP_BY_DIMENSIONS,
@@ -48,13 +49,17 @@ export function useAccounts() {
   return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
 }
 
-/** Reads the billing dimensions with the account's current prices. */
-export function useBillingDimensions(account: string, enabled: boolean) {
+/** Reads the billing dimensions with the account's current prices, and makes the dimensions that the platform has added known to the page. */
+export function useBillingDimensions(account: string | undefined, enabled = true) {
   const { client } = useSession();
   return useQuery({
     queryKey: ['billing dimensions', account],
-    queryFn: ({ signal }) => client.billingDimensions(account, { signal }),
-    enabled: enabled && account !== ALL_ACCOUNTS,
+    queryFn: async ({ signal }) => {
+      const dimensions = await client.billingDimensions(account ?? '', { signal });
+      addDimensions(dimensions);
+      return dimensions;
+    },
+    enabled: enabled && account !== undefined && account !== ALL_ACCOUNTS,
   });
 }
 

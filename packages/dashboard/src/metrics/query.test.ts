@@ -117,11 +117,7 @@ it.each<[string, Filters, FilterQuery]>([
     { workspace: allBut('main'), resourceType: allBut('agent'), resourceName: allBut('a', 'b') },
     { excludeWorkspace: 'main', excludeResourceType: 'agent', excludeResourceName: ['a', 'b'] },
   ],
-  [
-    'codes, in the order of the catalog',
-    { billingDimension: allBut(...twoDimensions) },
-    { excludeBillingDimension: ['job_compute_runtime_gbs', 'volume_storage_gbs'] },
-  ],
+  ['codes', { billingDimension: allBut(...twoDimensions) }, { excludeBillingDimension: twoDimensions }],
   ['no instance', { resourceUuid: only('') }, { withoutResourceUuid: true }],
   ['none or one instance', { resourceUuid: only('', 'u') }, { withoutResourceUuid: true, resourceUuid: 'u' }],
   [

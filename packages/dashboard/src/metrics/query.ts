@@ -2,14 +2,13 @@
 import {
   automaticResolution,
   canonicalGroupBy,
-  DIMENSIONS,
   exceededCap,
   filterQuery,
   type MetricsDimension,
   RESOLUTIONS,
   type Resolution,
   timesOf,
-  type Unit,
+  unitOf,
   type Window,
 } from '@meterline/catalog/plain';
 import {
@@ -19,7 +18,7 @@ import {
   type GroupValues,
   type MetricsQuery,
 } from '@meterline/client';
-import { commonQuantity, LIST, type Quantity, UNIT_LABEL } from '../format/texts.js';
+import { commonQuantity, LIST, type Quantity, unitLabel } from '../format/texts.js';
 
 import type { View } from '../view/view.js';
 import { dimensionsLeft, hasUsage, withoutAccount } from '../view/view.js';
@@ -81,8 +80,8 @@ export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy
       reason: `Billing dimensions have different units. To see usage, group by billing dimension, or ${way}.`,
     };
   }
-  const units = new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit));
-  const mixed = LIST.format([...units].map((each) => UNIT_LABEL[each]));
+  const units = new Set(dimensions.map(unitOf));
+  const mixed = LIST.format([...units].map(unitLabel));
   return {
     unit: undefined,
     reason: `This view mixes ${mixed}, which cannot be added up. To see usage, filter to one billing dimension.`,

@@ -6,7 +6,7 @@ import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
 import { TextButton } from '../controls/controls.js';
 import { SearchSelect, Select } from '../controls/lists.js';
-import { useAccounts } from '../metrics/queries.js';
+import { useAccounts, useBillingDimensions } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel, RetryBanner } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
@@ -31,6 +31,9 @@ export function Explorer() {
   const accounts = useAccounts();
   const [first] = accounts.data ?? [];
   const account = view.account ?? (isOperator(accounts.data) ? ALL_ACCOUNTS : first?.id);
+
+  // The page shows the dimensions that the platform has added once it has read them from any of the accounts.
+  useBillingDimensions(account === ALL_ACCOUNTS ? first?.id : account);
 
   useEffect(() => {
     if (view.account !== undefined || account === undefined) return;

@@ -3,11 +3,11 @@ import {
   compareDecimals,
   counted,
   type DecimalText,
-  DIMENSIONS,
   formatUsage,
   priceText,
   replacedText,
   sumDecimals,
+  unitOf,
 } from '@meterline/catalog/plain';
 import type { EventPage, EventResponse, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -137,7 +137,7 @@ function EventsTable({ events }: { readonly events: readonly EventResponse[] }) 
 
 function PayloadCells({ payload }: { readonly payload: EventRevision }) {
   const { workspace, resourceName, resourceUuid, billingDimension, usage, cost, voided, price, priceBook } = payload;
-  const { unit } = DIMENSIONS[billingDimension];
+  const unit = unitOf(billingDimension);
   const details = [
     workspace,
     valueLabel('billingDimension', billingDimension),

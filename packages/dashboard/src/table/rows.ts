@@ -45,7 +45,7 @@ export function rowOf(entry: MetricsEntry, groupBy: readonly MetricsDimension[])
     entry,
     cost: entry.summary.cost,
     usage: entry.summary.usage,
-    unit: entry.billingDimension && quantityOf(entry.billingDimension),
+    unit: entry.billingDimension === undefined ? undefined : quantityOf(entry.billingDimension),
     previousCost: undefined,
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  BILLING_DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_RESOURCE_TYPES,
   type Filters,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
@@ -8,7 +9,6 @@ import {
   PAGE_SIZES,
   PRESETS,
   RESOLUTIONS,
-  RESOURCE_TYPES,
   SORT_COLUMNS,
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
@@ -123,10 +123,10 @@ const anyView: fc.Arbitrary<View> = fc.record({
   filters: fc.record(
     {
       workspace: filter(name),
-      resourceType: filter(fc.constantFrom(...RESOURCE_TYPES)),
+      resourceType: filter(fc.constantFrom(...BUILT_IN_RESOURCE_TYPES)),
       resourceName: filter(name),
       resourceUuid: filter(fc.string()),
-      billingDimension: filter(fc.constantFrom(...BILLING_DIMENSIONS)),
+      billingDimension: filter(fc.constantFrom(...BUILT_IN_DIMENSION_NAMES)),
     },
     { requiredKeys: [] },
   ),
@@ -182,7 +182,7 @@ it.each([
     { groupBy: ['workspace', 'resource_type', 'resource_name'] },
   ],
   ['group=none', { groupBy: [] }],
-  ['type=toaster&dimension=toast', { filters: {} }],
+  ['type=Toaster&dimension=toast', { filters: {} }],
   ['compare=years', { compare: undefined }],
   ['rows=7', { pageSize: 25 }],
   ['page=0', { page: 1 }],

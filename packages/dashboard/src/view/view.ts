@@ -1,9 +1,9 @@
 /** Defines a view, which is the part of the page's state that a link contains. Also provides changes of a view, such as drilling down. */
 import {
-  BILLING_DIMENSIONS,
   type BillingDimension,
+  billingDimensions,
   DEFAULT_VIEW_QUERY,
-  DIMENSIONS,
+  dimensionOf,
   ENTRY_FIELD,
   type EntryField,
   type Filter,
@@ -134,10 +134,16 @@ function passes(filter: Filter | undefined, value: string): boolean {
   return filter === undefined || filter.values.includes(value) !== filter.isExcluded;
 }
 
+function typeOf(dimension: BillingDimension): string {
+  return dimensionOf(dimension)?.resourceType ?? '';
+}
+
+/** Returns the dimensions that pass the filters. A link may select an added dimension before the page knows which ones were added. */
 export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
-  return BILLING_DIMENSIONS.filter(
-    (dimension) =>
-      passes(filters.billingDimension, dimension) && passes(filters.resourceType, DIMENSIONS[dimension].resourceType),
+  const { values = [], isExcluded = false } = filters.billingDimension ?? {};
+  const selected = isExcluded ? [] : values;
+  return [...new Set([...billingDimensions(), ...selected])].filter(
+    (dimension) => passes(filters.billingDimension, dimension) && passes(filters.resourceType, typeOf(dimension)),
   );
 }
 
@@ -154,7 +160,6 @@ function withOneFilter(filters: Filters, field: EntryField, filter: Filter | und
 /** Returns whether the filters leave a single value of the dimension. */
 function isFixed(dimension: GroupByDimension, filters: Filters): boolean {
   if (dimension === 'billing_dimension') return dimensionsLeft(filters).length === 1;
-  if (dimension === 'resource_type')
-    return new Set(dimensionsLeft(filters).map((each) => DIMENSIONS[each].resourceType)).size === 1;
+  if (dimension === 'resource_type') return new Set(dimensionsLeft(filters).map(typeOf)).size === 1;
   return isOnly(filters[ENTRY_FIELD[dimension]]);
 }

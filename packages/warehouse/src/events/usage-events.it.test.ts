@@ -1,7 +1,7 @@
 /** Stores events as rows; of several payloads of one event, one counts. */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, it } from '@jest/globals';
-import { BILLING_DIMENSIONS, MS_PER_HOUR, RESOURCE_TYPES } from '@meterline/catalog';
+import { BUILT_IN_DIMENSION_NAMES, BUILT_IN_RESOURCE_TYPES, MS_PER_HOUR } from '@meterline/catalog';
 import fc from 'fast-check';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { execute, select } from '../../../../test/harness/stack.js';
@@ -171,10 +171,10 @@ const anyEvent: fc.Arbitrary<PricedEvent> = fc.record({
   eventId: fc.uuid(),
   accountId: names,
   workspace: names,
-  resourceType: fc.constantFrom(...RESOURCE_TYPES),
+  resourceType: fc.constantFrom(...BUILT_IN_RESOURCE_TYPES),
   resourceName: names,
   resourceUuid: names,
-  billingDimension: fc.constantFrom(...BILLING_DIMENSIONS),
+  billingDimension: fc.constantFrom(...BUILT_IN_DIMENSION_NAMES),
   usage: amounts,
   timestamp: fc.oneof(fc.constantFrom(0, 2 ** 32 - 1, 2 ** 32), fc.integer({ min: 0, max: Date.UTC(2105, 0) })),
   revision: numbers,

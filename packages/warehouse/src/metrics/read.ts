@@ -1,12 +1,11 @@
 /** Reads the usage and cost of accounts. Also stores results that have more than one page, so that later pages can be read. */
 import {
   type DecimalText,
-  DIMENSIONS,
-  isBillingDimension,
+  dimensionOf,
   isDecimalText,
   type MetricsDimension,
-  RESOURCE_TYPES,
   type ResourceType,
+  resourceTypes,
   sumDecimals,
 } from '@meterline/catalog';
 import { z } from 'zod';
@@ -67,16 +66,17 @@ export async function readResourceTypes(
   warehouse: Warehouse,
   selection: Selection & Pick<MetricsQuery, 'rollups'>,
 ): Promise<ResourceType[]> {
+  const types = resourceTypes();
   // Any resolution except hourly allows the query to read daily rollup rows.
   const request = {
     ...selection,
     resolution: 'monthly',
     groupBy: ['resource_type'],
-    limit: RESOURCE_TYPES.length,
+    limit: types.length,
   } as const;
   const { groups } = await readMetrics(warehouse, request);
   const found = new Set(groups.map(({ values }) => values.resource_type));
-  return RESOURCE_TYPES.filter((type) => found.has(type));
+  return types.filter((type) => found.has(type));
 }
 
 /** Returns the result of a query whose groups all fit on one page. Such a result needs no snapshot mark. */
@@ -132,10 +132,8 @@ function shownValues(
     const value = values[index] ?? '';
     if (groupBy.includes(dimension) || value !== NO_VALUE) named[dimension] = value;
   });
-  const { billing_dimension = '' } = named;
-  if (shown.includes('resource_type') && isBillingDimension(billing_dimension)) {
-    named.resource_type = DIMENSIONS[billing_dimension].resourceType;
-  }
+  const dimension = dimensionOf(named.billing_dimension ?? '');
+  if (dimension && shown.includes('resource_type')) named.resource_type = dimension.resourceType;
   return named;
 }
 

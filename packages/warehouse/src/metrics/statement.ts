@@ -6,14 +6,14 @@
  * would hide the column with the same name.
  */
 import {
-  BILLING_DIMENSIONS,
+  billingDimensions,
   bucketStart,
   enrichedDimensions,
   type MetricsDimension,
   MS_PER_DAY,
   MS_PER_HOUR,
-  RESOURCE_TYPES,
   type Resolution,
+  resourceTypes,
   type Window,
 } from '@meterline/catalog';
 import { accountsCondition, onlyAccount } from '../accounts.js';
@@ -65,18 +65,17 @@ LIMIT {limit: UInt32}`,
   };
 }
 
-const MAX_GROUPS: Readonly<Partial<Record<MetricsDimension, number>>> = {
-  resource_type: RESOURCE_TYPES.length,
-  billing_dimension: BILLING_DIMENSIONS.length,
-};
+function maxGroups(dimension: MetricsDimension): number {
+  if (dimension === 'resource_type') return resourceTypes().length;
+  return dimension === 'billing_dimension' ? billingDimensions().length : Number.POSITIVE_INFINITY;
+}
 
 /**
  * True if all groups certainly fit on the first page, which then omits the columns for later pages. A billing dimension has one resource
  * type, so grouping by both yields no more groups than the larger dimension.
  */
 export function hasOnePage({ groupBy, limit }: Pick<MetricsQuery, 'groupBy' | 'limit'>): boolean {
-  const groups = groupBy.map((dimension) => MAX_GROUPS[dimension] ?? Number.POSITIVE_INFINITY);
-  return Math.max(1, ...groups) <= limit;
+  return Math.max(1, ...groupBy.map(maxGroups)) <= limit;
 }
 
 export function selectList(columns: Readonly<Record<string, string>>): string {

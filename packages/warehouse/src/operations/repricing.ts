@@ -1,14 +1,5 @@
 /** Reads an account's events in a window for re-pricing: first a summary of each billing dimension, then the events in steps. */
-import {
-  BILLING_DIMENSIONS,
-  COST_SCALE,
-  type DecimalText,
-  parseDecimalText,
-  RESOURCE_TYPES,
-  toScaled,
-  USAGE_SCALE,
-  type Window,
-} from '@meterline/catalog';
+import { COST_SCALE, type DecimalText, parseDecimalText, toScaled, USAGE_SCALE, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
 import type { PricedEvent } from '../events/event-rows.js';
@@ -24,7 +15,7 @@ export type EventKey = Pick<PricedEvent, 'eventId' | 'timestamp'>;
 
 const dimensionSpan = z
   .object({
-    billingDimension: z.enum(BILLING_DIMENSIONS),
+    billingDimension: z.string(),
     events: z.coerce.number(),
     firstEventId: z.string(),
     firstTimestamp: z.coerce.number(),
@@ -60,9 +51,8 @@ ORDER BY billing_dimension`,
   return warehouse.read(statement, dimensionSpan);
 }
 
-const pricedEvent = storedPayload
-  .extend({ resource_type: z.enum(RESOURCE_TYPES), billing_dimension: z.enum(BILLING_DIMENSIONS) })
-  .transform(({ id: eventId, at: timestamp, workspace, usage, revision, voided, cost, ...row }) => ({
+const pricedEvent = storedPayload.transform(
+  ({ id: eventId, at: timestamp, workspace, usage, revision, voided, cost, ...row }) => ({
     eventId,
     timestamp,
     workspace,
@@ -76,7 +66,8 @@ const pricedEvent = storedPayload
     billingDimension: row.billing_dimension,
     priceRevision: row.price_revision,
     priceBook: row.price_book,
-  }));
+  }),
+);
 
 function scaledBy(scale: number, amount: DecimalText): bigint {
   const digits = parseDecimalText(amount);

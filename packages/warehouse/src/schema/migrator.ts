@@ -213,6 +213,7 @@ const NOT_BY_ACCOUNT: Readonly<Record<string, 'every shard' | { readonly key: st
   rollup_watermarks: 'every shard',
   retention_bounds: 'every shard',
   price_books: 'every shard',
+  added_dimensions: 'every shard',
   settled_rejections: { key: 'fingerprint' },
 };
 

@@ -15,12 +15,13 @@ import {
   tooManyRequests,
 } from '@meterline/api';
 import {
-  BILLING_DIMENSIONS,
+  BUILT_IN_DIMENSION_NAMES,
+  BUILT_IN_RESOURCE_TYPES,
+  EXTENSIBLE,
   errorResponseSchema,
   MAX_EVENTS_PER_JOB,
   MAX_NAME_LENGTH,
   MAX_REVISION,
-  RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import { cloudEventSchema, EVENT_ID_NAMESPACE, resultSchema } from '../events/check.js';
@@ -47,15 +48,18 @@ name is the JSON array \`["accountId","eventId"]\` without spaces; for a CloudEv
 
 const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).meta({ description });
 
+const builtIn = (description: string, examples: readonly string[]) =>
+  z.string().meta({ description: `${description} ${EXTENSIBLE}`, examples: [...examples] });
+
 /** Only documents the fields. The checks of the catalog validate events, because they return codes and better messages. */
 const usageEvent = z.object({
   eventId: name('Identifies the event within its account and hour. A UUID, or a text that is replaced by a UUID.'),
   accountId: name('Account to charge. May be left out if the key or token sends for one account.').optional(),
   workspace: name('Workspace that used the resource.'),
-  resourceType: z.enum(RESOURCE_TYPES),
+  resourceType: builtIn('Type of the resource.', BUILT_IN_RESOURCE_TYPES),
   resourceName: name('Name of the resource.'),
   resourceUuid: name('ID of the instance of the resource.').optional(),
-  billingDimension: z.enum(BILLING_DIMENSIONS).meta({ description: 'A dimension of the resource type.' }),
+  billingDimension: builtIn('A dimension of the resource type.', BUILT_IN_DIMENSION_NAMES),
   usage: z.union([z.number(), z.string()]).meta({
     description:
       'At least 0 and below 10^15. All digits count; send a string if your JSON library would round the number.',

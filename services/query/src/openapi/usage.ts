@@ -224,7 +224,8 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     summary: 'List the billing dimensions with their prices',
     description:
       'The billing dimensions, each with its resource type, its unit and the current price for the account. The unit `gbs` is ' +
-      'GB-seconds, `count` is a number of events, and `hours` is hours of activity. Usage costs usage × amount ÷ per. Prices may ' +
+      'GB-seconds, `count` is a number of events, and `hours` is hours of activity. The dimensions that the platform has added come ' +
+      'last, some in units of their own. Usage costs usage × amount ÷ per. Prices may ' +
       'differ by account. An event is priced by its own timestamp, so earlier events may have other prices.\n\n' +
       'The prices come from the newest price book that an ingest worker has registered. A new book takes effect within a minute. ' +
       'Without a registered book, dimensions have no `price`.',

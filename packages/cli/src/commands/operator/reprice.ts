@@ -62,7 +62,7 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   const { account, from, to, step, dryRun = false } = flags;
   if (from >= to) throw usageError('--to must be after --from');
   const file = flags.book === BUILT_IN ? undefined : context.settings.priceBookFile(flags.book);
-  const book = await readPriceBook(file);
+  const book = await readPriceBook(file, context.settings.catalogFile());
   const scope = { accountId: account, window: { startTime: from, endTime: to } };
   const changes = new CostChanges();
   await withShards(context, flags, async (shards) => {

@@ -2,7 +2,6 @@
 import {
   DEFAULT_EVENTS_PAGE,
   type DecimalText,
-  DIMENSIONS,
   EVENT_SORT_KEYS,
   EVENT_SORT_ORDERS,
   formatUsage,
@@ -11,6 +10,7 @@ import {
   priceText,
   replacedText,
   sumDecimals,
+  unitOf,
 } from '@meterline/catalog';
 import { type EventPage, type EventRevision, type EventsQuery, eventsCsv } from '@meterline/client';
 import { type Command, Option } from 'commander';
@@ -140,7 +140,7 @@ export function costOf(events: EventPage['data']): DecimalText {
 
 function cellsOf(payload: EventRevision, time: string, event: string): string[] {
   const { workspace, resourceName, billingDimension, usage, cost, voided, price, priceBook } = payload;
-  const { unit } = DIMENSIONS[billingDimension];
+  const unit = unitOf(billingDimension);
   return [
     time,
     event,

@@ -1,13 +1,13 @@
 /** The `meterline dimensions` and `meterline estimate` commands, with prices from the API or from a price book. */
 import {
-  BILLING_DIMENSIONS,
+  addDimensions as addKnownDimensions,
   type BillingDimension,
   type BillingDimensionResponse,
+  billingDimensions,
   COST_SCALE,
   costOf,
   DEFAULT_PRICE_BOOK_FILE,
   type DecimalText,
-  DIMENSIONS,
   decimalText,
   END_OF_TIME,
   type EpochMs,
@@ -16,12 +16,14 @@ import {
   formatUsage,
   formatUsdExact,
   instantText,
+  isDimensionName,
   PriceBook,
   parseUsage,
   priceText,
   sumDecimals,
-  UNIT_NAME,
   USAGE_SCALE,
+  unitName,
+  unitOf,
 } from '@meterline/catalog';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
@@ -65,7 +67,7 @@ function withBook(command: Command): Command {
 async function withPrices(context: CommandContext, flags: BookFlags, work: (prices: Prices) => Promise<void>) {
   const { settings, now } = context;
   if (flags.book !== undefined) {
-    const book = await readPriceBook(settings.priceBookFile(flags.book));
+    const book = await readPriceBook(settings.priceBookFile(flags.book), settings.catalogFile());
     const { account = NO_ACCOUNT, at = now().getTime() } = flags;
     const moment = flags.at === undefined ? 'now' : `at ${formatTimestamp(at)}`;
     return work({ bookOf: async () => book, account, at, moment, origin: `${flags.book}, version ${book.version}` });
@@ -79,7 +81,11 @@ async function withPrices(context: CommandContext, flags: BookFlags, work: (pric
   }
   await withAccount(context, flags, ({ client, account }) => {
     const books = new Map<string, Promise<PriceBook>>();
-    const read = async (name: string) => PriceBook.ofBillingDimensions(await client.billingDimensions(name));
+    const read = async (name: string) => {
+      const dimensions = await client.billingDimensions(name);
+      addKnownDimensions(dimensions);
+      return PriceBook.ofBillingDimensions(dimensions);
+    };
     const bookOf = (name: string) => {
       const book = books.get(name) ?? read(name);
       books.set(name, book);
@@ -110,7 +116,7 @@ export function addDimensions(command: Command, context: CommandContext): void {
 const DIMENSION_COLUMNS: readonly ItemColumn<BillingDimensionResponse>[] = [
   { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
   { heading: 'TYPE', cell: ({ resourceType }) => resourceType },
-  { heading: 'UNIT', cell: ({ unit }) => UNIT_NAME[unit] },
+  { heading: 'UNIT', cell: ({ unit }) => unitName(unit) },
   { heading: 'PRICE', cell: ({ unit, price }) => (price ? priceText(price, unit) : 'none yet') },
   { heading: 'SINCE', cell: ({ price }) => price?.effectiveFrom ?? '' },
 ];
@@ -160,7 +166,7 @@ const ESTIMATE_COLUMNS: readonly ItemColumn<Line>[] = [
   { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
   {
     heading: 'USAGE',
-    cell: ({ usage, billingDimension }) => formatUsage(usage, DIMENSIONS[billingDimension].unit),
+    cell: ({ usage, billingDimension }) => formatUsage(usage, unitOf(billingDimension)),
     isNumeric: true,
   },
   { heading: 'COST', cell: ({ cost }) => formatUsdExact(cost), isNumeric: true },
@@ -221,7 +227,7 @@ async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerat
 }
 
 function report(context: CommandContext, flags: OutputFlags, sums: ReadonlyMap<BillingDimension, Amounts>): void {
-  const lines = BILLING_DIMENSIONS.flatMap((billingDimension): Line[] => {
+  const lines = billingDimensions().flatMap((billingDimension): Line[] => {
     const sum = sums.get(billingDimension);
     return sum ? [{ billingDimension, usage: scaled(sum.usage, USAGE_SCALE), cost: scaled(sum.cost, COST_SCALE) }] : [];
   });
@@ -235,8 +241,9 @@ function scaled(value: bigint, scale: number): DecimalText {
   return decimalText(formatScaled(value, scale));
 }
 
+const DIMENSION_RULE = 'must be a dimension from "meterline dimensions"';
 const usageLine = z.object({
-  billingDimension: z.enum(BILLING_DIMENSIONS, 'must be a dimension from "meterline dimensions"'),
+  billingDimension: z.string(DIMENSION_RULE).refine(isDimensionName, DIMENSION_RULE),
   usage: z.union([z.number(), z.string()], 'must be a number or a decimal string'),
   timestamp: z.string('must be RFC 3339 in UTC').pipe(instantText).optional(),
   accountId: z.string('must be a string').optional(),
