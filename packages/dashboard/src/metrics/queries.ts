@@ -1,9 +1,11 @@
 /** Sends the page's requests to the API. Responses stay in the cache until the next refresh. */
 import {
+  type DailyCosts,
   ENTRY_FIELD,
   type EpochMs,
   GROUP_BY_DIMENSIONS,
   MS_PER_DAY,
+  monthWindow,
   parseTimestamp,
   type Resolution,
   timesOf,
@@ -29,7 +31,6 @@ import {
 } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
-import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
 import { readPageSettings } from '../shell/service.js';
 import { type Session, useSession } from '../shell/session.js';
