@@ -95,6 +95,8 @@ export async function startApi(
     accounts: keys.accounts,
     alerts: new AlertStore(redis, prefix),
     allowedHosts: new Set(),
+    sendsMail: true,
+    pageUrl: 'https://billing.example.com',
     tokens: undefined,
     protectedResource: undefined,
     redisStatus: () => readRedisStatus(redis),

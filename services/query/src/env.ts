@@ -1,19 +1,13 @@
 /** Reads the environment variables of the query service. Source: DESIGN section 8. */
-import {
-  burstConstant,
-  httpVariables,
-  originsVariable,
-  rateVariable,
-  webAddressVariable,
-  withTokens,
-} from '@meterline/api/environment';
-import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
+import { burstConstant, httpVariables, originsVariable, rateVariable, withTokens } from '@meterline/api/environment';
+import { allowedHostsVariable, mailSenderVariable } from '@meterline/service/alerts/webhook-target';
 import {
   constant,
   constantsVariable,
   readEnvironment,
   serverVariables,
   statementMemoryVariable,
+  webAddressVariable,
   wholeNumberVariable,
 } from '@meterline/service/environment';
 import { z } from 'zod';
@@ -69,6 +63,7 @@ export const environment = z.object({
   FRAME_ANCESTORS: originsVariable().describe('Origins whose web pages may embed `/embed`, separated by commas.'),
   STATEMENT_MB: statementMemoryVariable(1_024),
   ALERT_ALLOWED_HOSTS: allowedHostsVariable,
+  ALERT_SMTP_FROM: mailSenderVariable,
   ...rateVariable(100),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

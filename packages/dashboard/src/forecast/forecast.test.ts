@@ -11,6 +11,7 @@ it('the share of a budget is a whole percentage', () => {
 
 const alert = (change: Partial<AlertResponse>): AlertResponse => ({
   ...{ id: 'alr_1', name: 'Spend', period: 'month', measure: 'cost', amount: '100', thresholds: [100], filters: {} },
+  ...{ forecast: [], forecastFired: [] },
   ...{ url: 'https://example.com/', createdAt: '', updatedAt: '', fired: [] },
   ...change,
 });
