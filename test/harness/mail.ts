@@ -15,48 +15,55 @@ interface ReceivedMail {
 
 export interface MailServer {
   readonly url: string;
-  readonly port: number;
   readonly received: readonly ReceivedMail[];
   /** Set it to reject a recipient with an error from {@link reply}, or to never reply. */
   onRecipient: (to: string, done: (error?: Error) => void) => void;
   close(): Promise<void>;
+  /** Starts it again after {@link close}, on the same port. */
+  reopen(): Promise<void>;
 }
 
 export function reply(responseCode: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode });
 }
 
-/** @param port default: any free port */
-export async function startMailServer(port = 0): Promise<MailServer> {
+export async function startMailServer(): Promise<MailServer> {
   const received: ReceivedMail[] = [];
-  const smtp = new SMTPServer({
-    disabledCommands: ['AUTH', 'STARTTLS'],
-    closeTimeout: 1,
-    logger: false,
-    onRcptTo: ({ address }, _session, done) => server.onRecipient(address, done),
-    onData: (stream, { envelope }, done) => {
-      let raw = '';
-      stream.setEncoding('utf8');
-      stream.on('data', (chunk: string) => {
-        raw += chunk;
-      });
-      stream.on('end', () => {
-        const to = envelope.rcptTo.map(({ address }) => address).join();
-        const id = /^message-id: <([^@>]+)/im.exec(raw)?.[1] ?? '';
-        received.push({ to, id, raw, text: partOf(raw, 'text/plain'), html: partOf(raw, 'text/html') });
-        done();
-      });
-    },
-  });
-  smtp.on('error', () => undefined);
-  await once(smtp.listen(port, '127.0.0.1'), 'listening');
-  const { port: actual } = smtp.server.address() as AddressInfo;
+  const open = async (port: number) => {
+    const smtp = new SMTPServer({
+      disabledCommands: ['AUTH', 'STARTTLS'],
+      closeTimeout: 1,
+      logger: false,
+      onRcptTo: ({ address }, _session, done) => server.onRecipient(address, done),
+      onData: (stream, { envelope }, done) => {
+        let raw = '';
+        stream.setEncoding('utf8');
+        stream.on('data', (chunk: string) => {
+          raw += chunk;
+        });
+        stream.on('end', () => {
+          const to = envelope.rcptTo.map(({ address }) => address).join();
+          const id = /^message-id: <([^@>]+)/im.exec(raw)?.[1] ?? '';
+          received.push({ to, id, raw, text: partOf(raw, 'text/plain'), html: partOf(raw, 'text/html') });
+          done();
+        });
+      },
+    });
+    // A client that gives up resets its connection.
+    smtp.on('error', () => undefined);
+    await once(smtp.listen(port, '127.0.0.1'), 'listening');
+    return smtp;
+  };
+  let smtp = await open(0);
+  const { port } = smtp.server.address() as AddressInfo;
   const server: MailServer = {
-    url: `smtp://127.0.0.1:${actual}`,
-    port: actual,
+    url: `smtp://127.0.0.1:${port}`,
     received,
     onRecipient: (_to, done) => done(),
     close: () => new Promise((resolve) => smtp.close(() => resolve())),
+    reopen: async () => {
+      smtp = await open(port);
+    },
   };
   return server;
 }
