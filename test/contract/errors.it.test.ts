@@ -106,7 +106,7 @@ const BODIES: readonly Row[] = [
   alert({ url: undefined }, 'url', 'url is missing: an alert needs url, or to for e-mail.'),
   alert({ to: ['a@example.com'] }, 'to', 'to is for alerts without url'),
   alert({ url: undefined, to: ['a@example.com'], format: 'slack' }, 'format', 'format is only for url.'),
-  alert({ thresholds: [] }, 'thresholds', 'thresholds must not be empty, unless forecast has a percentage.'),
+  alert({ thresholds: [] }, 'thresholds', 'thresholds must not be empty without forecast.'),
   alert({ period: 'day', forecast: [100] }, 'forecast', 'forecast is only for the period month'),
 ];
 

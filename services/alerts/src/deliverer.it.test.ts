@@ -131,8 +131,7 @@ it('a message is posted as it was stored, without a signature', async () => {
   const settings = { ...ALERT_SETTINGS, format: 'slack', url: `${receiver.url}/services/T0` } as const;
   const alert = await alerts.create('acme', settings, new Date());
   const payload = JSON.stringify({ type: 'alert.test', data: { alertId: alert.id } });
-  // The receiver of the tests expects the members of a webhook.
-  const body = JSON.stringify({ type: 'message', text: 'ä', data: { alertId: alert.id } });
+  const body = JSON.stringify({ text: 'ä' });
   await alerts.deliveries.addTest(alert, new Date(), payload, body);
   deliverer.run();
   await until('it is delivered', async () => (await alerts.deliveries.countPending()) === 0);

@@ -33,16 +33,13 @@ export const alertSchema = z.object({
   format: described(z.optional(z.enum(ALERT_FORMATS)), 'What is posted to the URL. Missing in an alert by e-mail.'),
   url: described(
     z.optional(z.string()),
-    'Only the origin for callers who may not change the alert, and for Slack and Teams: the path may hold a secret.',
+    'Only the origin for Slack and Teams, and for callers who may not change the alert: the path may hold a secret.',
   ),
   to: described(z.optional(z.array(z.string())), 'The e-mail addresses of an alert by e-mail.'),
   createdAt: instant(),
   updatedAt: instant(),
   fired: described(z.array(firedThresholdSchema), 'The thresholds crossed in the current period.'),
-  forecastFired: described(
-    z.array(firedForecastSchema),
-    'The thresholds that the forecast of the current period reached.',
-  ),
+  forecastFired: described(z.array(firedForecastSchema), 'The thresholds that the forecast of the month reached.'),
 });
 export type AlertResponse = z.output<typeof alertSchema>;
 
@@ -85,10 +82,7 @@ export const deliverySchema = z.object({
   ),
   attempts: wholeNumber({ minimum: 0, description: 'The number of attempts so far.' }),
   lastAttemptAt: z.optional(instant()),
-  lastOutcome: described(
-    z.optional(z.string()),
-    'The HTTP or SMTP status of the last attempt, or why there was no response.',
-  ),
+  lastOutcome: described(z.optional(z.string()), 'The status of the last attempt, or why there was no response.'),
   to: described(z.optional(z.string()), 'The recipient of an e-mail. Each recipient has a delivery.'),
   payload: webhookSchema,
 });

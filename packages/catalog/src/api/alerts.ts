@@ -40,12 +40,11 @@ const percents = z
   .max(MAX_THRESHOLDS, THRESHOLDS_RULE)
   .refine((list) => list.every((percent, index) => index === 0 || percent > (list[index - 1] ?? 0)), THRESHOLDS_RULE);
 const thresholds = percents.meta({
-  description:
-    'In percent of the amount, ascending. For an absolute amount, set `amount` and the threshold 100. May be empty if `forecast` is not.',
+  description: 'In percent of the amount, ascending. For an absolute amount, set `amount` and the threshold 100.',
 });
 const forecast = percents.meta({
   description:
-    'In percent of the amount, ascending. Fires once a month when the forecast of the month reaches the percentage. Only for the period `month`.',
+    'Fires when the forecast of the month reaches these percentages of the amount. Only for the period `month`.',
 });
 
 const values = <Schema extends z.ZodType<string>>(schema: Schema) =>
@@ -75,7 +74,7 @@ const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, URL_RULE).
   format: 'uri',
   maxLength: MAX_URL_LENGTH,
   description:
-    'Where the alert is posted. Must be https and must not lead to a private network. Either `url` or `to` is required.',
+    'Where the alert is posted. Must be https and must not lead to a private network. Required without `to`.',
 });
 
 const TO_RULE = `must be 1 to ${MAX_RECIPIENTS} different e-mail addresses`;
@@ -105,11 +104,7 @@ export const newAlertSchema = z.strictObject({
   forecast: forecast.default([]),
   filters: filters.default({}),
   format: oneOf(ALERT_FORMATS)
-    .meta({
-      description:
-        'What is posted to `url`: a signed webhook (`standard`, the default), or a message to an incoming webhook of Slack or of Microsoft ' +
-        'Teams, whose URL is a secret.',
-    })
+    .meta({ description: 'A signed webhook (default), or a message to an incoming webhook, whose URL is a secret.' })
     .optional(),
   url: webhookUrl.optional(),
   to: recipients.optional(),

@@ -169,8 +169,8 @@ export function periodAt(period: AlertPeriod, instant: EpochMs): Window {
 }
 
 /**
- * Returns the payload of a delivery: the body of a webhook, and the facts of any other message. Without `fired`, the delivery is a test. The JSON is assembled by hand, because JSON.stringify would round
- * amounts to doubles. Source: Standard Webhooks, "Payload structure".
+ * Returns the payload of a delivery: the body of a webhook, and the facts of any other message. Without `fired`, the delivery is a test.
+ * The JSON is assembled by hand, because JSON.stringify would round amounts to doubles. Source: Standard Webhooks, "Payload structure".
  */
 export function webhookPayload(alert: Alert, type: WebhookType, period: Window, at: EpochMs, fired?: Fired): string {
   const { id: alertId, account: accountId, name, measure, amount } = alert;

@@ -132,28 +132,18 @@ export class AlertStore {
    * Marks a threshold as fired and adds its deliveries in one script. Does neither if it already fired or the alert has changed.
    * @param body the message, unless the payload itself is sent
    */
-  async fire(
-    alert: Alert,
-    periodStart: EpochMs,
-    fired: Fired,
-    payload: string,
-    body?: string | undefined,
-  ): Promise<FireOutcome> {
+  async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string, body?: string): Promise<FireOutcome> {
     const { threshold, ...mark } = fired;
     const isForecast = fired.forecast !== undefined;
     await this.#deleteMarks(alert.id, Date.parse(fired.firedAt) - MARKS_KEPT_MS);
     const type = isForecast ? 'usage.forecast_reached' : 'usage.threshold_reached';
-    return this.deliveries.addCrossing(
-      alert,
-      new Date(fired.firedAt),
-      { type, payload, body },
-      {
-        alertsKey: this.#all(),
-        marksKey: this.#marks(alert.id),
-        field: markField(alert, periodStart, threshold, isForecast),
-        mark: JSON.stringify(mark),
-      },
-    );
+    const crossing = {
+      alertsKey: this.#all(),
+      marksKey: this.#marks(alert.id),
+      field: markField(alert, periodStart, threshold, isForecast),
+      mark: JSON.stringify(mark),
+    };
+    return this.deliveries.addCrossing(alert, new Date(fired.firedAt), { type, payload, body }, crossing);
   }
 
   async #deleteMarks(id: string, before: EpochMs): Promise<void> {

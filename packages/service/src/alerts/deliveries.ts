@@ -47,7 +47,9 @@ export interface Delivery extends z.output<typeof deliveryRecord> {
   readonly id: string;
 }
 
-type Message = Pick<Delivery, 'type' | 'payload' | 'body'>;
+interface Message extends Pick<Delivery, 'type' | 'payload'> {
+  readonly body: string | undefined;
+}
 
 /** `already` means fired before, `changed` that the alert was changed or deleted, and `full` that it has {@link MAX_MARKS} marks. */
 const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
@@ -157,7 +159,7 @@ export class DeliveryStore {
   }
 
   /** @returns the delivery, or that of the first recipient */
-  async addTest(alert: Alert, at: Date, payload: string, body?: string | undefined): Promise<Delivery> {
+  async addTest(alert: Alert, at: Date, payload: string, body?: string): Promise<Delivery> {
     const idOf = () => randomBytes(ID_DIGITS / 2).toString('hex');
     const { first, keys, args } = this.#addition(idOf, alert, at, { type: 'alert.test', payload, body });
     await this.#redis.eval(ADD, keys.length, ...keys, ...args);

@@ -20,16 +20,8 @@ export function definitionProblems(alert: Definition): ParameterProblem[] {
       'filters.billingDimension',
       'filters.billingDimension must have exactly one value if measure is usage, because each dimension has its own unit.',
     ],
-    [
-      thresholds.length + forecast.length === 0,
-      'thresholds',
-      'thresholds must not be empty, unless forecast has a percentage.',
-    ],
-    [
-      period === 'day' && forecast.length > 0,
-      'forecast',
-      'forecast is only for the period month, because the forecast is that of the current month.',
-    ],
+    [thresholds.length + forecast.length === 0, 'thresholds', 'thresholds must not be empty without forecast.'],
+    [period === 'day' && forecast.length > 0, 'forecast', 'forecast is only for the period month.'],
     [url === undefined && to === undefined, 'url', 'url is missing: an alert needs url, or to for e-mail.'],
     [
       url !== undefined && to !== undefined,

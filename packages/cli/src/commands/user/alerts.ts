@@ -21,11 +21,8 @@ import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
 type AlertsFlags = ApiFlags & OutputFlags;
 
-interface ChangeFlags
-  extends AlertsFlags,
-    FilterFlags,
-    Pick<AlertChangeBody, 'period' | 'measure' | 'amount' | 'forecast' | 'url' | 'to'>,
-    Pick<NewAlertBody, 'format'> {
+type SameFlags = Pick<NewAlertBody, 'period' | 'measure' | 'amount' | 'forecast' | 'format' | 'url' | 'to'>;
+interface ChangeFlags extends AlertsFlags, FilterFlags, Partial<SameFlags> {
   readonly name?: string;
   readonly threshold?: readonly number[];
   readonly rotateSecret?: true;
@@ -101,11 +98,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
   addWithId('delete', 'Delete an alert', 'Delete an alert and its pending deliveries, after confirmation.')
     .option('--yes', 'Skip the confirmation')
     .action(action(deleteAlert));
-  addWithId(
-    'test',
-    'Send a test',
-    'Send a test to the target of an alert. "alerts deliveries" shows its outcome.',
-  ).action(action(testAlert));
+  addWithId('test', 'Send a test', 'Send a test. "alerts deliveries" shows its outcome.').action(action(testAlert));
   addWithId('deliveries', 'List deliveries of an alert', 'List sent and pending deliveries of an alert, newest first.')
     .option('--redeliver <deliveryId>', 'Send this delivery again, with the same ID')
     .action(action(listDeliveries));
@@ -131,10 +124,9 @@ function withDefinition(command: Command, isNew: boolean): Command {
     )
     .option('--url <url>', 'HTTPS URL that receives webhooks, or the incoming-webhook URL of Slack or Microsoft Teams')
     .addOption(
-      new RepeatableOption(
-        '--to <address>',
-        'E-mail address that receives the alert, instead of --url; repeatable',
-      ).argParser((text, before: readonly string[] = []) => [...before, text]),
+      new RepeatableOption('--to <address>', 'E-mail address, instead of --url; repeatable').argParser(
+        (text, before: readonly string[] = []) => [...before, text],
+      ),
     )
     .addOption(
       new Option(
@@ -155,10 +147,7 @@ function withDefinition(command: Command, isNew: boolean): Command {
       ).argParser(percentsOf),
     );
   if (isNew) {
-    const format = new Option(
-      '--format <format>',
-      'What the URL receives: a signed webhook, or a message (default: standard)',
-    );
+    const format = new Option('--format <format>', 'What the URL receives (default: standard, a signed webhook)');
     command.addOption(format.choices(ALERT_FORMATS));
   }
   return withAlertFilters(command);
@@ -181,7 +170,6 @@ async function listAlerts({ context, flags, client, account }: Call): Promise<vo
 async function createAlert(call: Call<ChangeFlags>): Promise<void> {
   const { name = '', period = 'month', measure = 'cost', amount = '', ...others } = changeOf(call.flags);
   const { format } = call.flags;
-  if (others.url === undefined && others.to === undefined) throw usageError('no target: use --url or --to');
   const body = { ...others, name, period, measure, amount, format };
   printAlert(call, await call.client.alerts.create(call.account, body));
 }
