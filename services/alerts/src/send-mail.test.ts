@@ -84,7 +84,7 @@ it('a server that is down, or that does not reply in time, is tried again', asyn
   await once(silent, 'close');
   expect(await mailSender(url, FROM)(DELIVERY)).toMatchObject({
     isDelivered: false,
-    outcome: 'ESOCKET',
+    outcome: 'the mail server cannot be reached (ESOCKET)',
     isFinal: false,
   });
 });

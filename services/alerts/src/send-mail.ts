@@ -37,13 +37,14 @@ export function mailSender(url: string, from: string, timeoutMs = ATTEMPT_TIMEOU
 function failureOf(error: unknown, timeoutMs: number): AttemptResult {
   const [code, command, response] = ['code', 'command', 'response'].map((name) => property(error, name));
   const [, status, detail] = /^(\d{3})[ -](\d\.\d{1,3}\.\d{1,3})?/.exec(String(response)) ?? [];
-  const isAborted = property(error, 'name') === 'AbortError';
+  const noStatus =
+    property(error, 'name') === 'AbortError'
+      ? `no response within ${timeoutMs / 1000} s`
+      : `the mail server cannot be reached (${code})`;
   const isAboutDelivery = ABOUT_DELIVERY.includes(command);
   return {
     isDelivered: false,
-    outcome: isAborted
-      ? `no response within ${timeoutMs / 1000} s`
-      : [status ?? code, detail].filter(Boolean).join(' '),
+    outcome: status === undefined ? noStatus : [status, detail].filter(Boolean).join(' '),
     isFinal: isAboutDelivery && Number(status) >= PERMANENT,
     // A reply about a recipient usually contains the address, which does not belong in the log.
     reason: isAboutDelivery || !(error instanceof Error) ? undefined : error.message,
