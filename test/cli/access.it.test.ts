@@ -357,7 +357,8 @@ describe('meterline emit', () => {
 
   it('emit reports an event of an account that the key may not send for', async () => {
     const run = await emit([], text([collected(), collected({ accountId: 'another' })]));
-    const reason = /^standard input:2: account_not_allowed: accountId must be "[^"]+", the account of this API key/;
+    const reason =
+      /^standard input:2: account_not_allowed: accountId must be "[^"]+", the account of this API key .*\(got "another"\)$/m;
     expect(run).toMatchObject({ code: 5, stderr: expect.stringMatching(reason) });
     expect((await fixture.takeJobs()).flat()).toHaveLength(1);
   });

@@ -138,19 +138,25 @@ it('as many requests are in flight as --concurrency says', async () => {
 });
 
 it('after a failure --from-line goes on at the first line that was not sent, although later ones were', async () => {
-  const third = new EventEmitter();
-  const isThirdSent = once(third, 'sent');
   const denied = result(403, 'forbidden', 'Access denied.');
-  const respond: Respond = (response, body) => {
-    if (body.includes('event-3')) response.once('close', () => third.emit('sent'));
-    if (body.includes('event-2')) isThirdSent.then(() => denied(response, body));
-    else receipt()(response, body);
+  const secondFails = (): Respond => {
+    const third = new EventEmitter();
+    const isThirdSent = once(third, 'sent');
+    return (response, body) => {
+      if (body.includes('event-3')) response.once('close', () => third.emit('sent'));
+      if (body.includes('event-2')) isThirdSent.then(() => denied(response, body));
+      else receipt()(response, body);
+    };
   };
   const lines = ['', line(1), line(2), line(3)];
-  const run = await emit([respond], lines, ['--batch', '1', '--concurrency', '2']);
+  const run = await emit([secondFails()], lines, ['--batch', '1', '--concurrency', '2']);
   expect(run).toMatchObject({ code: 3, stdout: '' });
   expect(run.stderr).toMatch(
     /^Sent 2 events, up to line 2\. Continue with --from-line 3\. .*\nmeterline: account acme, line 3: Access denied/,
+  );
+  const first = await emit([secondFails()], lines.slice(2), ['--batch', '1', '--concurrency', '2']);
+  expect(first.stderr).toMatch(
+    /^Sent 1 event\. Continue with --from-line 1\. .*\nmeterline: account acme, line 1: Access/,
   );
   const beyond = await emit([receipt()], lines, ['--from-line', '6']);
   const stderr = 'meterline: standard input ends with line 4, before --from-line 6\n';

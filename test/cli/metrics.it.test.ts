@@ -380,6 +380,34 @@ describe('explain', () => {
     expect(none).toEqual({ code: 0, stderr: '', stdout: 'No events in this window.\n' });
   });
 
+  it('explain orders events by cost, and prints all pages as a table, CSV or JSON', async () => {
+    const [first, second] = ['1', '2'].map((digit) => `018f0000-0000-7000-8000-00000000000${digit}`);
+    const all = async (...args: string[]) => {
+      const { code, stdout, stderr } = await run([...HOUR, '--limit', '1', '--all', ...args], globex);
+      expect([code, stderr]).toEqual([0, 'Read 2 events on 2 pages.\n']);
+      return stdout.split(/\r?\n/);
+    };
+    const [, dearest, cheapest] = await all('--order-by', 'cost', '--order', 'desc');
+    expect([dearest, cheapest]).toEqual([expect.stringContaining(`${second}`), expect.stringContaining(`${first}`)]);
+    const [heading, ...lines] = await all('--csv');
+    expect(heading).toBe(
+      'timestamp,workspace,resourceType,resourceName,resourceUuid,billingDimension,usage,cost,voided,revision,priceRevision,' +
+        'priceBook,price.amount,price.per,price.effectiveFrom,eventId,history',
+    );
+    expect(lines).toEqual([
+      expect.stringContaining(`1200,0.0138,false,1,0,0,0.0000115,1,1970-01-01T00:00:00Z,${first},`),
+      `2025-10-05T10:00:00Z,main,sandbox,box,u-1,sandbox_compute_runtime_gbs,1,2,false,0,0,4,,,,${second},[]`,
+      '',
+    ]);
+    const excel = (await all('--csv=excel')).join('\n');
+    expect([excel.startsWith('\uFEFF'), excel.slice(1)]).toEqual([true, [heading, ...lines].join('\n')]);
+    const pages = await all('--json', '--order', 'desc');
+    expect(pages.slice(0, -1).map((page) => JSON.parse(page).data[0].eventId)).toEqual([second, first]);
+    const one = await run([...HOUR, '--limit', '1', '--csv'], globex);
+    expect(one.stdout.split('\n')).toHaveLength(3);
+    expect(one.stderr).toMatch(/^There are more events. Use --all for all events, or for the next page, add --from /);
+  });
+
   it('explain continues after a page without events', async () => {
     const interfere = async (path: string) => {
       if (!path.includes('/events?')) return undefined;

@@ -94,7 +94,7 @@ it('the document marks the extensions of the API of the platform', () => {
   expect([...new Set(extensions)].join(' ')).toBe(
     'withoutResourceUuid excludeWorkspace excludeResourceType excludeResourceName excludeResourceUuid ' +
       'excludeBillingDimension excludeWithoutResourceUuid getMetrics account excludeAccount listEvents ' +
-      'includeVoided listBillingDimensions nameAccount listAccountApiKeys listAlerts createAlert getAlert changeAlert deleteAlert testAlert ' +
+      'includeVoided orderBy order listBillingDimensions nameAccount listAccountApiKeys listAlerts createAlert getAlert changeAlert deleteAlert testAlert ' +
       'listDeliveries redeliver',
   );
 });

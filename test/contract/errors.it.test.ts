@@ -56,8 +56,8 @@ const PARAMETERS: readonly Row[] = [
   bad(`${ENUMS}/group-by?startTime=x`, 'startTime', '"startTime" is not a parameter; this operation takes none.'),
   bad(`${ENUMS}/billing-dimensions?unit=gbs`, 'unit', 'this operation takes none.'),
   bad(
-    `GET ${ACME}/events?${day}&groupBy=workspace&includeVoided=yes&limit=0`,
-    'groupBy,includeVoided,limit',
+    `GET ${ACME}/events?${day}&groupBy=workspace&includeVoided=yes&limit=0&orderBy=time&order=down`,
+    'groupBy,includeVoided,limit,order,orderBy',
     'limit must',
   ),
   bad('GET /v0/accounts?limit=5', 'limit', 'Svc-Version: 2026-04-28, the first version with pages and an order.'),

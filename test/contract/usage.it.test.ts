@@ -4,6 +4,7 @@ import {
   DEFAULT_PRICE_BOOK,
   DEFAULT_PRICE_BOOK_FILE,
   eventPageSchema,
+  MAX_EVENTS_BY_COST,
   PriceBook,
   readExactJson,
 } from '@meterline/catalog';
@@ -337,11 +338,48 @@ describe('the list of events', () => {
     expect(await idsInPages(account)).toEqual(ids);
   });
 
-  it('the list of events rejects the cursor of another query', async () => {
+  it('the list of events is ordered by time or cost, in both directions, on pages that contain every event once', async () => {
+    const cheapest = [id(3), id(2), id(4), id(1)];
+    const corrected = { ...DAY, includeVoided: 'true', limit: '1' };
+    await api.seed([of({ eventId: id(4), at: '2025-10-01T12:00:00Z', cost: '2', revision: 2, voided: true })]);
+    for (const [query, ids] of [
+      [{}, [id(1), id(2), id(3), id(4)]],
+      [{ order: 'desc' }, [id(4), id(3), id(2), id(1)]],
+      [{ orderBy: 'cost' }, cheapest],
+      [{ orderBy: 'cost', order: 'desc' }, [...cheapest].reverse()],
+    ] as const) {
+      const pages = await allPages((cursor) => read(ACCOUNT, { ...corrected, ...query, cursor }));
+      expect(pages.map(({ data }) => data.map(({ eventId }) => eventId))).toEqual(ids.map((each) => [each]));
+    }
+  });
+
+  it('the list of events rejects the cursor of another query or order', async () => {
     const { meta } = await read(ACCOUNT, { ...DAY, limit: '1' });
-    const foreign = { ...DAY, limit: '1', cursor: meta.nextCursor, resourceName: 'late' };
-    const response = await api.request(path(ACCOUNT, foreign), bearer(keys.get(ACCOUNT) ?? ''));
-    expect([response.status, errorOf(response).error]).toEqual([400, 'invalid_cursor']);
+    for (const other of [{ resourceName: 'late' }, { orderBy: 'cost' }, { order: 'desc' }]) {
+      const foreign = { ...DAY, limit: '1', cursor: meta.nextCursor, ...other };
+      const response = await api.request(path(ACCOUNT, foreign), bearer(keys.get(ACCOUNT) ?? ''));
+      expect([response.status, errorOf(response).error]).toEqual([400, 'invalid_cursor']);
+    }
+  });
+
+  it('the list of events by cost rejects a window with too many events, which the list by time reads in parts', async () => {
+    const account = uniquePrefix();
+    const key = await api.key(account);
+    await execute(
+      database.warehouse,
+      `INSERT INTO usage_events (account_id, event_id, timestamp, billing_dimension)
+       SELECT '${account}', toUUID(concat('018f0000-0000-7000-8000-', leftPad(toString(number), 12, '0'))),
+         toDateTime('2025-10-01 00:00:00', 'UTC'), 'volume_storage_gbs'
+       FROM numbers(${MAX_EVENTS_BY_COST + 1})`,
+    );
+    const filtered = { ...DAY, resourceName: 'none' };
+    const rejected = await api.request(path(account, { ...filtered, orderBy: 'cost' }), bearer(key));
+    expect(rejected.status).toBe(400);
+    expect(errorOf(rejected)).toMatchObject({
+      error: 'invalid_parameter',
+      details: [{ parameter: 'orderBy', message: expect.stringContaining('more than 1,000,000 events in its hours') }],
+    });
+    expect((await api.request(path(account, filtered), bearer(key))).body).toMatchObject({ data: [] });
   });
 });
 

@@ -51,6 +51,10 @@ export const COMMAND_GROUPS: Readonly<
   'Operating Meterline (needs ClickHouse or Redis):': {
     migrate: ['Create or update the ClickHouse schema', async () => (await servers()).addMigrate],
     queue: ['Show the state of the job queue', async () => (await servers()).addQueue],
+    top: [
+      'Show which accounts send most, are rejected most, or lag',
+      async () => (await import('./commands/operator/top.js')).addTop,
+    ],
     rejected: [
       'List, fix, replay and discard rejected events',
       async () => (await import('./commands/operator/rejected.js')).addRejected,

@@ -199,6 +199,16 @@ export class MeterlineClient {
     }
   }
 
+  /** Iterates over all pages of {@link events}, starting at the query's cursor. An event whose cost changes meanwhile may move to another page. */
+  async *eventsPages(account: string, query: EventsQuery, options?: PageOptions): AsyncGenerator<EventPage> {
+    for (let { cursor } = query; ; ) {
+      const page = await this.events(account, { ...query, cursor }, options);
+      yield page;
+      if (!page.meta.hasMore) return;
+      cursor = page.meta.nextCursor;
+    }
+  }
+
   /**
    * Sends 1 to 5,000 usage events. The client needs the `baseUrl` of a collector and a key with the role emitter. If the key belongs to one
    * account, the events may omit `accountId`.

@@ -33,6 +33,7 @@ export {
   storeMetrics,
 } from './metrics/read.js';
 export type { Grouping, MetricsQuery } from './metrics/statement.js';
+export * from './operations/account-activity.js';
 export * from './operations/account-erasure.js';
 export * from './operations/audit.js';
 export * from './operations/rejections.js';

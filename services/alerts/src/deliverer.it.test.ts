@@ -112,6 +112,26 @@ it('an account with a hanging endpoint has four attempts in progress, and its ot
   await until('four attempts are in progress', () => receiver.received.length === 4);
 });
 
+it('the webhooks of thresholds that are crossed together arrive with the lowest threshold first', async () => {
+  const thresholds = [50, 80, 90, 100];
+  const firedAt = new Date().toISOString();
+  const ids: string[] = [];
+  for (const account of ['acme', 'globex']) {
+    const alert = await alerts.create(account, { ...ALERT_SETTINGS, url: receiver.url }, new Date());
+    ids.push(alert.id);
+    for (const threshold of thresholds) {
+      const body = JSON.stringify({ type: 'usage.threshold_reached', data: { alertId: alert.id, threshold } });
+      await alerts.fire(alert, OCTOBER, { threshold, value: '100', firedAt }, body);
+    }
+  }
+  deliverer.run();
+  await until('all are delivered', async () => (await alerts.deliveries.countPending()) === 0);
+  const bodies = receiver.received.map(({ text }) => JSON.parse(text).data);
+  for (const id of ids) {
+    expect(bodies.filter(({ alertId }) => alertId === id).map(({ threshold }) => threshold)).toEqual(thresholds);
+  }
+});
+
 it('a delivery fails at once if its receiver responds 410, and waits for Retry-After, an hour at most, on 429', async () => {
   receiver.respond = (response) => response.writeHead(410).end();
   const gone = await addCrossing();
@@ -172,13 +192,14 @@ it('a rejected recipient fails alone and at once, one that must wait is tried ag
 it('a failed delivery is tried again after twice the wait each time', async () => {
   receiver.respond = (response) => response.writeHead(500).end();
   const id = await addCrossing();
+  const since = Date.now();
   const delivery = await alerts.deliveries.find(id);
   if (!delivery) throw new Error('no delivery');
   // Three attempts have failed before.
+  await alerts.deliveries.claim(since, 0, 1);
   const attempt = { at: new Date(), outcome: '500', state: 'pending', leaseUntil: 0, dueAt: 0 } as const;
   for (let failures = 0; failures < 3; failures += 1)
     await alerts.deliveries.noteAttempt({ ...delivery, attempts: failures, failures }, attempt);
-  const since = Date.now();
   deliverer.run();
   await until('the fourth has failed', async () => (await alerts.deliveries.find(id))?.attempts === 4);
   const [dueAt = 0] = await dueTimes();

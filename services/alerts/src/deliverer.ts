@@ -42,6 +42,8 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
+  /** The latest first attempt of each alert, and of each of its recipients, in progress. */
+  readonly #firstAttempts = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;
   #loop: Promise<void> | undefined;
@@ -95,19 +97,34 @@ export class Deliverer {
       account.lastDueAt = Math.max(Date.now() + WAIT_MS, account.lastDueAt + WAIT_STEP_MS);
       return alerts.deliveries.postpone(id, account.lastDueAt);
     }
-    // The commands above may have waited for Redis. Without enough of the lease left, another process would post at the same time.
-    if (Date.now() + ATTEMPT_TIMEOUT_MS > leaseUntil) return;
     account.attempts += 1;
     this.#accounts.set(alert.account, account);
     try {
-      await this.#deliver(delivery, alert, leaseUntil);
+      const isFirst = delivery.type === 'usage.threshold_reached' && delivery.attempts === 0;
+      if (isFirst) await this.#deliverInTurn(delivery, alert, leaseUntil);
+      else await this.#deliver(delivery, alert, leaseUntil);
     } finally {
       account.attempts -= 1;
       if (account.attempts === 0) this.#accounts.delete(alert.account);
     }
   }
 
+  /** Starts after the earlier first attempts for the same receiver, because receivers expect a lower threshold first. */
+  async #deliverInTurn(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
+    const receiver = `${alert.id} ${delivery.to}`;
+    const earlier = this.#firstAttempts.get(receiver);
+    const attempt = Promise.allSettled([earlier]).then(() => this.#deliver(delivery, alert, leaseUntil));
+    this.#firstAttempts.set(receiver, attempt);
+    try {
+      await attempt;
+    } finally {
+      if (this.#firstAttempts.get(receiver) === attempt) this.#firstAttempts.delete(receiver);
+    }
+  }
+
   async #deliver(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
+    // The delivery may have waited for Redis or its turn. Without enough of the lease left, another process would post at the same time.
+    if (Date.now() + ATTEMPT_TIMEOUT_MS > leaseUntil) return;
     const { alerts, metrics, log, retryMs } = this.#options;
     const at = new Date();
     const { isDelivered, outcome, retryAfterMs = 0, isFinal = false, reason } = await this.#send(delivery, alert, at);

@@ -37,13 +37,11 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * Starts Swagger UI with the theme that the user chose in the cost explorer. The page cannot send requests, because Swagger UI reads
- * numbers as doubles and would show rounded amounts. The inputs for the server and the credentials are therefore hidden.
+ * Starts Swagger UI with the theme that the user chose in the cost explorer. The page can send requests to this service only, as the policy
+ * requires, and keeps the credentials in memory. Swagger UI itself would read numbers as doubles and show rounded amounts.
  */
 const START = `const looks = new CSSStyleSheet();
-looks.replaceSync(
-  '.swagger-ui .scheme-container, .swagger-ui .authorization__btn { display: none } .swagger-ui .opblock-body { overflow-x: auto }',
-);
+looks.replaceSync('.swagger-ui .servers-title, .swagger-ui .servers { display: none } .swagger-ui .opblock-body { overflow-x: auto }');
 document.adoptedStyleSheets = [looks];
 const system = matchMedia('(prefers-color-scheme: dark)');
 const applyTheme = () => {
@@ -56,12 +54,35 @@ const applyTheme = () => {
 };
 applyTheme();
 system.addEventListener('change', applyTheme);
+const exactNumber = (_key, value, { source }) => (typeof value === 'number' ? JSON.rawJSON(source) : value);
+const exactJson = (text) => {
+  // Not JSON, or a browser without JSON.rawJSON: shows the text as it is.
+  try { return JSON.stringify(JSON.parse(text, exactNumber), null, 2); } catch { return text; }
+};
+const exactBody = (Body, { React }) => (props) => {
+  const exact = /json/i.test(props.contentType) && { content: exactJson(props.content), contentType: 'text/plain' };
+  return React.createElement(Body, { ...props, ...exact });
+};
+const typeScriptOf = (request) => {
+  const { url, method, headers, body } = request.toJS();
+  return 'const response = await fetch(' + JSON.stringify(url) + ', ' + JSON.stringify({ method, headers, body }, null, 2) + ');\\n' +
+    '// The text has all digits of amounts. response.json() would round them.\\n' +
+    'console.log(response.status, await response.text());';
+};
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   defaultModelsExpandDepth: 0,
-  supportedSubmitMethods: [],
+  plugins: [() => ({
+    wrapComponents: { responseBody: exactBody },
+    fn: { requestSnippetGenerator_typescript: typeScriptOf },
+  })],
+  requestSnippetsEnabled: true,
+  requestSnippets: {
+    generators: { curl_bash: { title: 'curl', syntax: 'bash' }, typescript: { title: 'TypeScript', syntax: 'javascript' } },
+    languages: ['curl_bash', 'typescript'],
+  },
   validatorUrl: null,
 });
 `;

@@ -42,6 +42,8 @@ const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
 const EXTENSIONS: readonly string[] = [
   ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
   'includeVoided',
+  'orderBy',
+  'order',
   ...Object.keys(ACCOUNT_FILTERS),
 ];
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
@@ -174,7 +176,8 @@ const VERSION: Parameter = {
   in: 'header',
   required: false,
   description: `API version. Default: ${EARLIEST_API_VERSION}.`,
-  schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION },
+  // The page of the reference sends the example instead of the default, because the reference describes the newest version.
+  schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION, example: NEWEST_API_VERSION },
 };
 
 /** Adds the schema's `meta`, because zod omits parts of it, such as `default`, if a schema transforms its input. */

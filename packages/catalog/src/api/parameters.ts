@@ -21,7 +21,10 @@ import {
   DEFAULT_EVENTS_PAGE,
   DEFAULT_LIST_PAGE,
   DEFAULT_LIST_SORT,
+  EVENT_SORT_KEYS,
+  EVENT_SORT_ORDERS,
   type EXCLUDING_PARAMETER,
+  MAX_EVENTS_BY_COST,
   MAX_EVENTS_PAGE,
   MAX_LIST_PAGE,
   MAX_METRICS_PAGE,
@@ -184,10 +187,17 @@ export const EVENTS_PARAMETERS = {
     default: false,
     description: 'Include events whose newest revision is a void. They do not count.',
   }),
+  orderBy: oneOf(EVENT_SORT_KEYS).meta({
+    default: EVENT_SORT_KEYS[0],
+    description:
+      'The order of the list: by the UTC hour of the timestamp, then by event ID; or by cost, then by hour and event ID. By cost, the ' +
+      `account may have at most ${MAX_EVENTS_BY_COST} events in the hours of the window, before filters.`,
+  }),
+  order: oneOf(EVENT_SORT_ORDERS).meta({ default: EVENT_SORT_ORDERS[0], description: 'Ascending or descending.' }),
   limit: pageSize(MAX_EVENTS_PAGE).meta({
     description:
-      `Events per page. Larger values mean ${MAX_EVENTS_PAGE}. A page examines at most a quarter of a million events and is at most a few ` +
-      'megabytes, so it may have fewer events, even none; there are more pages as long as `hasMore` is true.',
+      `Events per page. Larger values mean ${MAX_EVENTS_PAGE}. A page by timestamp examines at most a quarter of a million events, and any ` +
+      'page is at most a few megabytes, so it may have fewer events, even none; there are more pages as long as `hasMore` is true.',
     default: DEFAULT_EVENTS_PAGE,
   }),
   cursor: z.string().meta({

@@ -188,7 +188,7 @@ export const eventSchema = z.extend(eventRevisionSchema, {
 export type EventResponse = z.output<typeof eventSchema>;
 
 export const eventPageSchema = z.object({
-  data: described(z.array(eventSchema), 'Ordered by UTC hour, then by ID.'),
+  data: described(z.array(eventSchema), 'Ordered by `orderBy` and `order`.'),
   meta: z.object({ hasMore: hasMore(), nextCursor: nextCursor() }),
 });
 export type EventPage = z.output<typeof eventPageSchema>;

@@ -1,5 +1,5 @@
 /** The tool `explain_amount`, which lists the events behind an amount. */
-import { DIMENSIONS } from '@meterline/catalog';
+import { DIMENSIONS, EVENT_SORT_KEYS, EVENT_SORT_ORDERS } from '@meterline/catalog';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { costOf, withEvents } from '../commands/user/explain.js';
@@ -23,6 +23,8 @@ export function addExplainAmount(server: McpServer, host: Pick<Call, 'context' |
       ...WINDOW,
       ...FILTER,
       includeVoided: z.boolean().optional().describe('Include voided events, which do not count'),
+      orderBy: z.enum(EVENT_SORT_KEYS).optional().describe('timestamp is by hour (default), cost is by cost'),
+      order: z.enum(EVENT_SORT_ORDERS).optional().describe('asc (default) or desc'),
       ...LIMIT,
       ...CURSOR,
     }),

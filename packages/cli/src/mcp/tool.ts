@@ -25,7 +25,7 @@ interface Tool<Input extends z.ZodType> {
 
 /** Matches the flags in error messages. They are replaced with argument names, because tools have arguments instead of flags. */
 const FLAGS =
-  /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|resolution|to)\b(?: <[^>]+>)?'?/g;
+  /'?--(account|all-accounts|compare|cursor|filter|from|group-by|limit|month|order-by|order|resolution|to)\b(?: <[^>]+>)?'?/g;
 
 /** Registers a tool. The assistant gets expected errors, such as errors of the API, as results. Bugs are also logged to stderr. */
 export function addTool<Input extends z.ZodType>(

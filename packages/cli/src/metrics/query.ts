@@ -208,18 +208,20 @@ export const CURSOR_HELP = 'Page to read: meta.nextCursor of the previous page; 
 
 export interface EventsFlags extends WindowFlags, FilterFlags {
   readonly includeVoided?: boolean | undefined;
+  readonly orderBy?: EventsQuery['orderBy'];
+  readonly order?: EventsQuery['order'];
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }
 
 export function eventsQueryOf(flags: EventsFlags, now: Date): EventsQuery & RequestedWindow['sent'] {
-  const { filter, includeVoided, limit, cursor } = flags;
+  const { filter, includeVoided, orderBy, order, limit, cursor } = flags;
   const window = windowOf(flags, now);
   requireFixedWindow(flags, window);
-  return { ...window.sent, ...filter, includeVoided, limit, cursor };
+  return { ...window.sent, ...filter, includeVoided, orderBy, order, limit, cursor };
 }
 
-export interface QueryFlags extends Omit<EventsFlags, 'includeVoided'> {
+export interface QueryFlags extends Omit<EventsFlags, 'includeVoided' | 'orderBy' | 'order'> {
   readonly allAccounts?: boolean | undefined;
   readonly resolution?: Resolution | undefined;
   readonly groupBy?: readonly MetricsDimension[] | undefined;

@@ -30,7 +30,7 @@ export interface ServiceOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The port for clients, or undefined for a service that has only an admin port. */
   readonly port?: number;
-  /** A port that is chosen for this start only. A health check on it proves that this service runs. `port` may belong to another stack. */
+  /** A port that was free shortly before. A health check on it proves that this service runs. `port` may belong to another stack. */
   readonly adminPort: number;
 }
 

@@ -22,7 +22,7 @@ Runs Meterline on this machine: ClickHouse, Redis, the services, and a demo with
   --collector-port N  Port of the collector, which receives events over HTTP (default: 8081, or a free port)
   --help              Show this help
 
-  PORT                Port of the API (default: 8080, or a free port)
+  PORT                Port of the API (default: 8080, or a free port). Metrics are on PORT + 2 to PORT + 5, or free ports
   METERLINE_DATA_DIR  Directory for data and logs (default: .meterline)
   CLICKHOUSE_URL      Use this ClickHouse instead of the embedded one (with CLICKHOUSE_USER, _PASSWORD, _DATABASE)
   REDIS_URL           Use this Redis instead of a local one. Requires appendonly yes and appendfsync always`;

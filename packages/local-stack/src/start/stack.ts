@@ -9,7 +9,6 @@ import { z } from 'zod';
 import { CLUSTER, OWNER, type Passwords } from '../clickhouse-config.js';
 import { DataDirectory, passwordOf, readPrivateFile, writePrivateFile } from '../data-directory.js';
 import { Demo } from '../demo.js';
-import { findFreePort } from '../ports.js';
 import type { RedisUser } from '../redis.js';
 import { type Servers, startServers } from '../servers.js';
 import { choosePort, type ServiceOptions, Supervised, startService, urlAt } from './services.js';
@@ -75,25 +74,26 @@ export async function startStack(session: Session, options: StackOptions) {
   if (env.CLICKHOUSE_URL === undefined) await migrate(warehouseOptions(clickhouse('migrate'), 'meterline-start'));
   stop.throwIfAborted();
 
-  const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()]);
-  const [ingestPort, queryAdminPort, collectorAdminPort, alertsPort] = adminPorts;
   const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
   // Allow webhooks to this machine, because a developer runs webhook receivers on it.
   const webhooks = { ALERT_ALLOWED_HOSTS: LOCAL_HOSTS };
   const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET, ...webhooks };
-  const services: readonly ServiceOptions[] = [
-    { name: 'ingest', env: { ...clickhouse('ingest'), ...redis('worker') }, adminPort: ingestPort },
-    { name: 'query', env: { ...clickhouse('query'), ...redis('query'), ...own }, port, adminPort: queryAdminPort },
-    { name: 'collector', env: redis('collector'), port: collectorPort, adminPort: collectorAdminPort },
-    { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks }, adminPort: alertsPort },
+  const services: readonly Omit<ServiceOptions, 'adminPort'>[] = [
+    { name: 'ingest', env: { ...clickhouse('ingest'), ...redis('worker') } },
+    { name: 'query', env: { ...clickhouse('query'), ...redis('query'), ...own }, port },
+    { name: 'collector', env: redis('collector'), port: collectorPort },
+    { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks } },
   ];
-  const starts = services.map(async (service) => {
-    const started = await startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);
-    session.add(new Supervised(started, say));
+  const starts = services.map(async ({ name, ...service }, index) => {
+    // The same port at every start, after the usual ports of the API and the collector, so that a Prometheus configuration stays valid.
+    const adminPort = await choosePort(`the admin server of ${name}`, undefined, port + 2 + index, say, collectorPort);
+    const options = { ...service, name, adminPort, env: { ...env.inherited, ...service.env } };
+    session.add(new Supervised(await startService(options, directory), say));
+    return `${urlAt(adminPort)}/metrics (${name})`;
   });
   // Wait for all starts, so that the session includes every service if one of them fails.
   await Promise.allSettled(starts);
-  await Promise.all(starts);
+  const metricsUrls = await Promise.all(starts);
   stop.throwIfAborted();
 
   const { REDIS_URL: operator } = redis('operator');
@@ -121,7 +121,7 @@ export async function startStack(session: Session, options: StackOptions) {
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  return { addresses, metricsUrls: services.map(({ name, adminPort }) => `${urlAt(adminPort)}/metrics (${name})`) };
+  return { addresses, metricsUrls };
 }
 
 /** Starts ClickHouse and Redis, each only if the environment does not have its address. */

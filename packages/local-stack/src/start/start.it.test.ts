@@ -72,13 +72,20 @@ it('npm start prints all addresses, and listens only on the loopback address', a
   expect(stack.summary).toContain(`\n  Admin key  ${adminKey}\n`);
   expect(stack.summary).toContain(`\n  export METERLINE_DATA_DIR='${dataDir.replace("'", "'\\''")}'\n`);
   const metrics = /^ +(?:Metrics +)?(http\S+\/metrics) \(\w+\)$/gm;
-  const pages = await Promise.all([...stack.summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
+  const urls = [...stack.summary.matchAll(metrics)].map(([, url = '']) => url);
+  const pages = await Promise.all(urls.map(pageOf));
   expect(pages.map((page) => /meterline_service_info\{service="(\w+)"\}/.exec(page)?.[1])).toEqual([
     'ingest',
     'query',
     'collector',
     'alerts',
   ]);
+  // The same ports at every start, except for a port of another process.
+  for (const [index, url] of urls.entries()) {
+    const usual = stack.port + 2 + index;
+    const isUsed = stack.summary.includes(`Port ${usual} is in use; the admin server of `);
+    expect([url, isUsed]).toEqual([isUsed ? url : `http://127.0.0.1:${usual}/metrics`, isUsed]);
+  }
   expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
   expect(await accountsOf(apiUrl, adminKey)).toMatchObject([{ id: account, role: 'admin' }]);
   expect(await accountsOf(apiUrl, memberKey)).toMatchObject([{ role: 'member' }]);

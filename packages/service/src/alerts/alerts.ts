@@ -142,6 +142,7 @@ export class AlertStore {
       marksKey: this.#marks(alert.id),
       field: markField(alert, periodStart, threshold, isForecast),
       mark: JSON.stringify(mark),
+      threshold,
     };
     return this.deliveries.addCrossing(alert, new Date(fired.firedAt), { type, payload, body }, crossing);
   }

@@ -17,7 +17,10 @@ const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
 /** Each fired threshold leaves a mark for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
 export const MAX_MARKS = 5_000;
-/** The due time of a new or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. */
+/**
+ * The due time of a test or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. The same is
+ * true for the delivery of a threshold, whose due time is the threshold in percent, so that lower thresholds are claimed first.
+ */
 const DUE_NOW = 0;
 
 /** The defaults apply to records that an earlier version wrote. */
@@ -60,6 +63,7 @@ export interface CrossingMark {
   readonly marksKey: string;
   readonly field: string;
   readonly mark: string;
+  readonly threshold: number;
 }
 
 export interface Attempt {
@@ -73,14 +77,14 @@ export interface Attempt {
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: account index, outbox, then deliveries. ARGV: creation time and retention in ms, then ID, index entry and fields of each delivery. */
+/** KEYS: account index, outbox, then deliveries. ARGV: creation time, retention in ms, due time, then ID, index entry and fields of each. */
 const ADD = `
 for at = 3, #KEYS do
-  local id, entry, fields = unpack(ARGV, 3 * at - 6, 3 * at - 4)
+  local id, entry, fields = unpack(ARGV, 3 * at - 5, 3 * at - 3)
   redis.call('HSET', KEYS[at], unpack(cjson.decode(fields)))
   redis.call('PEXPIRE', KEYS[at], ARGV[2])
   redis.call('ZADD', KEYS[1], ARGV[1], entry)
-  redis.call('ZADD', KEYS[2], ${DUE_NOW}, id)
+  redis.call('ZADD', KEYS[2], ARGV[3], id)
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
 /**
@@ -150,7 +154,7 @@ export class DeliveryStore {
       const text = `${alert.id} ${crossing.field}${to === undefined ? '' : ` ${to}`}`;
       return createHash('sha256').update(text).digest('hex').slice(0, ID_DIGITS);
     };
-    const { keys, args } = this.#addition(idOf, alert, at, message);
+    const { keys, args } = this.#addition(idOf, alert, at, { ...message, dueAt: crossing.threshold });
     const allKeys = [crossing.alertsKey, crossing.marksKey, ...keys];
     const mark = [alert.id, alert.updatedAt, crossing.field, crossing.mark];
     const outcome = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
@@ -161,7 +165,12 @@ export class DeliveryStore {
   /** @returns the delivery, or that of the first recipient */
   async addTest(alert: Alert, at: Date, payload: string, body?: string): Promise<Delivery> {
     const idOf = () => randomBytes(ID_DIGITS / 2).toString('hex');
-    const { first, keys, args } = this.#addition(idOf, alert, at, { type: 'alert.test', payload, body });
+    const { first, keys, args } = this.#addition(idOf, alert, at, {
+      type: 'alert.test',
+      payload,
+      body,
+      dueAt: DUE_NOW,
+    });
     await this.#redis.eval(ADD, keys.length, ...keys, ...args);
     await this.#deleteOldest(alert.account, at);
     return first;
@@ -224,7 +233,8 @@ export class DeliveryStore {
     await this.#delete(account, entries.filter(isSelected));
   }
 
-  #addition(idOf: (to?: string) => string, { id: alertId, account, filters, to }: Alert, at: Date, message: Message) {
+  #addition(idOf: (to?: string) => string, alert: Alert, at: Date, message: Message & { readonly dueAt: EpochMs }) {
+    const { id: alertId, account, filters, to } = alert;
     const record = {
       account,
       alertId,
@@ -248,7 +258,7 @@ export class DeliveryStore {
     return {
       first,
       keys: [this.#indexOf(account), this.#outbox(), ...deliveries.map(({ id }) => this.#key(id))],
-      args: [at.getTime(), KEPT_MS, ...deliveries.flatMap(argsOf)],
+      args: [at.getTime(), KEPT_MS, message.dueAt, ...deliveries.flatMap(argsOf)],
     };
   }
 

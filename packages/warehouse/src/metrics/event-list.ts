@@ -1,36 +1,53 @@
 /** Reads the events that a metrics response was computed from: the current payload of each event, and the payloads that it replaced. */
 
 import { TupleParam } from '@clickhouse/client';
-import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
+import {
+  type DecimalText,
+  type EpochMs,
+  type EVENT_SORT_KEYS,
+  type EVENT_SORT_ORDERS,
+  MAX_EVENTS_BY_COST,
+  MS_PER_HOUR,
+} from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
 
-/** The position of an event in the sort order of the table and of the list. */
+/** The position of an event in the list. Only positions by cost have a cost. */
 export interface EventPlace {
   readonly hour: EpochMs;
   readonly eventId: string;
+  readonly cost?: DecimalText | undefined;
 }
 
 export interface EventListQuery extends Omit<Selection, 'accounts'> {
   readonly accountId: string;
   readonly includesVoided: boolean;
+  readonly orderBy: (typeof EVENT_SORT_KEYS)[number];
+  readonly order: (typeof EVENT_SORT_ORDERS)[number];
   readonly after: EventPlace | undefined;
   readonly limit: number;
 }
 
 /** Limits the cost of one page, no matter how many events the account has or how few of them match the filters. */
 export interface EventListLimits {
-  /** Maximum number of rows of the account that ClickHouse examines. */
+  /** Maximum number of rows of the account that ClickHouse examines for a page by timestamp. */
   readonly examined: number;
+  /** Maximum number of rows of the account that ClickHouse sorts for a page by cost. */
+  readonly sorted: number;
   readonly payloads: number;
   /** Maximum total length of all returned strings, in UTF-16 code units. */
   readonly textLength: number;
 }
 
-export const EVENT_LIST_LIMITS: EventListLimits = { examined: 250_000, payloads: 4_000, textLength: 500_000 };
+export const EVENT_LIST_LIMITS: EventListLimits = {
+  examined: 250_000,
+  sorted: MAX_EVENTS_BY_COST,
+  payloads: 4_000,
+  textLength: 500_000,
+};
 
 const LONGEST_HISTORY = 20;
 
@@ -76,7 +93,7 @@ export interface ListedEvent {
 }
 
 /** Selects the position `examined` rows after the page's start, regardless of the filters. Reads only key columns. */
-function lastPlaceStatement({ accountId, window, after }: EventListQuery, examined: number): Statement {
+function lastPlaceStatement({ accountId, window, after, order }: EventListQuery, examined: number): Statement {
   const { startTime, endTime } = withEvents(window);
   return {
     name: 'read_event_list_end',
@@ -85,8 +102,8 @@ SELECT toUnixTimestamp(event_hour) AS hour, toString(event_id) AS id
 FROM usage_events
 WHERE account_id = {account_id: String}
   AND event_hour >= {from_hour: UInt32}
-  AND event_hour < {to_hour: UInt32}${after ? `\n  AND ${AFTER}` : ''}
-ORDER BY event_hour, UUIDToNum(event_id)
+  AND event_hour < {to_hour: UInt32}${after ? `\n  AND ${afterCondition(after, order)}` : ''}
+ORDER BY ${sortKey(order)}
 LIMIT 1 OFFSET {examined: UInt32}`,
     query_params: {
       account_id: accountId,
@@ -102,17 +119,17 @@ const storedPlace = z
   .object({ hour: z.number(), id: z.string() })
   .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
 
-/** Selects the current payload of each matching event up to `last`, in key order. A revision never changes an event's position. */
+/** Selects the current payload of each matching event up to `last`. A revision may change an event's cost, but never its hour or ID. */
 export function eventListStatement(query: EventListQuery, last?: EventPlace): Statement {
   const accounts = [query.accountId];
-  const { includesVoided, after, limit } = query;
+  const { includesVoided, after, limit, orderBy, order } = query;
   const { startTime: from, endTime: to } = withEvents(query.window);
   const conditions = [
     ...eventsOfSpan(accounts, { from, to }, 0),
     ...filtersOf(query).map(({ condition }) => condition),
     ...(includesVoided ? [] : ['NOT voided']),
-    ...(after ? [AFTER] : []),
-    ...(last ? [UP_TO] : []),
+    ...(after ? [afterCondition(after, order)] : []),
+    ...(last ? [keyCondition('last', order === 'asc' ? '<' : '>', '=')] : []),
   ];
   return {
     name: 'read_event_list',
@@ -120,7 +137,7 @@ export function eventListStatement(query: EventListQuery, last?: EventPlace): St
 SELECT${COLUMNS}
 FROM usage_events FINAL
 WHERE ${conditions.join('\n  AND ')}
-ORDER BY event_hour, UUIDToNum(event_id)
+ORDER BY ${orderBy === 'cost' ? `cost ${order}, ` : ''}${sortKey(order)}
 LIMIT {limit: UInt32}`,
     query_params: {
       ...selectionParameters({ ...query, accounts }, [{ from, to }]),
@@ -132,13 +149,28 @@ LIMIT {limit: UInt32}`,
 }
 
 function afterParameters(after: EventPlace | undefined): Statement['query_params'] {
-  return after ? { after_hour: after.hour / 1000, after_id: after.eventId } : {};
+  if (!after) return {};
+  const { hour, eventId, cost } = after;
+  return { after_hour: hour / 1000, after_id: eventId, ...(cost !== undefined && { after_cost: cost }) };
 }
 
-const AFTER = `event_hour >= {after_hour: UInt32}
-  AND (event_hour > {after_hour: UInt32} OR UUIDToNum(event_id) > UUIDToNum({after_id: UUID}))`;
-const UP_TO = `event_hour <= {last_hour: UInt32}
-  AND (event_hour < {last_hour: UInt32} OR UUIDToNum(event_id) <= UUIDToNum({last_id: UUID}))`;
+function sortKey(order: EventListQuery['order']): string {
+  return `event_hour ${order}, UUIDToNum(event_id) ${order}`;
+}
+
+function afterCondition({ cost }: EventPlace, order: EventListQuery['order']): string {
+  const sign = order === 'asc' ? '>' : '<';
+  const byKey = keyCondition('after', sign);
+  if (cost === undefined) return byKey;
+  const after = '{after_cost: Decimal(38, 12)}';
+  return `(cost ${sign} ${after} OR (cost = ${after} AND ${byKey}))`;
+}
+
+/** Compares the key with a position. The first condition lets ClickHouse skip other hours. */
+function keyCondition(place: 'after' | 'last', sign: '<' | '>', orEqual: '=' | '' = ''): string {
+  return `event_hour ${sign}= {${place}_hour: UInt32}
+  AND (event_hour ${sign} {${place}_hour: UInt32} OR UUIDToNum(event_id) ${sign}${orEqual} UUIDToNum({${place}_id: UUID}))`;
+}
 
 /** FINAL would hide replaced payloads. This query reads every payload that merges have not removed. */
 const PAYLOADS = `
@@ -154,27 +186,38 @@ ORDER BY event_hour, UUIDToNum(event_id), row_version DESC
 LIMIT {longest: UInt32} BY event_hour, event_id
 LIMIT {payloads: UInt32}`;
 
+export interface EventListPage {
+  readonly events: readonly ListedEvent[];
+  readonly next: EventPlace | undefined;
+}
+
 /**
- * Reads one page of matching events, ordered by UTC hour and then by ID. A page that reaches one of the limits may have fewer than `limit`
- * events, or none. The next page starts after `next`, which is undefined on the last page.
+ * Reads one page of matching events. A page that reaches one of the limits may have fewer than `limit` events, or none. The next page
+ * starts after `next`, which is undefined on the last page.
+ * @returns undefined if the window has too many rows for a list by cost, because each page sorts all of them
  */
 export async function readEventList(
   warehouse: Warehouse,
   query: EventListQuery,
   limits: EventListLimits = EVENT_LIST_LIMITS,
-): Promise<{ readonly events: readonly ListedEvent[]; readonly next: EventPlace | undefined }> {
-  const [last] = await warehouse.read(lastPlaceStatement(query, limits.examined), storedPlace);
+): Promise<EventListPage | undefined> {
+  const isByCost = query.orderBy === 'cost';
+  const rows = isByCost
+    ? lastPlaceStatement({ ...query, after: undefined }, limits.sorted)
+    : lastPlaceStatement(query, limits.examined);
+  const [last] = await warehouse.read(rows, storedPlace);
+  if (isByCost && last) return undefined;
   const oneMore = { ...query, limit: query.limit + 1 };
   const found = await warehouse.read(eventListStatement(oneMore, last), storedPayload);
   const newest = found.slice(0, query.limit);
   if (newest.length === 0) return { events: [], next: last };
   const events = withinLimits(await withHistories(warehouse, query.accountId, newest, limits), limits);
   const shown = events.at(-1)?.newest;
-  const isWhole = events.length === found.length;
-  return { events, next: isWhole || !shown ? last : placeOf(shown) };
+  if (!shown || events.length === found.length) return { events, next: last };
+  return { events, next: { ...placeOf(shown), ...(isByCost && { cost: shown.cost }) } };
 }
 
-/** Adds the replaced payloads to the events. If there are too many payloads, only the first events are returned, but at least one. */
+/** Adds the replaced payloads to the events. If there are too many payloads, only the first half of the events is returned, or less. */
 async function withHistories(
   warehouse: Warehouse,
   accountId: string,
@@ -182,7 +225,7 @@ async function withHistories(
   limits: EventListLimits,
 ): Promise<ListedEvent[]> {
   const places = newest.map((payload) => placeOf(payload));
-  // Large enough for all payloads of a single event, so that the first event is always complete.
+  // Large enough for all payloads of a single event.
   const most = Math.max(limits.payloads, LONGEST_HISTORY + 2);
   const payloads = await warehouse.read(
     {
@@ -197,12 +240,12 @@ async function withHistories(
     },
     storedPayload,
   );
+  if (payloads.length === most) {
+    return withHistories(warehouse, accountId, newest.slice(0, Math.floor(newest.length / 2)), limits);
+  }
   const byEvent = new Map<string, StoredPayload[]>();
   for (const payload of payloads) byEvent.set(keyOf(payload), [...(byEvent.get(keyOf(payload)) ?? []), payload]);
-  // If the payloads reached the limit, the last one belongs to an event whose history may be incomplete. The page ends before that event.
-  const cut = payloads[most - 1];
-  const end = cut ? newest.findIndex((payload) => keyOf(payload) === keyOf(cut)) : newest.length;
-  return newest.slice(0, end).map((payload) => {
+  return newest.map((payload) => {
     const version = BigInt(payload.version);
     // Skip payloads that arrived between the two statements.
     const replaced = (byEvent.get(keyOf(payload)) ?? []).filter((other) => BigInt(other.version) < version);

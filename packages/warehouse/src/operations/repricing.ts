@@ -95,7 +95,8 @@ export async function readRepricingStep(
   limit: number,
 ): Promise<PricedEvent[]> {
   const place = after && placeOf({ at: after.timestamp, id: after.eventId });
-  const statement = eventListStatement({ ...scope, filters: {}, includesVoided: false, after: place, limit });
+  const list = { filters: {}, includesVoided: false, orderBy: 'timestamp', order: 'asc' } as const;
+  const statement = eventListStatement({ ...scope, ...list, after: place, limit });
   const events = await warehouse.read({ ...statement, name: 'read_repricing_step' }, pricedEvent);
   return events.map((event) => ({ ...event, accountId: scope.accountId }));
 }

@@ -7,6 +7,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { quoted } from '@meterline/api/http/query-parameters';
 import {
   type EpochMs,
   formatTimestamp,
@@ -227,7 +228,7 @@ function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
     if (accountId === undefined) return rejected('missing_field', ACCOUNT_MISSING);
     event['accountId'] = accountId;
     if (typeof accountId === 'string') {
-      if (accounts !== 'all' && !accounts.includes(accountId)) return foreign(accounts);
+      if (accounts !== 'all' && !accounts.includes(accountId)) return foreign(accountId, accounts);
       if (typeof eventId === 'string') event['eventId'] = uuidOf(eventId, accountId);
     }
   }
@@ -238,13 +239,13 @@ function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
 const ACCOUNT_MISSING =
   'accountId is missing: this API key or token may send events of several accounts, so each event must name its account';
 
-function foreign(accounts: readonly string[]) {
+function foreign(accountId: string, accounts: readonly string[]) {
   const only = onlyAccount(accounts);
   const rule =
     only === undefined
       ? 'must be an account that this token is an admin of'
       : `must be ${JSON.stringify(only)}, the account of this API key or token, or be left out`;
-  return new Unreadable(NOT_ALLOWED, `accountId ${rule}`);
+  return new Unreadable(NOT_ALLOWED, `accountId ${rule} (got ${quoted(accountId)})`);
 }
 
 /** Returns the ID of an event if the ID is valid. Responses omit invalid IDs, because an invalid ID may be arbitrarily long. */

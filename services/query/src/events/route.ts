@@ -10,23 +10,28 @@ import {
   formatTimestamp,
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
+  isDecimalText,
   isUuid,
   REPEATABLE_PARAMETERS,
 } from '@meterline/catalog';
 import { type ListedEvent, readBounds, readEventList, type StoredPayload } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
+import { eventsDropped, orStorageUnavailable, tooManyEventsByCost } from '../http/errors.js';
 import { admitMember, type Requires } from '../http/member.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
 import type { KnownBooks, PriceBooks } from './price-books.js';
 
-/** The sort order of the list. Cursors are bound to it, because a position is valid only in this order. */
+/** The sort key within an hour or cost. Cursors are bound to it and to the parameters, because a position is valid only in one order. */
 const ORDER = 'hour, text of id';
 
 /** The last event of the previous page. Its ID may be a UUID of any version and variant, and z.uuid() would reject some of these. */
-const eventPosition = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
+const eventPosition = z.object({
+  hour: z.int(),
+  eventId: z.string().refine(isUuid),
+  cost: z.string().refine(isDecimalText).optional(),
+});
 
 export function eventsRoute(
   dependencies: Requires<'budget' | 'cursors'>,
@@ -44,9 +49,9 @@ export function eventsRoute(
 
       requireRoomForResponse(budget, principal.account);
       const warehouse = await admitted.acquire();
-      const { events, next } = await orStorageUnavailable(
-        readEventList(warehouse, { ...selection, accountId, after, limit }),
-      );
+      const list = await orStorageUnavailable(readEventList(warehouse, { ...selection, accountId, after, limit }));
+      if (!list) throw tooManyEventsByCost();
+      const { events, next } = list;
       // Read the bounds after the events, so that events dropped in the meantime are detected.
       const { droppedBefore } = await orStorageUnavailable(readBounds(warehouse));
       // A bound of 0 (the year 1970) means that no events have been dropped.
@@ -74,10 +79,12 @@ function parseEventsRequest(rawQuery: string) {
   const window = readWindow(parameters);
   const selected = readFilters(parameters);
   const includesVoided = parameters.optional('includeVoided', EVENTS_PARAMETERS.includeVoided) ?? false;
+  const orderBy = parameters.optional('orderBy', EVENTS_PARAMETERS.orderBy) ?? 'timestamp';
+  const order = parameters.optional('order', EVENTS_PARAMETERS.order) ?? 'asc';
   const limit = parameters.optional('limit', EVENTS_PARAMETERS.limit) ?? DEFAULT_EVENTS_PAGE;
   const cursor = parameters.optional('cursor', EVENTS_PARAMETERS.cursor) ?? '';
   if (!window || !parameters.areValid) throw parameters.error();
-  return { window, ...selected, includesVoided, limit, cursor };
+  return { window, ...selected, includesVoided, orderBy, order, limit, cursor };
 }
 
 function eventJson({ newest, replaced }: ListedEvent, accountId: string, books: KnownBooks): ExactJson {

@@ -10,7 +10,15 @@ import {
   unavailable,
 } from '@meterline/api/http/errors';
 import { COMMON_ERRORS, type ErrorSketch } from '@meterline/api/openapi/common';
-import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import {
+  counted,
+  type EpochMs,
+  formatTimestamp,
+  MAX_ALERTS,
+  MAX_EVENTS_BY_COST,
+  MS_PER_HOUR,
+  type Window,
+} from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse/clickhouse/errors';
 
 /** Longer than Meterline's own clients wait before they retry, because the same query would most likely fail again. */
@@ -49,6 +57,11 @@ export function eventsDropped(droppedBefore: EpochMs): ApiError {
   return new ApiError(400, 'events_dropped', `${eventsKeptFrom(droppedBefore)} ${message}`, {
     details: [{ parameter: 'startTime', message }],
   });
+}
+
+export function tooManyEventsByCost(): ApiError {
+  const message = `orderBy must be timestamp, or the window shorter: the account has more than ${counted(MAX_EVENTS_BY_COST, 'event')} in its hours, too many to sort by cost.`;
+  return invalidParameters([{ parameter: 'orderBy', message }]);
 }
 
 function eventsKeptFrom(droppedBefore: EpochMs): string {

@@ -140,7 +140,9 @@ class Tally {
 
   progress(isTrial = false): string {
     if (isTrial) return counted(this.events, 'valid event');
-    return `Sent ${counted(this.events, 'event')}, up to line ${formatCount(this.lastSentLine)}`;
+    // With several requests in flight, later lines may have been sent although the first request failed.
+    const upTo = this.lastSentLine < this.fromLine ? '' : `, up to line ${formatCount(this.lastSentLine)}`;
+    return `Sent ${counted(this.events, 'event')}${upTo}`;
   }
 
   resumption(): string {

@@ -3,6 +3,9 @@ import {
   DEFAULT_EVENTS_PAGE,
   type DecimalText,
   DIMENSIONS,
+  EVENT_SORT_KEYS,
+  EVENT_SORT_ORDERS,
+  eventSchema,
   formatUsage,
   formatUsdExact,
   MAX_EVENTS_PAGE,
@@ -10,8 +13,8 @@ import {
   replacedText,
   sumDecimals,
 } from '@meterline/catalog';
-import type { EventPage, EventRevision } from '@meterline/client';
-import type { Command } from 'commander';
+import type { EventPage, EventRevision, EventsQuery } from '@meterline/client';
+import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, say } from '../../command.js';
 import { type AccountSession, withAccount } from '../../connections/api.js';
 import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
@@ -25,16 +28,23 @@ import {
   withFilters,
   withWindow,
 } from '../../metrics/query.js';
-import { printResult } from '../../output/result.js';
+import { csvText, printResult } from '../../output/result.js';
 import { type Column, layoutFor, type Row, textTable } from '../../output/table.js';
+import { PageProgress, writeWhole } from '../../output/whole-output.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
-type ExplainFlags = ApiFlags & EventsFlags & OutputFlags;
+type ExplainFlags = ApiFlags & EventsFlags & OutputFlags & { readonly all?: boolean };
 
 const EXAMPLES = `
 Examples:
   meterline explain --from 2026-11-02T10:00:00Z --to 2026-11-02T11:00:00Z --filter resourceName=crawler
+  meterline explain --month 2026-10 --order-by cost --order desc --limit 20
+  meterline explain --month 2026-10 --all --csv > events.csv
   meterline explain --since 1h --include-voided --json | jq '.data[] | select(.revision > 0)'`;
+
+const CSV_FIELDS = Object.keys(eventSchema.shape).flatMap((name) =>
+  name === 'price' ? ['amount', 'per', 'effectiveFrom'].map((member) => `price.${member}`) : name,
+);
 
 const COLUMNS: readonly Column[] = [
   { heading: 'TIME' },
@@ -50,8 +60,16 @@ const COLUMNS: readonly Column[] = [
 export function withEvents(command: Command): Command {
   return withFilters(withWindow(withApiFlags(command)))
     .option('--include-voided', 'Include voided events, which do not count')
-    .option('--limit <n>', `Events per page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
-      wholeNumber(text, 1, MAX_EVENTS_PAGE),
+    .addOption(
+      new Option('--order-by <key>', 'Order by the hour of the timestamp, or by cost (default: timestamp)').choices(
+        EVENT_SORT_KEYS,
+      ),
+    )
+    .addOption(new Option('--order <order>', 'Ascending or descending (default: asc)').choices(EVENT_SORT_ORDERS))
+    .option(
+      '--limit <n>',
+      `Events per page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE}, or the maximum with --all)`,
+      (text) => wholeNumber(text, 1, MAX_EVENTS_PAGE),
     )
     .option('--cursor <cursor>', CURSOR_HELP);
 }
@@ -61,29 +79,58 @@ export function addExplain(command: Command, context: CommandContext): void {
     'List the events behind an amount, for admins of the account. With the same window and filters, the costs of all events add ' +
       'up to the amount. Below each event are the revisions that it replaced and that are still stored. All digits are shown.',
   );
-  withOutput(withEvents(command), "Print the API's response as JSON")
+  withOutput(withEvents(command), "Print the API's response as JSON; with --all, one response per line")
+    .option('--all', 'Read all pages, not only the first')
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }
 
-async function explain(
-  context: CommandContext,
-  flags: ExplainFlags,
-  { client, account }: AccountSession,
-): Promise<void> {
-  const query = eventsQueryOf(flags, context.now());
-  const isJson = formOf(flags) === 'json';
-  const onText = isJson ? (text: string) => void context.stdout.write(`${text}\n`) : undefined;
-  const page = await client.events(account, query, { onText });
-  if (isJson) return;
-  printResult(context, flags, page, pageText(context, page), page.data);
-  if (!page.meta.hasMore) return;
+async function explain(context: CommandContext, flags: ExplainFlags, session: AccountSession): Promise<void> {
+  const { all = false, limit = all ? MAX_EVENTS_PAGE : undefined } = flags;
+  const query = eventsQueryOf({ ...flags, limit }, context.now());
+  const form = formOf(flags);
+  const pages = readPages(context, session, query, all);
+  let last: EventPage | undefined;
+  if (form === 'table') {
+    const events: EventPage['data'] = [];
+    for await ({ page: last } of pages) events.push(...last.data);
+    context.stdout.write(`${eventsText(context, events)}\n`);
+  } else {
+    await writeWhole(context, undefined, async (output) => {
+      for await (const { page, text } of pages) {
+        const csv = () =>
+          csvText(page.data, CSV_FIELDS, form === 'excel' ? 'spreadsheet' : 'plain', last !== undefined);
+        await output.appendFile(form === 'json' ? `${text}\n` : csv());
+        last = page;
+      }
+    });
+  }
+  if (all || form === 'json' || !last?.meta.hasMore) return;
   // Print the exact window, because a cursor is valid for one window only, and a window that ends now changes every second.
   const times = `--from ${query.startTime} --to ${query.endTime}`;
-  say(context, `There are more events. For the next page, add ${times} --cursor ${page.meta.nextCursor}`);
+  const next = `for the next page, add ${times} --cursor ${last.meta.nextCursor}`;
+  say(context, `There are more events. Use --all for all events, or ${next}`);
 }
 
-function pageText(context: CommandContext, { data }: EventPage): string {
+/** Yields the first page, or all pages, with the JSON that the API returned. */
+async function* readPages(context: CommandContext, session: AccountSession, query: EventsQuery, all: boolean) {
+  const progress = all ? new PageProgress(context, 'event') : undefined;
+  try {
+    let text = '';
+    const onText = (sent: string) => {
+      text = sent;
+    };
+    for await (const page of session.client.eventsPages(session.account, query, { onText })) {
+      progress?.page(page.data.length);
+      yield { page, text };
+      if (!all) return;
+    }
+  } finally {
+    progress?.end();
+  }
+}
+
+function eventsText(context: CommandContext, data: EventPage['data']): string {
   if (data.length === 0) return 'No events in this window.';
   const rows = data.flatMap(({ eventId, history, ...newest }): Row[] => [
     { cells: cellsOf(newest, newest.timestamp, eventId) },
