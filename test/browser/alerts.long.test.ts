@@ -35,7 +35,8 @@ it('an admin can create an alert with a secret, see its budget, edit it, rotate 
   await press(page, 'Create alert');
   await page.getByText(/^Enter one to ten whole numbers/).waitFor();
   await page.getByText(/^Enter an amount above 0/).waitFor();
-  expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
+  await page.getByText(/^Webhook URL must begin with https:\/\//).waitFor();
+  expect(await page.locator('[aria-invalid=true]').count()).toBe(3);
   await page.getByLabel('Amount (USD per month)').fill('$150.00');
   await page.getByLabel('Thresholds (percent').fill('100 %, 50, 100');
   await page.getByLabel('Webhook URL').fill('https://example.com/hooks');
@@ -164,6 +165,8 @@ it('an alert shows its fired thresholds and deliveries, which only an admin can 
   await page.getByText(/^80% fired on/).waitFor();
   await press(page, 'Resend');
   await page.getByText('Pending after 1 attempt: 503').waitFor();
+  for (let sends = 0; sends < 10; sends += 1) await client.alerts.test('globex', id);
+  await page.getByText('The list shows the newest 10 of 13.').waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   // Another admin deletes the alert in the editor.
   await press(page, 'Edit');

@@ -13,6 +13,7 @@ import {
   PHONE,
   rightOf,
   setFilter,
+  signOut,
   tableRows,
   useExplorer,
   viewOf,
@@ -178,7 +179,7 @@ it('the page loads nothing from other servers, and no action violates the conten
   await page.getByRole('button', { name: 'Table', exact: true }).click();
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   await setFilter(page, 'Resource', { values: ['support'] });
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signOut(page);
   await page.getByLabel('API key or access token').waitFor();
   expect(offences).toEqual([]);
   // A violation would be recorded.

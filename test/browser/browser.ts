@@ -239,6 +239,11 @@ export async function setFilter(
   await page.getByRole('button', { name: /^Apply/ }).click();
 }
 
+export async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Menu', exact: true }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+}
+
 /** Chooses from a list above the figures. */
 export async function choose(page: Page, list: string | RegExp, option: string): Promise<void> {
   await page.getByRole('combobox', { name: list }).click();

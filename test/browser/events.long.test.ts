@@ -83,6 +83,36 @@ it('the events behind a row have pages', async () => {
   await panel(page).waitFor({ state: 'detached' });
 });
 
+it('the events behind a row can be ordered by cost or time, and exported as the file of the command', async () => {
+  const { api, key } = explorer();
+  const page = await explorer().open('group=none');
+  await tableRows(page);
+  await page.getByRole('button', { name: /: events behind / }).click();
+  const firstCost = async (order: string) => {
+    await choose(page, 'Order', order);
+    await panel(page)
+      .getByText(/^The first 100 events/)
+      .waitFor();
+    return (await cells(page))[0]?.at(-1);
+  };
+  expect(await firstCost('Highest cost first')).toBe('$40.00');
+  await firstCost('Newest first');
+  expect((await cells(page))[0]?.[0]).toMatch(/^2025-11-14 09:00:00/);
+  expect(await firstCost('Lowest cost first')).toBe('$0.000002');
+  expect(await accessibilityProblems(page)).toEqual([]);
+  const button = panel(page).getByRole('button', { name: 'Export CSV' });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  expect(download.suggestedFilename()).toBe('meterline-acme-2025-10-17-to-2025-11-15-events.csv');
+  const text = await readFile(await download.path(), 'utf8');
+  const window = ['--from', '2025-10-17T00:00:00Z', '--to', '2025-11-15T12:00:00Z'];
+  const args = ['explain', ...window, '--order-by', 'cost', '--all', '--csv=excel'];
+  const command = await runCommand(args, { env: { METERLINE_API_URL: api.url, METERLINE_API_KEY: key } });
+  expect(text.trimEnd().split('\r\n')).toHaveLength(1 + 135);
+  expect(text).toBe(command.stdout);
+  await page.keyboard.press('Escape');
+  await panel(page).waitFor({ state: 'detached' });
+});
+
 it('the events behind a row show corrections, prices and price books, and fit a narrow screen', async () => {
   const key = await explorer().api.key('fixes');
   const { page, offences } = await explorer().visit({ key, view: 'account=fixes&group=resource_name' });
@@ -96,6 +126,17 @@ it('the events behind a row show corrections, prices and price books, and fit a 
     ['was revision 0', resource, '2,000 GB-s', price, '$0.023'],
   ]);
   await page.setViewportSize(PHONE);
+  const row = panel(page).locator('tbody tr').first();
+  await row.hover();
+  const time = await row.locator('th').evaluate((cell) => {
+    const range = document.createRange();
+    range.selectNode(cell.firstChild ?? cell);
+    const { right, bottom } = range.getBoundingClientRect();
+    return { right, isVisible: document.elementFromPoint(right - 2, bottom - 4) === cell };
+  });
+  const cost = await row.locator('td').last().boundingBox();
+  expect(time.isVisible).toBe(true);
+  expect(time.right).toBeLessThanOrEqual(cost?.x ?? 0);
   for (const name of ['$0.0115', '1,000 GB-s', /^\$0\.0000115 per GB-s/]) {
     expect(await rightOf(panel(page).getByRole('cell', { name }).first())).toBeLessThanOrEqual(PHONE.width);
   }

@@ -20,13 +20,26 @@ import {
 const explorer = useExplorer();
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
 
-it('a view can be grouped by one or two dimensions, and the back button returns', async () => {
+it('a view can be grouped by up to three dimensions, and the back button returns', async () => {
   const page = await explorer().open();
   await choose(page, 'Group by', 'Workspace');
   await choose(page, 'Then by', 'Billing dimension');
   await columnAppears(page, 'Billing dimension');
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
   expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
+  await choose(page, 'And by', 'Resource type');
+  await page.getByRole('heading', { name: 'Cost by workspace, billing dimension and resource type' }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension,resource_type' });
+  expect((await tableRows(page))[0]?.slice(0, 4)).toEqual([
+    'mainAgent compute · Agent',
+    'Agent compute',
+    'Agent',
+    '$40.00',
+  ]);
+  await choose(page, 'Then by', 'None');
+  await page.getByRole('heading', { name: 'Cost by workspace and resource type' }).waitFor();
+  await page.goBack();
+  await page.goBack();
   await page.goBack();
   await page.goBack();
   await columnAppears(page, 'Resource type');
@@ -163,6 +176,16 @@ it('the chart can be used with the keyboard, and announces the bar', async () =>
   expect(viewOf(page)).toMatchObject({ type: 'agent', ...NOV_14 });
 });
 
+it('the chart that a bar opens has no highlight of the previous chart', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  await page.getByRole('slider').focus();
+  for (const key of ['End', 'ArrowLeft', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
+  await columnAppears(page, 'Resource');
+  expect(await page.locator('.chart-bars.dimmed, .tooltip, .chart-band').count()).toBe(0);
+  expect(await page.getByRole('slider').getAttribute('aria-valuetext')).toBe('No bar selected');
+});
+
 it('the table has pages across all pages of the API', async () => {
   const page = await explorer().open('group=resource_name');
   expect((await tableRows(page)).slice(0, 2).map(([name]) => name)).toEqual([
@@ -267,4 +290,31 @@ it('the period can be a preset, a month or a custom range, and unavailable resol
   await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
   expect(viewOf(page)).toMatchObject(NOV_14);
   await page.getByRole('row', { name: 'Total of all groups $66.500002000001' }).waitFor();
+});
+
+it('an operator of hundreds of accounts starts with all of them, and finds each by its exact name', async () => {
+  const { api } = explorer();
+  const ids = Array.from({ length: 210 }, (_, index) => `tenant-${index}`);
+  await Promise.all([...ids, 'my-tenant-7'].map((id) => api.key(id, 'member')));
+  const { page } = await explorer().visit({ guest: {}, key: await api.key(undefined, 'operator') });
+  await page.getByRole('heading', { name: 'Cost by account' }).waitFor();
+  await page.getByRole('combobox', { name: 'Account', exact: true }).click();
+  // The list also has acme and "All accounts".
+  await page.getByText('The list shows the first 200. Search for the other 13.').waitFor();
+  await page.keyboard.type('tenant-7');
+  await page.getByText(/^The list shows/).waitFor({ state: 'detached' });
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Send your first event' }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'tenant-7' });
+});
+
+it('the menu links the API reference and the guides', async () => {
+  const page = await explorer().open();
+  await press(page, 'Menu');
+  const guides = page.getByRole('link', { name: 'Guides' });
+  expect(await guides.getAttribute('href')).toBe('https://github.com/meterline/meterline/tree/main/docs/guides');
+  await page.getByRole('link', { name: 'API reference' }).click();
+  await page.getByRole('heading', { name: /^Meterline/ }).waitFor();
+  await page.goBack();
+  await tableRows(page);
 });

@@ -11,6 +11,7 @@ import {
   figure,
   setFilter,
   showView,
+  signOut,
   tableRows,
   tableTotal,
   totalBecomes,
@@ -32,7 +33,7 @@ it('a tab opened from a link needs no sign-in, and a sign-out ends the session i
   // The first tab shares its key only with links to its own account.
   const foreign = await another('account=initech');
   await foreign.getByLabel('API key or access token').waitFor();
-  await linked.getByRole('button', { name: 'Sign out' }).click();
+  await signOut(linked);
   for (const tab of [linked, page]) await tab.getByLabel('API key or access token').waitFor();
   await page.reload();
   await page.getByLabel('API key or access token').waitFor();
@@ -178,9 +179,12 @@ it('a filter is applied by a click outside its list or by Enter, but not by Esca
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByRole('combobox', { name: 'Resource', exact: true }).click();
   await page.getByRole('option', { name: /^support/ }).click();
-  await page.keyboard.type('nobody');
+  await page.keyboard.press('Escape');
+  await page.getByRole('combobox', { name: 'Resource', exact: true }).click();
+  await page.keyboard.type('night');
+  await page.getByRole('option', { name: /^support/ }).waitFor({ state: 'detached' });
   await page.keyboard.press('Enter');
-  await page.getByText('Resource: support').waitFor();
+  await page.getByText('Resource: nightly').waitFor();
 });
 
 it('the comparison moves back by whole weeks, and shows amounts and percentages in total and for each row', async () => {
@@ -195,6 +199,7 @@ it('the comparison moves back by whole weeks, and shows amounts and percentages 
   expect((await tableTotal(page)).slice(3)).toEqual(['$32.00', '+$43.02 +134.4%']);
   expect(await figure(page, 'Change').textContent()).toBe('+$43.02 +134.4%');
   await page.getByText('5 weeks earlier: $32.00 in 12 Sept – 11 Oct 12:00').waitFor();
+  expect(await page.getByText(/weekdays differ/).count()).toBe(0);
   // Some captions wrap, but all amounts are aligned.
   const tops = await page
     .locator('.figure-value')
@@ -206,6 +211,11 @@ it('the comparison moves back by whole weeks, and shows amounts and percentages 
     ['.chart-previous-edge', '.chart-previous'].map((part) => page.locator(part).getAttribute('d')),
   );
   expect(edge).toBe(line);
+  await showView(page, 'account=acme&compare=months');
+  await page.getByText(/^The line compares the same dates, so weekdays differ\./).waitFor();
+  await showView(page, 'account=acme&compare=months&cumulative=1');
+  await page.getByRole('heading', { name: 'Cumulative cost by resource type' }).waitFor();
+  expect(await page.getByText(/weekdays differ/).count()).toBe(0);
 });
 
 it('all accounts can be shown, compared and exported together, and a row opens its account', async () => {

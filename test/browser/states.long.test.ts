@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, it } from '@jest/globals';
-import { createTokenVerifier } from '@meterline/api';
+import { createTokenVerifier, DEFAULT_ACCOUNT_CLAIMS } from '@meterline/api';
 import { pino } from 'pino';
 import type { Page, Route } from 'playwright-core';
 import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from '../contract/callers.js';
@@ -28,7 +28,9 @@ const explorer = useExplorer(async () => {
   collector = await product.startCollector();
   const { jwksUrl } = issuer;
   const log = pino({ level: 'silent' });
-  const tokens = createTokenVerifier({ jwksUrl, issuer: ISSUER, audience: AUDIENCE, clock: () => NOW, log });
+  const accountClaims = { ...DEFAULT_ACCOUNT_CLAIMS, platformRoles: ['roles'] };
+  const identity = { jwksUrl, issuer: ISSUER, audience: AUDIENCE, accountClaims };
+  const tokens = createTokenVerifier({ ...identity, clock: () => NOW, log });
   return { collectorUrl: collector.url, warehouse: product.warehouse, tokens };
 });
 afterAll(async () => {
@@ -42,9 +44,9 @@ async function open(view = 'account=acme', key?: string): Promise<Page> {
 }
 const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor();
 
-function token(accounts: Record<string, string>, scope = 'admin'): Promise<string> {
+function token(accounts: Record<string, string>, scope = 'admin', roles: readonly string[] = []): Promise<string> {
   const seconds = Math.floor(NOW.getTime() / 1000);
-  return issuer.sign({ sub: 'ann', scope, accounts, iss: ISSUER, aud: AUDIENCE, exp: seconds + 600 });
+  return issuer.sign({ sub: 'ann', scope, accounts, roles, iss: ISSUER, aud: AUDIENCE, exp: seconds + 600 });
 }
 
 /** Records the text of every banner, so that a slow test does not miss one. */
@@ -163,6 +165,17 @@ it('a user of several accounts can see each or all of them, without workspaces a
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
   expect(await workspace.textContent()).toContain('you must be an admin of each of them');
+});
+
+it('an operator who is also the admin of an account starts with all accounts, and may set alerts in that account', async () => {
+  await explorer().api.key('another');
+  const page = await open('', await token({ acme: 'admin' }, 'admin', ['operator']));
+  await heading(page, 'Cost by account');
+  expect(viewOf(page)).toEqual({ accounts: 'all', group: 'account' });
+  await choose(page, 'Account', 'acme');
+  await page.getByRole('button', { name: 'Set an alert' }).waitFor();
+  await choose(page, 'Account', 'another');
+  await heading(page, 'Send your first event');
 });
 
 it('a token without an account or without the scope has an explanation', async () => {

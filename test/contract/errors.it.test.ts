@@ -97,6 +97,8 @@ const BODIES: readonly Row[] = [
     alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value if measure is usage'),
   ),
   alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),
+  alert({ url: 'http://example.com/', amount: '0' }, 'amount,url', 'amount must be a decimal string above 0'),
+  alert({ url: 'ftp://example.com/' }, 'url', 'url must be an https URL of at most 2048 characters'),
   alert({ url: 'https://0x7f.1/' }, 'url', 'url must not be an address of this machine or of a private network'),
   ...['slack', 'teams'].flatMap((format) => [
     alert({ format, url: 'http://hooks.example.com/T0' }, 'url', 'url must begin with https://'),

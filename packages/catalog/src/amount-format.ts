@@ -82,7 +82,7 @@ export function changeFrom(before: DecimalText, now: DecimalText): Change {
 export function percentChangeText({ percent, direction }: Change): string {
   if (percent === undefined) return direction === 'same' ? '0%' : 'new';
   const digits = grouped(percent.includes('.') ? percent : `${percent}.0`);
-  return `${direction === 'up' ? '+' : ''}${digits}%`;
+  return `${direction === 'up' && percent !== ZERO ? '+' : ''}${digits}%`;
 }
 
 export interface UnitPrice {

@@ -132,7 +132,7 @@ export function seriesCsvLines(
 }
 
 /** Without a byte order mark, Excel does not decode the file as UTF-8 but in the system's own encoding. */
-const BYTE_ORDER_MARK = '\uFEFF';
+export const BYTE_ORDER_MARK = '\uFEFF';
 
 function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[], form: CsvForm): string[] {
   const mark = form === 'spreadsheet' ? BYTE_ORDER_MARK : '';

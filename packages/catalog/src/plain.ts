@@ -17,5 +17,6 @@ export * from './metrics-csv.js';
 export * from './property.js';
 export * from './queue.js';
 export * from './record.js';
+export * from './records-csv.js';
 export * from './rejection.js';
 export * from './waiting.js';

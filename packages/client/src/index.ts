@@ -31,6 +31,7 @@ export type { AlertChangeBody, NewAlertBody } from './alerts.js';
 export { Amount, amount } from './amount.js';
 export type { AllMetricsOptions, NewApiKey, PageOptions, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';
+export { eventsCsv } from './events-csv.js';
 export type { GroupBy, MetricsEntryBy, MetricsQueryBy, MetricsResponseBy } from './grouping.js';
 export { filteredByGroups, type GroupValues, queriesOfGroups } from './groups.js';
 export type { EventsReceipt, Fetch, FetchedResponse } from './responses.js';

@@ -70,7 +70,7 @@ const MAX_URL_LENGTH = 2_048;
 /** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
 const MAX_ADDRESS_LENGTH = 254;
 const URL_RULE = `must be an https URL of at most ${MAX_URL_LENGTH} characters without user and password, such as https://example.com/hooks`;
-const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, URL_RULE).meta({
+const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, { error: URL_RULE, abort: true }).meta({
   format: 'uri',
   maxLength: MAX_URL_LENGTH,
   description:

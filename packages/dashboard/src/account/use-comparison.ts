@@ -34,8 +34,9 @@ export function useComparison({
   const series = useMemo((): ComparedSeries | undefined => {
     if (!whole || !compared) return undefined;
     const buckets = bucketAxis(compared.window, resolution);
-    return { distance: compared.distance, points: sumSeries(whole, measure, buckets.length), buckets };
-  }, [whole, compared, measure, resolution]);
+    const points = sumSeries(whole, measure, buckets.length);
+    return { distance: compared.distance, points, buckets, isByDate: compare === 'months' };
+  }, [whole, compared, compare, measure, resolution]);
   const totals = whole && {
     amount: sumDecimals(whole.map(({ summary }) => amountOf(summary, measure))),
     cost: sumDecimals(whole.map(({ summary }) => summary.cost)),

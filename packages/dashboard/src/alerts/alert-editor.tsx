@@ -16,13 +16,14 @@ interface AlertEditorProps {
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-/** Error messages for fields that the API rejected. The URL has no message here, because the API's own message has the reason. */
+/** Error messages for fields that the API rejected. For the URL, the API's own message has the reason. */
 const MESSAGES: Readonly<Record<string, string | undefined>> = {
   name: 'Enter a name of at most 256 characters.',
   amount: 'Enter an amount above 0, such as 1,000.50. Use at most 15 digits before the decimal point and 12 after.',
   thresholds: 'Enter one to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
   url: undefined,
 };
+const URL_LABEL = 'Webhook URL';
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
 export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSaved, onCreated }: AlertEditorProps) {
@@ -47,7 +48,7 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
   const problems = new Map<string, string | undefined>();
   for (const { parameter, message } of save.error instanceof MeterlineError ? save.error.details : []) {
     const [member = ''] = parameter?.split('.') ?? [];
-    problems.set(member, MESSAGES[member] ?? message);
+    problems.set(member, MESSAGES[member] ?? message?.replace(/^url\b/, URL_LABEL));
   }
   const field = (member: Exclude<keyof typeof draft, 'period'>) => ({
     value: draft[member],
@@ -85,7 +86,7 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
         placeholder="1000"
       />
       <Field label="Thresholds (percent of the amount)" {...field('thresholds')} />
-      <Field label="Webhook URL" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
+      <Field label={URL_LABEL} {...field('url')} type="url" placeholder="https://example.com/webhooks" />
       <ErrorText>{![...problems.keys()].some((member) => member in MESSAGES) && save.error?.message}</ErrorText>
       <div className="alert-actions">
         <PrimaryButton type="submit" disabled={save.isPending}>

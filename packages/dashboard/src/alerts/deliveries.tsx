@@ -43,6 +43,11 @@ export function Deliveries({ account, isAdmin, alert: { id, name } }: Deliveries
           </li>
         ))}
       </ul>
+      {data && data.length > MAX_DELIVERIES && (
+        <p className="hint">
+          The list shows the newest {MAX_DELIVERIES} of {data.length}.
+        </p>
+      )}
     </section>
   );
 }

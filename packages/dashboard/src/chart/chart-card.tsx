@@ -6,7 +6,7 @@ import type { Costs } from '../account/use-costs.js';
 import { useMonth } from '../account/use-month.js';
 import { AlertsButton } from '../alerts/alerts-panel.js';
 import { Segments } from '../controls/controls.js';
-import { DIMENSION_LABEL } from '../format/texts.js';
+import { DIMENSION_LABEL, LIST } from '../format/texts.js';
 import { bucketText, bucketWindow, type PeriodChoice } from '../period/period.js';
 import { Skeleton } from '../states/panels.js';
 import { Amount, ViewLink } from '../table/cells.js';
@@ -70,7 +70,7 @@ function rangeOf({ breakdown, resolution, window }: Costs, first: number, last: 
 
 function title({ view: { groupBy, isCumulative }, unit }: Costs): string {
   const measure = unit === undefined ? 'cost' : `usage in ${unit.name}`;
-  const by = groupBy.map((dimension) => DIMENSION_LABEL[dimension].toLowerCase()).join(' and ');
+  const by = LIST.format(groupBy.map((dimension) => DIMENSION_LABEL[dimension].toLowerCase()));
   const text = `${isCumulative ? 'cumulative ' : ''}${measure}${by ? ` by ${by}` : ''}`;
   return text.replace(/^./, (first) => first.toUpperCase());
 }

@@ -40,6 +40,7 @@ const expected = new Map([
 ]);
 const previous = {
   distance: '4 weeks earlier',
+  isByDate: false,
   buckets: [],
   points: [decimalText('9'), decimalText('8'), decimalText('7')],
 };

@@ -33,6 +33,8 @@ export interface ComparedSeries {
   readonly distance: string;
   readonly buckets: readonly EpochMs[];
   readonly points: readonly DecimalText[];
+  /** Whether the buckets have the same dates, and therefore other weekdays. */
+  readonly isByDate: boolean;
 }
 
 interface BudgetLine {

@@ -103,8 +103,9 @@ interface LegendProps {
 
 /** Renders the legend. A click on a name hides the bars of its series, and another click shows them again. */
 export function Legend({ figures, hidden, onToggle, onHover }: LegendProps) {
-  const { breakdown, previous, budget, expected } = figures;
+  const { breakdown, previous, budget, expected, isCumulative, resolution } = figures;
   const isComplete = hidden.size === 0;
+  const mixesWeekdays = previous?.isByDate && !isCumulative && (resolution === 'daily' || resolution === 'hourly');
   return (
     <ul className="legend" aria-label="Legend">
       {breakdown.series.map((series, rank) => (
@@ -132,6 +133,11 @@ export function Legend({ figures, hidden, onToggle, onHover }: LegendProps) {
         <li>
           <span className="swatch-line" />
           <span className="legend-name">{previous.distance}</span>
+        </li>
+      )}
+      {isComplete && mixesWeekdays && (
+        <li>
+          The line compares the same dates, so weekdays differ. “Cumulative” in Options compares the totals so far.
         </li>
       )}
       {isComplete && budget && (

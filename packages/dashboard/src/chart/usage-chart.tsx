@@ -56,10 +56,11 @@ export function UsageChart({ figures, targetOf, onZoom }: UsageChartProps) {
   // The reference has the latest state, because several inputs may arrive before React renders.
   const latest = useRef(state);
   const apply = ({ state: next, open, zoom }: Outcome) => {
-    latest.current = next;
-    setState(next);
-    if (zoom) onZoom(zoom.from, zoom.to);
     const target = open && targetOf(open.series, open.bucket);
+    // The next chart has other bars, so it starts without a highlight.
+    latest.current = target || zoom ? { ...IDLE, opensOnClick: next.opensOnClick } : next;
+    setState(latest.current);
+    if (zoom) onZoom(zoom.from, zoom.to);
     if (target) navigate(target.view);
   };
   const { hidden, toggle } = useHiddenSeries(breakdown);

@@ -17,7 +17,7 @@ import { filterQuery } from '../metrics/query.js';
 import { navigate } from '../view/address.js';
 import { type NameField, type View, withFilter } from '../view/view.js';
 import { Popover, PrimaryButton, Segments, TextButton } from './controls.js';
-import { type Choice, ControlText, choiceItem, MAX_LISTED, SearchPopup } from './lists.js';
+import { type Choice, ControlText, cutText, MAX_LISTED, matching, SearchPopup } from './lists.js';
 
 interface FilterBarProps {
   readonly account: string;
@@ -109,19 +109,18 @@ function ValuePicker(props: ValuePickerProps) {
   const [isExcluded, setExcluded] = useState(false);
 
   const others = Object.entries(view.filters).flatMap(([of, each]) => (of === field ? [] : (each?.values ?? [])));
-  const tooMany =
-    values.length > 0 &&
-    values.length + others.length > MAX_FILTER_VALUES &&
-    `All filters together can have at most ${MAX_FILTER_VALUES} values. This selection would make it ${values.length + others.length}.`;
-  const chosen = values.length === 0 ? undefined : { values, isExcluded };
-  const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
-  const toggle = (isOpen: boolean, isApplied: boolean) => {
+  const tooMany = (next: readonly string[]) =>
+    next.length > 0 &&
+    next.length + others.length > MAX_FILTER_VALUES &&
+    `All filters together can have at most ${MAX_FILTER_VALUES} values. This selection would make it ${next.length + others.length}.`;
+  const filterOf = (next: readonly string[]) => (next.length === 0 ? undefined : { values: next, isExcluded });
+  const isChanged = (next: readonly string[]) => JSON.stringify(filterOf(next)) !== JSON.stringify(filter);
+  const toggle = (isOpen: boolean, isApplied: boolean, next = values) => {
+    setValues(isOpen ? (filter?.values ?? []) : next);
     // With too many values, the list stays open and shows the reason, until the user removes some values or presses Escape.
-    if (!isOpen && isApplied && isChanged && tooMany) return;
-    if (isOpen) {
-      setValues(filter?.values ?? []);
-      setExcluded(filter?.isExcluded ?? false);
-    } else if (isApplied && isChanged) navigate(withFilter(view, field, chosen));
+    if (!isOpen && isApplied && isChanged(next) && tooMany(next)) return;
+    if (isOpen) setExcluded(filter?.isExcluded ?? false);
+    else if (isApplied && isChanged(next)) navigate(withFilter(view, field, filterOf(next)));
     setOpen(isOpen);
     setText('');
     props.onOpenChange?.(isOpen);
@@ -132,21 +131,27 @@ function ValuePicker(props: ValuePickerProps) {
   const choiceOf = (value: string) => known.get(value) ?? { value, label: value };
   const missing = (filter?.values ?? []).filter((value) => !known.has(value)).map(choiceOf);
   const search = text.trim();
-  const listed = [...missing, ...choices].filter((choice) => choice.label.toLowerCase().includes(search.toLowerCase()));
+  const listed = matching([...missing, ...choices], search);
   const isNew = acceptsText && search !== '' && listed.every(({ value }) => value !== search);
   const found = isNew ? [...listed, { value: search, label: search, hint: 'exact match' }] : listed;
-  const cut =
-    found.length > MAX_LISTED &&
-    `Showing the first ${MAX_LISTED} of ${localized(grouped(String(found.length)))}. Search to narrow the list.`;
+  const loaded = isLoading && listed.length > 0 && `${localized(grouped(String(choices.length)))} loaded so far…`;
+  const notes = [loaded || cutText(found.length), note, tooMany(values)];
+  // Enter after a search applies the selection, and Enter without a search only changes it.
+  const select = (next: readonly Choice[], isByKeyboard: boolean) => {
+    const selected = next.map(({ value }) => value);
+    if (isByKeyboard && search !== '') toggle(false, true, selected);
+    else setValues(selected);
+  };
   return (
     <Combobox.Root
       multiple
       items={found}
       filter={null}
       limit={MAX_LISTED}
+      autoHighlight
       value={values.map(choiceOf)}
       isItemEqualToValue={(a, b) => a.value === b.value}
-      onValueChange={(next) => setValues(next.map(({ value }) => value))}
+      onValueChange={(next, { event }) => select(next, event instanceof KeyboardEvent)}
       inputValue={text}
       onInputValueChange={(next, { isItemPress }) => !isItemPress && setText(next)}
       open={open}
@@ -155,12 +160,7 @@ function ValuePicker(props: ValuePickerProps) {
       <Combobox.Trigger className={filter ? 'control active' : 'control'} aria-label={label}>
         <ControlText {...{ label, shown }} />
       </Combobox.Trigger>
-      <SearchPopup {...{ label, isLoading }} onEnter={() => toggle(false, true)}>
-        <Combobox.List className="choices">{choiceItem}</Combobox.List>
-        <p className="choices-note" role="status">
-          {isLoading && listed.length > 0 ? `${localized(grouped(String(choices.length)))} loaded so far…` : cut} {note}{' '}
-          {tooMany}
-        </p>
+      <SearchPopup {...{ label, isLoading }} note={notes.filter(Boolean).join(' ')} onEnter={() => toggle(false, true)}>
         <div className="choices-end">
           <Segments
             legend="Include or exclude the selected values"
@@ -176,7 +176,7 @@ function ValuePicker(props: ValuePickerProps) {
           <TextButton disabled={values.length === 0} onClick={() => setValues([])}>
             Clear
           </TextButton>
-          <PrimaryButton disabled={isChanged && tooMany !== false} onClick={() => toggle(false, true)}>
+          <PrimaryButton disabled={isChanged(values) && tooMany(values) !== false} onClick={() => toggle(false, true)}>
             Apply{values.length > 0 && ` (${values.length})`}
           </PrimaryButton>
         </div>

@@ -1,7 +1,9 @@
 /** Wraps the lists of Base UI in the page's style: menus, selects and searchable selects. */
 import { Combobox } from '@base-ui/react/combobox';
 import { Select as BaseSelect } from '@base-ui/react/select';
-import { type ReactNode, useId } from 'react';
+import { grouped } from '@meterline/catalog/plain';
+import { type ReactNode, useId, useState } from 'react';
+import { localized } from '../format/locale.js';
 
 /** Opens a panel below its button and keeps the panel inside the window. */
 export const POSITION = { align: 'start', sideOffset: 4, collisionPadding: 8 } as const;
@@ -123,30 +125,49 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
 /** Maximum number of listed choices. Longer lists would be slow, and users search them anyway. */
 export const MAX_LISTED = 200;
 
+/** Explains how many of the choices are not listed. Returns undefined if all are listed. */
+export function cutText(choices: number): string | undefined {
+  const others = choices - MAX_LISTED;
+  if (others <= 0) return undefined;
+  return `The list shows the first ${MAX_LISTED}. Search for the other ${localized(grouped(String(others)))}.`;
+}
+
+/** Returns the choices whose label contains the text, ignoring case. Exact matches come first, so that Enter selects them. */
+export function matching(choices: readonly Choice[], text: string): readonly Choice[] {
+  const search = text.trim().toLowerCase();
+  if (search === '') return choices;
+  const found = choices.filter(({ label }) => label.toLowerCase().includes(search));
+  const isExact = ({ value, label }: Choice) => [value, label].some((each) => each.toLowerCase() === search);
+  return [...found.filter(isExact), ...found.filter((choice) => !isExact(choice))];
+}
+
 type SearchSelectProps = Pick<SelectProps<string>, 'label' | 'value' | 'choices' | 'onChange'>;
 
 export function SearchSelect({ label, value, choices, onChange }: SearchSelectProps) {
+  const [text, setText] = useState('');
   const chosen = choices.find((choice) => choice.value === value) ?? null;
+  const found = matching(choices, text);
   return (
     <Combobox.Root
-      items={choices}
+      items={found}
+      filter={null}
       limit={MAX_LISTED}
       autoHighlight
       value={chosen}
       onValueChange={(next) => next && onChange(next.value)}
       isItemEqualToValue={(a, b) => a.value === b.value}
+      inputValue={text}
+      onInputValueChange={setText}
     >
       <Combobox.Trigger className="control" aria-label={label}>
         <ControlText label={label} shown={chosen?.label ?? value} />
       </Combobox.Trigger>
-      <SearchPopup label={label}>
-        <Combobox.List className="choices">{choiceItem}</Combobox.List>
-      </SearchPopup>
+      <SearchPopup label={label} note={cutText(found.length)} />
     </Combobox.Root>
   );
 }
 
-export function choiceItem(choice: Choice) {
+function choiceItem(choice: Choice) {
   return (
     <Combobox.Item key={choice.value} className="choice" value={choice}>
       <ChoiceText {...choice} />
@@ -156,12 +177,13 @@ export function choiceItem(choice: Choice) {
 
 interface SearchPopupProps {
   readonly label: string;
+  readonly note: ReactNode;
   readonly isLoading?: boolean;
   readonly onEnter?: () => void;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
 }
 
-export function SearchPopup({ label, isLoading = false, onEnter, children }: SearchPopupProps) {
+export function SearchPopup({ label, note, isLoading = false, onEnter, children }: SearchPopupProps) {
   const prompt = `Search ${label.toLowerCase()}s`;
   return (
     <Combobox.Portal>
@@ -176,6 +198,10 @@ export function SearchPopup({ label, isLoading = false, onEnter, children }: Sea
             }}
           />
           <Combobox.Empty className="choices-empty">{isLoading ? 'Loading…' : 'No matches.'}</Combobox.Empty>
+          <Combobox.List className="choices">{choiceItem}</Combobox.List>
+          <p className="choices-note" role="status">
+            {note}
+          </p>
           {children}
         </Combobox.Popup>
       </Combobox.Positioner>

@@ -126,10 +126,17 @@ function CustomRange({ window, onChoose }: CustomRangeProps) {
 
 type Grouping = MetricsDimension | 'none';
 
+/** One label for each level of the grouping. */
+const LEVELS = ['Group by', 'Then by', 'And by'] as const;
+
 function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
-  const [first = 'none', second = 'none'] = view.groupBy;
-  const group = (...chosen: Grouping[]) =>
-    navigate(withGroups(view, { groupBy: [...new Set(chosen)].filter((each) => each !== 'none') }));
+  const { groupBy } = view;
+  /** Replaces a level. Without groups at the first level, the view has no groups. */
+  const group = (level: number, chosen: Grouping) => {
+    const levels = [...groupBy.slice(0, level), chosen, ...groupBy.slice(level + 1)];
+    const isTotal = level === 0 && chosen === 'none';
+    navigate(withGroups(view, { groupBy: isTotal ? [] : [...new Set(levels)].filter((each) => each !== 'none') }));
+  };
   const dimensionsOffered = view.account === ALL_ACCOUNTS ? METRICS_DIMENSIONS : GROUP_BY_DIMENSIONS;
   const dimensions = dimensionsOffered.map((value): Choice<Grouping> => {
     return {
@@ -138,27 +145,22 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
       disabledReason: value === 'workspace' ? workspaceReason : undefined,
     };
   });
-  return (
-    <>
+  const none = { value: 'none', label: 'None' } as const;
+  return LEVELS.slice(0, groupBy.length + 1).map((label, level) => {
+    const before = groupBy.slice(0, level);
+    const others = dimensions.filter(({ value }) => before.every((each) => each !== value));
+    return (
       <Select
-        label="Group by"
+        key={label}
+        label={label}
         labelPosition="inside"
-        value={first}
-        choices={[...dimensions, { value: 'none', label: 'None', hint: 'total only' }]}
-        onChange={(chosen) => (chosen === 'none' ? group() : group(chosen, second))}
+        active={level > 0 && level < groupBy.length}
+        value={groupBy[level] ?? 'none'}
+        choices={level === 0 ? [...others, { ...none, hint: 'total only' }] : [none, ...others]}
+        onChange={(chosen) => group(level, chosen)}
       />
-      {first !== 'none' && (
-        <Select
-          label="Then by"
-          labelPosition="inside"
-          active={second !== 'none'}
-          value={second}
-          choices={[{ value: 'none', label: 'None' }, ...dimensions.filter(({ value }) => value !== first)]}
-          onChange={(chosen) => group(first, chosen)}
-        />
-      )}
-    </>
-  );
+    );
+  });
 }
 
 function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {

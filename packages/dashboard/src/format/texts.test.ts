@@ -13,6 +13,7 @@ import {
   quantityText,
   scopeText,
   shareOf,
+  toneOf,
   unitPriceText,
   valueLabel,
 } from './texts.js';
@@ -41,6 +42,19 @@ it('a difference has a sign in money and in percent', () => {
   expect(changes.map((change) => differenceText(change, undefined))).toEqual(['+$0.50', '−$0.50']);
   expect(changes.map(changePercentText)).toEqual(['+50.0%', '−33.3%']);
 });
+
+it.each([
+  ['100', '100.01', 'same', '0.0%'],
+  ['100', '99.99', 'same', '0.0%'],
+  ['100', '99.9', 'down', '−0.1%'],
+  ['0', '0.01', 'up', 'new'],
+])(
+  'a change from %s to %s counts as %s (%s), because a change that is rounded to 0.0%% is neutral',
+  (from, to, tone, text) => {
+    const change = changeFrom(decimalText(from), decimalText(to));
+    expect([toneOf(change), changePercentText(change)]).toEqual([tone, text]);
+  },
+);
 
 it.each([
   [0, undefined, '$0'],

@@ -51,6 +51,8 @@ export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' }
   string
 >;
 
+export const LIST = new Intl.ListFormat('en-GB');
+
 /** Formats a value. A name that a producer chose stays unchanged. A code becomes words without a unit, such as `MCP server compute`. */
 export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance ID';
@@ -95,6 +97,11 @@ export function differenceText({ difference, direction }: Change, unit: Quantity
 /** Formats a change, such as `+12.3%`. Returns `new` if the previous amount is zero. */
 export function changePercentText(change: Change): string {
   return localized(percentChangeText(change)).replace(/^-/, '−');
+}
+
+/** Returns the direction of a change for its color. A change that is shown as 0.0% is neutral. */
+export function toneOf({ direction, percent }: Change): Change['direction'] {
+  return percent === ZERO ? 'same' : direction;
 }
 
 /** Describes a filter, such as `agent-1`, `3 values` or `all but agent-1`. */

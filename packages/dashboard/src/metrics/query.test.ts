@@ -37,6 +37,9 @@ it('the query has the window, resolution, breakdown and filters of the view', ()
 it('the query includes usage if the view has a single billing dimension', () => {
   const shown = view({ groupBy: ['resource_name'], filters: { resourceType: only('volume') } });
   expect(queryOf(shown).groupBy).toEqual(['resource_name', 'billing_dimension']);
+  // The API accepts three dimensions.
+  const groupBy = ['workspace', 'resource_name', 'resource_uuid'] as const;
+  expect(queryOf(view({ ...shown, groupBy })).groupBy).toEqual(groupBy);
 });
 
 it('the query for totals has no breakdown, except by billing dimension for usage', () => {
@@ -58,6 +61,12 @@ it('a window that is too long for the chosen resolution uses the default resolut
   expect(resolutionOf(hourly, windowOf(hourly))).toBe('hourly');
   const longer = view({ ...hourly, period: { ...day, to: day.to + 1_000 } });
   expect(resolutionOf(longer, windowOf(longer))).toBe('daily');
+});
+
+it('the last twelve months have monthly bars although their last month is incomplete', () => {
+  const year = view({ period: { preset: '12m' } });
+  expect(resolutionOf(year, windowOf(year))).toBe('monthly');
+  expect(resolutionOf({ ...year, resolution: 'weekly' }, windowOf(year))).toBe('weekly');
 });
 
 it('an unavailable resolution has a reason', () => {
@@ -86,6 +95,11 @@ it.each<[string, Partial<View>, RegExp]>([
     /mixes GB-seconds and events/,
   ],
   ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
+  [
+    'all levels have groups',
+    { filters: { resourceType: only('volume') }, groupBy: ['workspace', 'resource_name', 'resource_uuid'] },
+    /remove one of the three groups/,
+  ],
   ['dimensions are not separated', { filters: { resourceType: only('job') } }, /group by billing dimension/],
 ])('usage is unavailable with a reason if %s', (_what, change, reason) => {
   expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });

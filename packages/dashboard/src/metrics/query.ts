@@ -3,7 +3,6 @@ import {
   BILLING_DIMENSIONS,
   canonicalGroupBy,
   DIMENSIONS,
-  defaultResolution,
   type EntryField,
   exceededCap,
   type MetricsDimension,
@@ -21,13 +20,14 @@ import {
   type GroupValues,
   type MetricsQuery,
 } from '@meterline/client';
-import { commonQuantity, type Quantity, UNIT_LABEL } from '../format/texts.js';
+import { commonQuantity, LIST, type Quantity, UNIT_LABEL } from '../format/texts.js';
+import { automaticResolution } from '../period/period.js';
 import type { View } from '../view/view.js';
 import { dimensionsLeft, type Filters, hasUsage, withoutAccount } from '../view/view.js';
 
-/** Returns the chosen resolution. Returns the default resolution if the user chose none, or if the window is too long for the choice. */
-export function resolutionOf({ resolution }: View, window: Window): Resolution {
-  return resolution && exceededCap(resolution, window) === undefined ? resolution : defaultResolution(window);
+/** Returns the chosen resolution, or the automatic one if the user chose none, or if the window is too long for the choice. */
+export function resolutionOf({ resolution, period }: View, window: Window): Resolution {
+  return resolution && exceededCap(resolution, window) === undefined ? resolution : automaticResolution(period, window);
 }
 
 /** Returns all resolutions. If the window is too long for a resolution, its choice has a `disabledReason`. */
@@ -68,20 +68,17 @@ export function needsAdmin({ filters, groupBy }: View): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
 }
 
-const LIST = new Intl.ListFormat('en-GB');
-
 export type UsageScope = { readonly unit: Quantity } | { readonly unit: undefined; readonly reason: string };
 
 /** Returns the unit of the view's usage, or the reason why its usage cannot be added up. */
 export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): UsageScope {
   const dimensions = dimensionsLeft(filters);
   const unit = commonQuantity(dimensions);
-  if (unit && (dimensions.length === 1 || groupBy.includes('billing_dimension'))) return { unit };
-  if (unit)
-    return {
-      unit: undefined,
-      reason: 'Billing dimensions have different units. To see usage, group by billing dimension or filter by one.',
-    };
+  if (unit && hasUsage({ filters, groupBy })) return { unit };
+  if (unit) {
+    const way = dimensions.length === 1 ? 'remove one of the three groups' : 'filter by a single dimension';
+    return { unit: undefined, reason: `To see usage, group by billing dimension, or ${way}.` };
+  }
   const units = new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit));
   const mixed = LIST.format([...units].map((each) => UNIT_LABEL[each]));
   return {

@@ -2,6 +2,7 @@
 import {
   bucketAxis,
   bucketStart,
+  defaultResolution,
   type EpochMs,
   lastUnits,
   MS_PER_DAY,
@@ -24,8 +25,7 @@ const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'month
 const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
 
 /**
- * The window of a preset has whole UTC hours, days or months. It includes the current hour, day or month, except for `last-month`. `months`
- * is the length of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
+ * The window of a preset has whole UTC hours or days. It includes the current hour or day, except for `last-month`. `months` is the length of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
  * the year have passed.
  */
 export const PRESETS = [
@@ -48,18 +48,15 @@ export const PRESETS = [
     window: toDate((now) => monthAt(now, -(monthOfYear(now) % QUARTER_MONTHS))),
   },
   { id: 'year', label: 'Year to date', months: 12, window: toDate((now) => monthAt(now, -monthOfYear(now))) },
-  {
-    id: '12m',
-    label: 'Last 12 months',
-    months: 12,
-    window: (now) => ({ startTime: monthAt(now, -11), endTime: monthAt(now, 1) }),
-  },
+  { id: '12m', label: 'Last 12 months', months: 12, bars: 'monthly', window: toDate((now) => monthAt(now, -11)) },
 ] as const satisfies readonly Preset[];
 
 interface Preset {
   readonly id: string;
   readonly label: string;
   readonly months?: number;
+  /** The automatic resolution, if it does not depend on the length of the window. */
+  readonly bars?: Resolution;
   readonly window: (now: EpochMs) => Window;
 }
 type PresetId = (typeof PRESETS)[number]['id'];
@@ -70,6 +67,11 @@ const presetOf = (id: PresetId): Preset => PRESETS.find((preset) => preset.id ==
 
 export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
   return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
+}
+
+/** Returns the resolution of a period unless the user chooses another one. */
+export function automaticResolution(period: PeriodChoice, window: Window): Resolution {
+  return ('preset' in period ? presetOf(period.preset).bars : undefined) ?? defaultResolution(window);
 }
 
 /** Returns the number of calendar months in a period, or undefined if the period does not consist of whole months. */

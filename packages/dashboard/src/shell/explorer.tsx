@@ -13,7 +13,7 @@ import { isOnFirstPage } from '../table/rows.js';
 import { navigate, readViewOf, replaceView, useView } from '../view/address.js';
 import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
 import { isEmbedded } from './embed-address.js';
-import { Brand, ThemeSwitch } from './header.js';
+import { Brand, PageMenu, ThemeSwitch } from './header.js';
 import { CACHE_SECONDS, useSession } from './session.js';
 
 /** A page that becomes visible refreshes if its data is older than this. */
@@ -24,14 +24,13 @@ const LIVE_MS = 60_000;
 const MAX_UNSEARCHED_ACCOUNTS = 8;
 
 export function Explorer() {
-  const { signOut } = useSession();
   const view = useView();
   const { now, refresh } = useNow(view);
   /** The time of the data on the screen. It is earlier than `now` while the service is unavailable. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
   const [first] = accounts.data ?? [];
-  const account = view.account ?? (first?.role === 'operator' ? ALL_ACCOUNTS : first?.id);
+  const account = view.account ?? (isOperator(accounts.data) ? ALL_ACCOUNTS : first?.id);
 
   useEffect(() => {
     if (view.account !== undefined || account === undefined) return;
@@ -64,7 +63,7 @@ export function Explorer() {
               </span>
             </TextButton>
             <ThemeSwitch />
-            <TextButton onClick={signOut}>Sign out</TextButton>
+            <PageMenu />
           </div>
         </header>
       )}
@@ -103,14 +102,19 @@ function accountChoices(accounts: readonly AccountResponse[], shown: string | un
   return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'combined' }, ...choices];
 }
 
+function isOperator(accounts: readonly AccountResponse[] = []): boolean {
+  return accounts.some(({ role }) => role === 'operator');
+}
+
 /**
- * Returns the user's role in an account, or undefined if the role is unknown. Operators have one role for all accounts. If the view shows
- * all accounts together, a user who is a member of any account counts as a member.
+ * Returns the user's role in an account, or undefined if the role is unknown. An operator may also be an admin of some accounts. If the view
+ * shows all accounts together, a user who is a member of any account counts as a member.
  */
 function roleIn(accounts: readonly AccountResponse[], account: string): AccountResponse['role'] | undefined {
-  const [first] = accounts;
-  if (account !== ALL_ACCOUNTS && first?.role !== 'operator') return accounts.find(({ id }) => id === account)?.role;
-  return accounts.find(({ role }) => role === 'member')?.role ?? first?.role;
+  const own = accounts.find(({ id }) => id === account)?.role;
+  if (isOperator(accounts)) return own === 'admin' ? own : 'operator';
+  if (account !== ALL_ACCOUNTS) return own;
+  return accounts.find(({ role }) => role === 'member')?.role ?? accounts[0]?.role;
 }
 
 /**

@@ -1,6 +1,8 @@
-/** Renders the product name and the theme switch. */
+/** Renders the product name, the theme switch and the menu. */
 import { useEffect, useState } from 'react';
+import { Popover, TextButton } from '../controls/controls.js';
 import { embedTheme } from './embed-address.js';
+import { useSession } from './session.js';
 import { browserStorage } from './storage.js';
 
 export function Brand() {
@@ -53,5 +55,28 @@ export function ThemeSwitch() {
         )}
       </svg>
     </button>
+  );
+}
+
+const GUIDES = 'https://github.com/meterline/meterline/tree/main/docs/guides';
+
+export function PageMenu() {
+  const { signOut } = useSession();
+  return (
+    <Popover label="Menu">
+      {() => (
+        <ul className="menu">
+          <li>
+            <a href="docs">API reference</a>
+          </li>
+          <li>
+            <a href={GUIDES}>Guides</a>
+          </li>
+          <li>
+            <TextButton onClick={signOut}>Sign out</TextButton>
+          </li>
+        </ul>
+      )}
+    </Popover>
   );
 }

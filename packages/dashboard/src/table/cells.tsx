@@ -8,7 +8,7 @@ import {
 } from '@meterline/catalog/plain';
 import type { MouseEvent, ReactNode } from 'react';
 import type { Quantity } from '../format/texts.js';
-import { amountText, changePercentText, differenceText, exactText, valueLabel } from '../format/texts.js';
+import { amountText, changePercentText, differenceText, exactText, toneOf, valueLabel } from '../format/texts.js';
 import { navigate, viewHref } from '../view/address.js';
 import { canDrill, drillDown, type View } from '../view/view.js';
 import type { Row } from './rows.js';
@@ -35,7 +35,7 @@ export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
   return (
     <>
       <span title={differenceText(change, unit, true)}>{differenceText(change, unit, isExact)}</span>{' '}
-      <span className={`change ${change.direction}`}>{changePercentText(change)}</span>
+      <span className={`change ${toneOf(change)}`}>{changePercentText(change)}</span>
     </>
   );
 }

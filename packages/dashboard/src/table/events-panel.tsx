@@ -11,13 +11,23 @@ import {
 } from '@meterline/catalog/plain';
 import type { EventPage, EventResponse, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { OutlineButton, Sheet } from '../controls/controls.js';
+import { Select } from '../controls/lists.js';
+import { Export, eventsFile } from '../export/files.js';
 import { localized } from '../format/locale.js';
 import { exactText, scopeText, valueLabel } from '../format/texts.js';
 import { useSession } from '../shell/session.js';
 import { ProblemPanel, RetryBanner, Skeleton } from '../states/panels.js';
 
 const PAGE_SIZE = 100;
+
+const ORDERS = [
+  { value: 'oldest', label: 'Oldest first', orderBy: 'timestamp', order: 'asc' },
+  { value: 'newest', label: 'Newest first', orderBy: 'timestamp', order: 'desc' },
+  { value: 'highest', label: 'Highest cost first', orderBy: 'cost', order: 'desc' },
+  { value: 'lowest', label: 'Lowest cost first', orderBy: 'cost', order: 'asc' },
+] as const;
 
 export interface EventsPanelProps {
   readonly account: string;
@@ -27,8 +37,11 @@ export interface EventsPanelProps {
   readonly onClose: () => void;
 }
 
-export function EventsPanel({ account, name, cost, query, onClose }: EventsPanelProps) {
+export function EventsPanel({ account, name, cost, query: selection, onClose }: EventsPanelProps) {
   const { client } = useSession();
+  const [chosen, setChosen] = useState('oldest');
+  const { orderBy, order } = ORDERS.find(({ value }) => value === chosen) ?? ORDERS[0];
+  const query = { ...selection, orderBy, order };
   const pages = useInfiniteQuery({
     queryKey: ['events', account, query],
     queryFn: ({ pageParam: cursor, signal }) =>
@@ -40,6 +53,14 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
   const events = data?.pages.flatMap((page) => page.data);
   return (
     <Sheet className="events" title={`Events behind ${name}`} hint={scopeText(query)} onClose={onClose}>
+      <div className="card-tools events-tools">
+        <Select label="Order" labelPosition="inside" value={chosen} choices={ORDERS} onChange={setChosen} />
+        <Export>
+          {(start) => (
+            <OutlineButton onClick={() => start((job) => eventsFile(job, account, query))}>Export CSV</OutlineButton>
+          )}
+        </Export>
+      </div>
       {error && !isFetchingNextPage && (
         <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
       )}

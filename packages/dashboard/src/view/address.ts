@@ -11,6 +11,7 @@ import {
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
   isResourceType,
+  MAX_GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   parseTimestamp,
   RESOLUTIONS,
@@ -19,7 +20,7 @@ import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { PRESETS } from '../period/period.js';
 import type { Filters } from './view.js';
-import { DEFAULT_VIEW, MAX_GROUP_BY, PAGE_SIZES, SORT_COLUMNS, sortOf, type View, withoutAccount } from './view.js';
+import { DEFAULT_VIEW, PAGE_SIZES, SORT_COLUMNS, sortOf, type View, withoutAccount } from './view.js';
 
 interface Codec<Part> {
   /** Returns undefined if the parameter is missing or invalid. */
@@ -86,7 +87,7 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
     (text) => {
       const names = [...new Set(text.split(','))];
       const known = names.flatMap((name) => METRICS_DIMENSIONS.filter((dimension) => dimension === name));
-      return known.length > 0 || text === NO_GROUPING ? known.slice(0, MAX_GROUP_BY) : undefined;
+      return known.length > 0 || text === NO_GROUPING ? known.slice(0, MAX_GROUP_BY_DIMENSIONS) : undefined;
     },
     (dimensions) => dimensions.join(',') || NO_GROUPING,
   ),

@@ -3,6 +3,7 @@ import {
   BILLING_DIMENSIONS,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
+  MAX_GROUP_BY_DIMENSIONS,
   RESOLUTIONS,
   RESOURCE_TYPES,
 } from '@meterline/catalog/plain';
@@ -126,7 +127,7 @@ const anyView: fc.Arbitrary<View> = fc.record({
     fc.tuple(second, fc.integer({ min: 1, max: 1e9 })).map(([from, length]) => ({ from, to: from + length })),
   ),
   resolution: optional(fc.constantFrom(...RESOLUTIONS)),
-  groupBy: fc.uniqueArray(fc.constantFrom(...GROUP_BY_DIMENSIONS), { maxLength: 2 }),
+  groupBy: fc.uniqueArray(fc.constantFrom(...GROUP_BY_DIMENSIONS), { maxLength: MAX_GROUP_BY_DIMENSIONS }),
   filters: fc.record(
     {
       workspace: filter(name),
@@ -184,7 +185,10 @@ it.each([
   ['group=color', { groupBy: ['resource_type'] }],
   ['account=acme&group=account,resource_name', { groupBy: ['resource_name'] }],
   ['group=workspace,workspace', { groupBy: ['workspace'] }],
-  ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
+  [
+    'group=workspace,resource_type,resource_name,resource_uuid',
+    { groupBy: ['workspace', 'resource_type', 'resource_name'] },
+  ],
   ['group=none', { groupBy: [] }],
   ['type=toaster&dimension=toast', { filters: {} }],
   ['compare=years', { compare: undefined }],

@@ -8,14 +8,12 @@ import {
   type EntryField,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
+  MAX_GROUP_BY_DIMENSIONS,
   type MetricsDimension,
   type Resolution,
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import type { PeriodChoice } from '../period/period.js';
-
-/** Maximum number of dimensions to group by. Labels of three dimensions would be too long to read. */
-export const MAX_GROUP_BY = 2;
 
 export type Measure = 'cost' | 'usage';
 
@@ -35,7 +33,7 @@ export interface View {
   readonly period: PeriodChoice;
   /** Undefined means automatic: the resolution depends on the length of the window. */
   readonly resolution: Resolution | undefined;
-  /** At most {@link MAX_GROUP_BY} dimensions, in the order that the user chose. */
+  /** At most {@link MAX_GROUP_BY_DIMENSIONS} dimensions, in the order that the user chose. */
   readonly groupBy: readonly MetricsDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
@@ -80,9 +78,10 @@ export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Returns whether the view can show usage. The API returns usage only per billing dimension. */
+/** Returns whether the view can show usage. The API returns usage only per billing dimension, which counts as one of the groups. */
 export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
-  return groupBy.includes('billing_dimension') || dimensionsLeft(filters).length === 1;
+  if (groupBy.includes('billing_dimension')) return true;
+  return dimensionsLeft(filters).length === 1 && groupBy.length < MAX_GROUP_BY_DIMENSIONS;
 }
 
 /** Returns the sort order of the view, or the default if the view lacks the column. */

@@ -1,14 +1,22 @@
 /** Checks the rules of alerts that the schema cannot check: those of several fields, and those of the operator. */
 import type { ParameterProblem } from '@meterline/api';
-import { type AlertChange, MAX_FILTER_VALUES, type NewAlert } from '@meterline/catalog';
-import { type Alert, isSigned, targetProblem } from '@meterline/service/alerts';
+import { type AlertChange, MAX_FILTER_VALUES, type NewAlert, newAlertSchema } from '@meterline/catalog';
+import { type Alert, type AllowedHosts, isSigned, targetProblem } from '@meterline/service/alerts';
 import type { Requires } from '../http/member.js';
 
 type Definition = Pick<Alert, 'measure' | 'period' | 'forecast' | 'filters' | 'url' | 'to'> & {
   readonly thresholds: readonly unknown[];
 };
 type Target = Pick<NewAlert, 'format' | 'url' | 'to'>;
-type Operator = Requires<'allowedHosts' | 'sendsMail'>;
+type Operator = Requires<'sendsMail'>;
+
+/** The schema of a URL that alerts may be sent to. As part of the body's schema, its errors appear together with those of other fields. */
+export function targetUrl(allowed: AllowedHosts) {
+  return newAlertSchema.shape.url.superRefine((url, context) => {
+    const message = url === undefined ? undefined : targetProblem(url, allowed);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
+}
 
 export function definitionProblems(alert: Definition): ParameterProblem[] {
   const { measure, period, thresholds, forecast, filters, url, to } = alert;
@@ -32,18 +40,13 @@ export function definitionProblems(alert: Definition): ParameterProblem[] {
   return rules.flatMap(([isBroken, parameter, message]) => (isBroken ? [{ parameter, message }] : []));
 }
 
-export function targetProblems(
-  { format = 'standard', url, to }: Target,
-  { allowedHosts, sendsMail }: Operator,
-): ParameterProblem[] {
+export function targetProblems({ format = 'standard', url, to }: Target, { sendsMail }: Operator): ParameterProblem[] {
   const reject = (parameter: string, message: string) => [{ parameter, message }];
   if (to && !sendsMail) {
     return reject('to', 'to needs a mail server, which the operator has not set (ALERT_SMTP_URL, ALERT_SMTP_FROM).');
   }
   if (to && format !== 'standard') return reject('format', 'format is only for url.');
   if (url === undefined) return [];
-  const problem = targetProblem(url, allowedHosts);
-  if (problem !== undefined) return reject('url', `url ${problem}.`);
   // Responses show the origin of such a URL. A client that sends it back must not replace the URL with it.
   if (format === 'standard' || new URL(url).pathname !== '/') return [];
   return reject('url', 'url must be the whole URL of the incoming webhook, not only its origin.');

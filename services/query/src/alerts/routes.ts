@@ -36,7 +36,7 @@ import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
 import { admitMember, type Requires } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
-import { changeProblems, definitionProblems, targetProblems } from './checks.js';
+import { changeProblems, definitionProblems, targetProblems, targetUrl } from './checks.js';
 
 type RouteDependencies = Requires<'alerts' | 'allowedHosts' | 'clock' | 'cursors' | 'pageUrl' | 'sendsMail'>;
 
@@ -67,11 +67,11 @@ export function alertListRoute(dependencies: RouteDependencies): RequestHandler<
 }
 
 export function alertCreationRoute(dependencies: RouteDependencies): RequestHandler<AccountPath> {
-  const { alerts, clock } = dependencies;
+  const { alerts, allowedHosts, clock } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     await admitWriter(dependencies, request, response);
-    const settings = parseBody(request.body, newAlertSchema, EXAMPLE);
+    const settings = parseBody(request.body, newAlertSchema.extend({ url: targetUrl(allowedHosts) }), EXAMPLE);
     rejectProblems([...definitionProblems(settings), ...targetProblems(settings, dependencies)]);
     const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(rejectTooMany));
     response.status(201).location(`alerts/${alert.id}`);
@@ -88,11 +88,13 @@ export function alertRoute(dependencies: RouteDependencies): RequestHandler<Aler
 }
 
 export function alertChangeRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
-  const { alerts, clock } = dependencies;
+  const { alerts, allowedHosts, clock } = dependencies;
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const { id } = await findAlert(dependencies, request.params, 'admin');
-    const change = parseBody(request.body, alertChangeSchema, { amount: '200' });
+    const change = parseBody(request.body, alertChangeSchema.extend({ url: targetUrl(allowedHosts) }), {
+      amount: '200',
+    });
     const check = (alert: Alert) =>
       rejectProblems([...definitionProblems(alert), ...changeProblems(change, alert, dependencies)]);
     const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));

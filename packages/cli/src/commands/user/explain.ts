@@ -5,7 +5,6 @@ import {
   DIMENSIONS,
   EVENT_SORT_KEYS,
   EVENT_SORT_ORDERS,
-  eventSchema,
   formatUsage,
   formatUsdExact,
   MAX_EVENTS_PAGE,
@@ -13,7 +12,7 @@ import {
   replacedText,
   sumDecimals,
 } from '@meterline/catalog';
-import type { EventPage, EventRevision, EventsQuery } from '@meterline/client';
+import { type EventPage, type EventRevision, type EventsQuery, eventsCsv } from '@meterline/client';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, say } from '../../command.js';
 import { type AccountSession, withAccount } from '../../connections/api.js';
@@ -28,7 +27,7 @@ import {
   withFilters,
   withWindow,
 } from '../../metrics/query.js';
-import { csvText, printResult } from '../../output/result.js';
+import { printResult } from '../../output/result.js';
 import { type Column, layoutFor, type Row, textTable } from '../../output/table.js';
 import { PageProgress, writeWhole } from '../../output/whole-output.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
@@ -41,10 +40,6 @@ Examples:
   meterline explain --month 2026-10 --order-by cost --order desc --limit 20
   meterline explain --month 2026-10 --all --csv > events.csv
   meterline explain --since 1h --include-voided --json | jq '.data[] | select(.revision > 0)'`;
-
-const CSV_FIELDS = Object.keys(eventSchema.shape).flatMap((name) =>
-  name === 'price' ? ['amount', 'per', 'effectiveFrom'].map((member) => `price.${member}`) : name,
-);
 
 const COLUMNS: readonly Column[] = [
   { heading: 'TIME' },
@@ -98,8 +93,7 @@ async function explain(context: CommandContext, flags: ExplainFlags, session: Ac
   } else {
     await writeWhole(context, undefined, async (output) => {
       for await (const { page, text } of pages) {
-        const csv = () =>
-          csvText(page.data, CSV_FIELDS, form === 'excel' ? 'spreadsheet' : 'plain', last !== undefined);
+        const csv = () => eventsCsv(page.data, form === 'excel' ? 'spreadsheet' : 'plain', last !== undefined);
         await output.appendFile(form === 'json' ? `${text}\n` : csv());
         last = page;
       }
