@@ -263,6 +263,23 @@ describe('meterline alerts', () => {
     await run(['delete', id, '--yes']);
   });
 
+  it('an alert by e-mail with a forecast is created, changed and tested, and so is a message to Slack, without its secret', async () => {
+    const [a, b] = ['a@example.com', 'b@example.com'];
+    const mail = JSON.parse((await run([...CREATE, '--to', a, '--to', b, '--forecast', '100', '--json'])).stdout);
+    expect(mail).toMatchObject({ to: [a, b], thresholds: [50, 80, 100], forecast: [100] });
+    expect((await run(['show', mail.id])).stdout).toMatch(/^forecast +100%\ntarget +a@example.com, b@example.com\n/m);
+    await run(['test', mail.id]);
+    const listed = (await run(['deliveries', mail.id])).stdout;
+    for (const to of [a, b]) expect(listed).toMatch(new RegExp(` test to ${to} +pending +0$`, 'm'));
+    expect((await run(['update', mail.id, '--to', b])).stdout).toMatch(/^target +b@example.com$/m);
+
+    const url = 'https://hooks.example.com/services/T0';
+    const slack = await run([...CREATE, '--format', 'slack', '--url', url]);
+    expect(slack.stdout).toMatch(/^target +https:\/\/hooks.example.com \(slack\)$/m);
+    expect(slack.stdout).not.toMatch(/secret|T0/);
+    for (const { id } of JSON.parse((await run(['list', '--json'])).stdout)) await run(['delete', id, '--yes']);
+  });
+
   it('an alert on usage has its amount in the unit of the dimension', async () => {
     const usage = ['--measure', 'usage', '--billing-dimension', 'agent_async_requests_count'];
     const { id } = await create(...usage);
@@ -292,6 +309,7 @@ describe('meterline alerts', () => {
 
   it.each([
     ['an address that is not outside', () => run([...CREATE, '--url', 'https://127.0.0.1/']), 2, 'meterline: url '],
+    ['an alert without a target', () => run(CREATE), 2, 'an alert needs url, or to for e-mail'],
     ['a filter that excludes', () => run([...CREATE, ...URL, '--filter', 'workspace!=main']), 2, 'filters must be'],
     ['a member', () => run([...CREATE, ...URL], member), 3, '(403 forbidden'],
   ])('%s is refused by the API, and the command says why', async (_what, refused, code, reason) => {

@@ -82,6 +82,8 @@ it.each([
   ['alerts create --period month', "required option '--name <name>' not specified"],
   ['alerts create --period week', 'Allowed choices are day, month'],
   ['alerts create --threshold 0', 'must be a whole number from 1 to 1000'],
+  ['alerts create --format discord', 'Allowed choices are standard, slack, teams'],
+  ['alerts create --forecast 0', 'must be a whole number from 1 to 1000'],
   ['alerts show', "missing required argument 'alertId'"],
   ['keys create --role admin --all-accounts', '--all-accounts needs --role emitter'],
   ['keys create --role operator --account acme', 'is for all accounts: leave out --account'],

@@ -100,6 +100,16 @@ const BODIES: readonly Row[] = [
   alert({ url: 'http://example.com/', amount: '0' }, 'amount,url', 'amount must be a decimal string above 0'),
   alert({ url: 'ftp://example.com/' }, 'url', 'url must be an https URL of at most 2048 characters'),
   alert({ url: 'https://0x7f.1/' }, 'url', 'url must not be an address of this machine or of a private network'),
+  ...['slack', 'teams'].flatMap((format) => [
+    alert({ format, url: 'http://hooks.example.com/T0' }, 'url', 'url must begin with https://'),
+    alert({ format, url: 'https://10.0.0.7/T0' }, 'url', 'url must not be an address of this machine'),
+    alert({ format, url: 'https://hooks.example.com' }, 'url', 'url must be the whole URL of the incoming webhook'),
+  ]),
+  alert({ url: undefined }, 'url', 'url is missing: an alert needs url, or to for e-mail.'),
+  alert({ to: ['a@example.com'] }, 'to', 'to is for alerts without url'),
+  alert({ url: undefined, to: ['a@example.com'], format: 'slack' }, 'format', 'format is only for url.'),
+  alert({ thresholds: [] }, 'thresholds', 'thresholds must not be empty without forecast.'),
+  alert({ period: 'day', forecast: [100] }, 'forecast', 'forecast is only for the period month'),
 ];
 
 const NOT_THERE: readonly Row[] = [

@@ -449,6 +449,91 @@ describe('alerts', () => {
     expect((await ask('PATCH', `/${id}`, { name: 'Spend' })).body).toMatchObject({ url });
   });
 
+  it.each(['slack', 'teams'])(
+    'the url of an alert to %s is a secret: nobody sees more than its origin',
+    async (format) => {
+      const url = 'https://hooks.example.com/services/T0/B0/secret';
+      const origin = { format, url: 'https://hooks.example.com' };
+      const created = await ask('POST', '', { ...ALERT_SETTINGS, format, url });
+      expect([created.status, created.body]).toMatchObject([201, origin]);
+      expect(created.body).not.toHaveProperty('secret');
+      const { id } = alertBody.parse(created.body);
+      for (const key of [owner, await api.key(account, 'member'), await api.key(undefined, 'operator')]) {
+        expect((await ask('GET', `/${id}`, undefined, key)).body).toMatchObject(origin);
+        expect((await ask('GET', '', undefined, key)).body).toMatchObject([origin]);
+      }
+      expect((await ask('PATCH', `/${id}`, { name: 'Spend' })).body).toMatchObject({ name: 'Spend', ...origin });
+      expect(await api.dependencies.alerts.find(id)).toMatchObject({ format, url });
+      expect((await ask('POST', `/${id}/test`)).body).toMatchObject({ payload: { type: 'alert.test' } });
+      const delivery = (await ask('GET', `/${id}/deliveries`)).body;
+      for (const seen of [delivery, api.log]) expect(JSON.stringify(seen)).not.toContain('T0/B0');
+    },
+  );
+
+  it('a change keeps the kind of target of an alert, and cannot replace its secret url with the origin that is shown', async () => {
+    const url = 'https://hooks.example.com/services/T0';
+    const slack = await create({ format: 'slack', url });
+    const mail = await create({ url: undefined, to: ['a@example.com'] });
+    const signed = await create();
+    for (const [{ id }, change, parameter] of [
+      [slack, { url: 'https://hooks.example.com' }, 'url'],
+      [slack, { format: 'standard' }, 'format'],
+      [slack, { rotateSecret: true }, 'rotateSecret'],
+      [slack, { to: ['a@example.com'] }, 'to'],
+      [mail, { url }, 'to'],
+      [mail, { rotateSecret: true }, 'rotateSecret'],
+      [signed, { to: ['a@example.com'] }, 'to'],
+      [signed, { period: 'day', forecast: [100] }, 'forecast'],
+      [signed, { thresholds: [] }, 'thresholds'],
+    ] as const) {
+      const { status, body } = await ask('PATCH', `/${id}`, change);
+      expect([status, body]).toMatchObject([400, { details: [{ parameter }] }]);
+    }
+    expect((await ask('PATCH', `/${slack.id}`, { url: `${url}/new` })).status).toBe(200);
+    expect(await api.dependencies.alerts.find(slack.id)).toMatchObject({ format: 'slack', url: `${url}/new` });
+  });
+
+  it('an alert by e-mail has a delivery for each address, and no url, format or secret', async () => {
+    const to = ['a@example.com', 'b@example.com'];
+    const created = await ask('POST', '', { ...ALERT_SETTINGS, url: undefined, to, thresholds: [], forecast: [100] });
+    expect([created.status, created.body]).toMatchObject([
+      201,
+      { to, thresholds: [], forecast: [100], forecastFired: [] },
+    ]);
+    for (const name of ['url', 'format', 'secret']) expect(created.body).not.toHaveProperty(name);
+    const { id } = alertBody.parse(created.body);
+    expect((await ask('POST', `/${id}/test`)).body).toMatchObject({ to: 'a@example.com', state: 'pending' });
+    const { body } = await ask('GET', `/${id}/deliveries`);
+    expect(list.parse(body).map((delivery) => delivery['to'])).toEqual(expect.arrayContaining(to));
+    expect(body).toMatchObject([{ payload: { type: 'alert.test' } }, { payload: { data: { alertId: id } } }]);
+    expect((await ask('PATCH', `/${id}`, { to: ['c@example.com'] })).body).toMatchObject({ to: ['c@example.com'] });
+  });
+
+  it('an alert by e-mail is rejected without a mail server, and the error names the settings of the operator', async () => {
+    const { warehouse } = api.dependencies;
+    const without = await startApi({ warehouse, keys: api.keys, sendsMail: false });
+    const body = JSON.stringify({ ...ALERT_SETTINGS, url: undefined, to: ['a@example.com'] });
+    const response = await without.request(`/v0/accounts/${account}/alerts`, {
+      method: 'POST',
+      ...bearer(owner),
+      body,
+    });
+    expect([response.status, response.body]).toMatchObject([400, { details: [{ parameter: 'to' }] }]);
+    expect(JSON.stringify(response.body)).toContain('which the operator has not set (ALERT_SMTP_URL, ALERT_SMTP_FROM)');
+    await without.stop();
+  });
+
+  it('an alert shows which thresholds its forecast has reached', async () => {
+    const { id } = await create({ forecast: [50, 100] });
+    const { alerts } = api.dependencies;
+    const alert = await alerts.find(id);
+    const fired = { threshold: 50, value: '10', forecast: '60.000000000001', firedAt: '2025-11-15T12:00:00.000Z' };
+    if (alert) await alerts.fire(alert, Date.UTC(2025, 10), fired, '{}');
+    const { text } = await ask('GET', `/${id}`);
+    expect(text).toContain('"fired":[],"forecastFired":[{');
+    expect(text).toContain('"forecast":60.000000000001}');
+  });
+
   it('deliveries that an alert sent while it was about a workspace are hidden from members', async () => {
     const member = await api.key(account, 'member');
     const { id } = await create({ filters: { workspace: ['main'] } });

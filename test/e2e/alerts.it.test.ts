@@ -6,6 +6,7 @@ import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
 import { ALERT_SETTINGS, type Receiver, startReceiver } from '../harness/alerts.js';
 import { usageEvent } from '../harness/events.js';
+import { type MailServer, startMailServer } from '../harness/mail.js';
 import { type Product, startProduct } from '../harness/product.js';
 import type { HttpProcess, ServiceProcess } from '../harness/services.js';
 import { until } from '../harness/waiting.js';
@@ -17,6 +18,7 @@ let query: HttpProcess;
 let service: ServiceProcess;
 let store: AlertStore;
 let receiver: Receiver;
+let mail: MailServer;
 let account: string;
 let admin: string;
 let number = 0;
@@ -24,7 +26,13 @@ let number = 0;
 beforeAll(async () => {
   servers = await startServers({ shards: 0 });
   product = await startProduct({ redisUrl: servers.redis.url, prefix: 'bull' });
-  [query, service] = await Promise.all([product.startQuery(), product.startAlerts(), product.startIngest()]);
+  mail = await startMailServer();
+  const sender = { ALERT_SMTP_FROM: 'billing@example.com' };
+  [query, service] = await Promise.all([
+    product.startQuery(sender),
+    product.startAlerts({ ...sender, ALERT_SMTP_URL: mail.url, API_PUBLIC_URL: 'https://billing.example.com' }),
+    product.startIngest(),
+  ]);
   store = new AlertStore(product.redis);
 });
 beforeEach(async () => {
@@ -36,11 +44,12 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 afterAll(async () => {
   await product.close();
+  await mail.close();
   await servers.stop();
 });
 
 const text = z.string();
-const alertBody = z.object({ id: text, secret: text });
+const alertBody = z.object({ id: text, secret: text.default('') });
 const delivery = z.object({ id: text, state: text, attempts: z.number(), lastOutcome: text.optional() });
 
 async function ask(method: string, place: string, body?: unknown, of = { account, admin }): Promise<unknown> {
@@ -106,6 +115,34 @@ it('a new alert fires for thresholds that are crossed already, and alerts of oth
     { accountId: account, threshold: 50, value: 11.5 },
   ]);
 });
+
+it('a threshold reaches Slack, Teams and each address of an e-mail, and a test reaches them too', async () => {
+  const url = `${receiver.url}/services/secret`;
+  const definition = { amount: '10', thresholds: [50], name: 'Spend & more' };
+  const alerts = [
+    await create({ ...definition, format: 'slack', url }),
+    await create({ ...definition, format: 'teams', url }),
+    await create({ ...definition, url: undefined, to: ['a@example.com', 'b@example.com'] }),
+  ];
+  await product.send(usageEvent(20, { accountId: account, timestamp: now(), usage: 500_000 }));
+  const arrived = (messages: number) => () =>
+    receiver.received.length === messages && mail.received.length === messages && deliveredAll(alerts);
+  await until('all have arrived', arrived(2));
+  const texts = receiver.received.map(({ text }) => text);
+  expect(texts).toContainEqual(expect.stringMatching(/^\{"text":"Spend &amp; more: 50% of \$10.00 reached\./));
+  expect(texts).toContainEqual(expect.stringMatching(/^\{"type":"message","attachments":\[/));
+  expect(mail.received.map(({ to }) => to).sort()).toEqual(['a@example.com', 'b@example.com']);
+  for (const { text } of mail.received) {
+    expect(text).toContain('Cost so far: $5.75\nThreshold: 50% of $10.00\n');
+    expect(text).toContain(`https://billing.example.com/?account=${account}&from=`);
+  }
+  for (const { id } of alerts) await ask('POST', `/${id}/test`);
+  await until('the tests have arrived', arrived(4));
+  expect(service.log()).not.toMatch(/services\/secret|@example.com/);
+});
+
+const deliveredAll = async (alerts: readonly { id: string }[]) =>
+  (await Promise.all(alerts.map(({ id }) => deliveriesOf(id)))).flat().every(({ state }) => state === 'delivered');
 
 it('a webhook is signed with the new secret and with the one before it', async () => {
   const { id, secret } = await create({});

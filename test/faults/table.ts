@@ -16,9 +16,9 @@ const producer =
   (run) =>
     producers.playProducers(run, inject);
 const alert =
-  (inject: alerts.AlertInjection): Play =>
+  (inject: alerts.AlertInjection, to?: readonly string[]): Play =>
   (run) =>
-    alerts.playAlerts(run, inject);
+    alerts.playAlerts(run, inject, to);
 
 const { clickhouseCuts, clickhouseSwallows, queryKilled, redisFull, redisUnreachable } = injections;
 const { workerFrozen, workersKilled } = injections;
@@ -67,6 +67,9 @@ const PLAYS = {
   'alerts-killed': alert(alerts.killed),
   'alerts-redis-killed': alert(redisKilled),
   'receiver-fails': alert(alerts.receiverFails),
+  'mail-server-down': alert(alerts.mailServerDown, alerts.RECIPIENTS.slice(0, 2)),
+  'mail-server-slow': alert(alerts.mailServerSlow, alerts.RECIPIENTS.slice(0, 2)),
+  'recipient-rejected': alert(alerts.recipientRejected, alerts.RECIPIENTS),
 };
 
 type Row = readonly [name: keyof typeof PLAYS | '', victim: string, how: string, doing: string, also?: string];
@@ -106,6 +109,9 @@ export const TABLE: readonly Row[] = [
   ],
   ['alerts-redis-killed', 'Redis', 'kill', 'judging, delivering'],
   ['receiver-fails', 'receiver of webhooks', 'refuse, hang or cut', 'delivering'],
+  ['mail-server-down', 'mail server', 'refuse connections', 'delivering'],
+  ['mail-server-slow', 'mail server', 'hang', 'delivering'],
+  ['recipient-rejected', 'mail server', 'reject one recipient, defer others for a while', 'delivering'],
   ['', 'Redis of the collector', 'full, replica, slow, silent, not durable', 'collecting', 'collector/outages'],
   ['', 'Redis master', 'kill, freeze, replaced by Sentinels', 'collecting', 'e2e/outages, e2e/redis'],
   ['', 'query service', 'without ClickHouse or Redis', 'answering', 'contract/outages'],

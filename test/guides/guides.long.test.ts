@@ -108,7 +108,7 @@ it.each([
       /^KEY +ACCOUNT +ROLE.*tenant-1 +admin.*tenant-1 +member/ms,
     ],
   ],
-  ['alerts', [/"fired":\[\],"secret":"whsec_/]],
+  ['alerts', [/"forecastFired":\[\],"secret":"whsec_/]],
 ])('every command of the guide on %s works', async (guide, expected) => {
   const script = await scriptOf(guide);
   const { code, output } = await run(script);

@@ -23,10 +23,10 @@ interface ReceivedWebhook {
   readonly body: z.output<typeof webhook>;
 }
 
-const webhook = z.object({
-  type: z.string(),
-  data: z.object({ alertId: z.string(), threshold: z.number().optional() }),
-});
+/** Messages to Slack and Teams have other members. */
+const webhook = z
+  .object({ type: z.string(), data: z.object({ alertId: z.string(), threshold: z.number().optional() }) })
+  .catch({ type: 'message', data: { alertId: '' } });
 
 export interface Receiver {
   readonly url: string;

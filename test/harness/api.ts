@@ -97,6 +97,8 @@ export async function startApi(
     alerts: new AlertStore(redis, prefix),
     views: new ViewStore(redis, prefix),
     allowedHosts: new Set(),
+    sendsMail: true,
+    pageUrl: 'https://billing.example.com',
     tokens: undefined,
     protectedResource: undefined,
     redisStatus: () => readRedisStatus(redis),

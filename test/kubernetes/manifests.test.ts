@@ -30,13 +30,13 @@ it.each(NAMES)('%s has a service account of its own, without a token', (name) =>
   expect(both(name).pod).toMatchObject({ serviceAccountName: name, automountServiceAccountToken: false });
 });
 
-it('each secret is one of those that docker/secrets.sh makes', async () => {
+it('each required secret is one of those that docker/secrets.sh makes', async () => {
   const script = await fileOf('docker/secrets.sh');
   const [, list = ''] = /for name in ([A-Z_ \\\n]+); do/.exec(script) ?? [];
   const passwords = list.split(/[\s\\]+/).map((name) => `${name}_PASSWORD`);
   const others = [...script.matchAll(/^ *echo "([A-Z_]+)=/gm)].map(([, name = '']) => name);
   const variables = workloads.flatMap(({ container }) => container.env);
-  const refs = variables.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? []);
+  const refs = variables.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? []).filter(({ optional }) => !optional);
   expect(refs.length).toBeGreaterThan(20);
   expect(refs.filter(({ name, key }) => name !== 'meterline' || ![...passwords, ...others].includes(key))).toEqual([]);
 });

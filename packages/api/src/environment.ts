@@ -1,5 +1,5 @@
 /** Reads the environment variables that all HTTP services share. */
-import { constant, wholeNumberVariable } from '@meterline/service/environment';
+import { constant, webAddressVariable, wholeNumberVariable } from '@meterline/service/environment';
 import { z } from 'zod';
 import type { RateLimit, RateLimits } from './admission/rate-limits.js';
 import { claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
@@ -14,18 +14,6 @@ const proxyRange = z.union([
   z.enum(['loopback', 'linklocal', 'uniquelocal']),
   ...[z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()].map((range) => range.refine((text) => !text.endsWith('/0'))),
 ]);
-
-/** The page shows the address in shell commands, so the address must not contain shell metacharacters. */
-const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
-
-/** Parses the address of a service, and removes a trailing slash. The address may have a path if the service is behind a proxy. */
-export function webAddressVariable(example: string) {
-  return z
-    .string()
-    .regex(WEB_ADDRESS, `must be a URL such as ${example}`)
-    .transform((url) => url.replace(/\/$/, ''))
-    .optional();
-}
 
 const origin = (rule: string) => z.string().refine(isOrigin, rule);
 

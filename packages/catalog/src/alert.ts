@@ -8,6 +8,16 @@ export type AlertPeriod = (typeof ALERT_PERIODS)[number];
 export const ALERT_MEASURES = ['cost', 'usage'] as const;
 export type AlertMeasure = (typeof ALERT_MEASURES)[number];
 
+/**
+ * The body that is posted to the URL of an alert. `standard` is a signed webhook. `slack` and `teams` are messages to an incoming webhook,
+ * whose URL is a secret.
+ */
+export const ALERT_FORMATS = ['standard', 'slack', 'teams'] as const;
+export type AlertFormat = (typeof ALERT_FORMATS)[number];
+
+/** The maximum number of e-mail addresses of an alert. */
+export const MAX_RECIPIENTS = 10;
+
 /** In percent of the alert's amount. */
 export const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
 export const MAX_THRESHOLDS = 10;
@@ -18,7 +28,7 @@ export const MAX_ALERTS = 100;
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-export const WEBHOOK_TYPES = ['usage.threshold_reached', 'alert.test'] as const;
+export const WEBHOOK_TYPES = ['usage.threshold_reached', 'usage.forecast_reached', 'alert.test'] as const;
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 
 interface MeasuredAlert {

@@ -12,6 +12,7 @@ export * from './decimal.js';
 export * from './dimensions.js';
 export * from './event.js';
 export * from './event-json.js';
+export * from './forecast.js';
 export * from './metrics-csv.js';
 export * from './property.js';
 export * from './queue.js';

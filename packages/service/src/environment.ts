@@ -27,6 +27,18 @@ export function wholeNumberVariable(min: number, max: number) {
     .refine((value) => value >= min && value <= max, rule);
 }
 
+/** The page shows the address in shell commands, so the address must not contain shell metacharacters. */
+const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
+
+/** Parses the address of a service, and removes a trailing slash. The address may have a path if the service is behind a proxy. */
+export function webAddressVariable(example: string) {
+  return z
+    .string()
+    .regex(WEB_ADDRESS, `must be a URL such as ${example}`)
+    .transform((url) => url.replace(/\/$/, ''))
+    .optional();
+}
+
 const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of this machine, such as 127.0.0.1');
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

@@ -7,18 +7,20 @@ import {
   setDefaultAutoSelectFamilyAttemptTimeout,
 } from 'node:net';
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
-import { AlertStore } from '@meterline/service/alerts';
+import { AlertStore, messageBody, periodAt } from '@meterline/service/alerts';
 import { allowSlowConnections } from '@meterline/service/connecting';
 import { createRegistry } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';
 import { pino } from 'pino';
 import { ALERT_SETTINGS, type Receiver, startReceiver } from '../../../test/harness/alerts.js';
+import { reply, startMailServer } from '../../../test/harness/mail.js';
 import { strangerTo } from '../../../test/harness/queue.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
 import { until } from '../../../test/harness/waiting.js';
 import { Deliverer, type DelivererOptions } from './deliverer.js';
 import { createAlertMetrics } from './metrics.js';
 import { postWebhook } from './post-webhook.js';
+import { mailSender } from './send-mail.js';
 
 const SLOW_SERVER = `const server = require('http').createServer((request, response) => response.end());
 server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => process.stdout.write(String(server.address().port)));`;
@@ -143,6 +145,48 @@ it('a delivery fails at once if its receiver responds 410, and waits for Retry-A
   const [dueAt = 0] = await dueTimes();
   expect(dueAt).toBeGreaterThanOrEqual(since + 3_600_000);
   expect(dueAt).toBeLessThanOrEqual(Date.now() + 3_600_000);
+});
+
+it('a message is posted as it was stored, without a signature', async () => {
+  const settings = { ...ALERT_SETTINGS, format: 'slack', url: `${receiver.url}/services/T0` } as const;
+  const alert = await alerts.create('acme', settings, new Date());
+  const payload = JSON.stringify({ type: 'alert.test', data: { alertId: alert.id } });
+  const body = JSON.stringify({ text: 'ä' });
+  await alerts.deliveries.addTest(alert, new Date(), payload, body);
+  deliverer.run();
+  await until('it is delivered', async () => (await alerts.deliveries.countPending()) === 0);
+  expect(receiver.received).toMatchObject([{ path: '/services/T0', text: body }]);
+  expect(Object.keys(receiver.received[0]?.headers ?? {}).filter((name) => name.startsWith('webhook-'))).toEqual([]);
+  expect(JSON.stringify(logged)).not.toContain('T0');
+});
+
+it('a rejected recipient fails alone and at once, one that must wait is tried again alone, and others get their mail once', async () => {
+  const server = await startMailServer();
+  await deliverer.close();
+  deliverer = openDeliverer({ retryMs: 1, sendMail: mailSender(server.url, 'billing@example.com') });
+  const [none, busy, fine] = ['none@example.com', 'busy@example.com', 'fine@example.com'];
+  let waits = 3;
+  server.onRecipient = (to, done) => {
+    if (to === none) done(reply(550, '5.1.1 no such user'));
+    else if (to === busy && waits-- > 0) done(reply(451, '4.7.1 try again'));
+    else done();
+  };
+  const alert = await alerts.create('acme', { ...ALERT_SETTINGS, url: undefined, to: [none, busy, fine] }, new Date());
+  const fired = { threshold: 50, value: '50', firedAt: new Date().toISOString() };
+  const body = messageBody(alert, periodAt('month', OCTOBER), undefined, fired);
+  await alerts.fire(alert, OCTOBER, fired, '{}', body);
+  deliverer.run();
+  await until('nothing is pending', async () => (await alerts.deliveries.countPending()) === 0);
+  const ids = await alerts.deliveries.listOf('acme', alert.id, new Date());
+  const found = await Promise.all(ids.map(({ id }) => alerts.deliveries.find(id)));
+  expect(found.map((one) => [one?.to, one?.state, one?.attempts, one?.lastOutcome]).sort()).toEqual([
+    [busy, 'delivered', 4, '250'],
+    [fine, 'delivered', 1, '250'],
+    [none, 'failed', 1, '550 5.1.1'],
+  ]);
+  expect(server.received.map(({ to }) => to).sort()).toEqual([busy, fine]);
+  expect(JSON.stringify(logged)).not.toContain('@example.com');
+  await server.close();
 });
 
 it('a failed delivery is tried again after twice the wait each time', async () => {

@@ -1,21 +1,24 @@
 /**
- * Delivers webhooks from the outbox in Redis. A loop claims due deliveries, each with a lease, and posts them. If the process dies, the
- * leases expire and another process claims the deliveries.
+ * Delivers webhooks, messages and e-mails from the outbox in Redis. A loop claims due deliveries, each with a lease, and sends them. If the
+ * process dies, the leases expire and another process claims the deliveries.
  *
- * Each webhook is delivered at least once, always with the same body and ID. If a process dies after the receiver got the webhook and
- * before Redis recorded the attempt, the receiver gets the webhook again.
+ * Each delivery arrives at least once, always with the same body and ID. If a process dies after the receiver got the delivery and before
+ * Redis recorded the attempt, the receiver gets the delivery again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
-import { type Alert, type AlertStore, type Delivery, validSecrets } from '@meterline/service/alerts';
+import { type Alert, type AlertStore, type Delivery, isSigned, validSecrets } from '@meterline/service/alerts';
 import { onceAMinute } from '@meterline/service/log';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
-import { POST_TIMEOUT_MS, type PostOptions, postWebhook } from './post-webhook.js';
+import { ATTEMPT_TIMEOUT_MS, type AttemptResult, type PostOptions, postWebhook } from './post-webhook.js';
+import type { SendMail } from './send-mail.js';
 
 export interface DelivererOptions extends PostOptions {
   readonly alerts: AlertStore;
+  /** Undefined if the operator has not set a mail server. */
+  readonly sendMail?: SendMail | undefined;
   readonly outboxEveryMs: number;
   /** The wait after the first failed attempt. It doubles after each further attempt. */
   readonly retryMs: number;
@@ -32,16 +35,14 @@ const WAIT_MS = 1_000;
 /** An account's waiting deliveries become due this far apart. Otherwise thousands would be claimed every second, in vain. */
 const WAIT_STEP_MS = 50;
 /** Longer than an attempt, so that a lease expires only if the process died or lost its connection to Redis. */
-const LEASE_MS = POST_TIMEOUT_MS + 5_000;
-/** With this status the receiver asks for no more attempts. Source: Standard Webhooks, "Deliverability and reliability". */
-const GONE = '410';
+const LEASE_MS = ATTEMPT_TIMEOUT_MS + 5_000;
 const MAX_RETRY_AFTER_MS = MS_PER_HOUR;
 
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
-  /** The latest first attempt of each alert in progress. */
+  /** The latest first attempt of each alert, and of each of its recipients, in progress. */
   readonly #firstAttempts = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;
@@ -108,31 +109,27 @@ export class Deliverer {
     }
   }
 
-  /** Starts after the alert's earlier first attempts, because receivers expect the webhook of a lower threshold first. */
+  /** Starts after the earlier first attempts for the same receiver, because receivers expect a lower threshold first. */
   async #deliverInTurn(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
-    const earlier = this.#firstAttempts.get(alert.id);
+    const receiver = `${alert.id} ${delivery.to}`;
+    const earlier = this.#firstAttempts.get(receiver);
     const attempt = Promise.allSettled([earlier]).then(() => this.#deliver(delivery, alert, leaseUntil));
-    this.#firstAttempts.set(alert.id, attempt);
+    this.#firstAttempts.set(receiver, attempt);
     try {
       await attempt;
     } finally {
-      if (this.#firstAttempts.get(alert.id) === attempt) this.#firstAttempts.delete(alert.id);
+      if (this.#firstAttempts.get(receiver) === attempt) this.#firstAttempts.delete(receiver);
     }
   }
 
   async #deliver(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
     // The delivery may have waited for Redis or its turn. Without enough of the lease left, another process would post at the same time.
-    if (Date.now() + POST_TIMEOUT_MS > leaseUntil) return;
+    if (Date.now() + ATTEMPT_TIMEOUT_MS > leaseUntil) return;
     const { alerts, metrics, log, retryMs } = this.#options;
     const at = new Date();
-    const headers = headersOf(delivery, alert, at);
-    const {
-      isDelivered,
-      outcome,
-      retryAfterMs = 0,
-    } = await postWebhook(alert.url, delivery.payload, headers, this.#options);
-    // A test webhook is never retried, because it shows the result of one attempt.
-    const isLast = delivery.type === 'alert.test' || delivery.failures + 1 >= MAX_ATTEMPTS || outcome === GONE;
+    const { isDelivered, outcome, retryAfterMs = 0, isFinal = false, reason } = await this.#send(delivery, alert, at);
+    // A test is never retried, because it shows the result of one attempt.
+    const isLast = delivery.type === 'alert.test' || delivery.failures + 1 >= MAX_ATTEMPTS || isFinal;
     const waitMs = Math.max(retryMs * 2 ** delivery.failures, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
     const state = await alerts.deliveries.noteAttempt(delivery, {
       at,
@@ -144,19 +141,29 @@ export class Deliverer {
     metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'pending' ? 'retried' : 'failed' });
     const { account, id } = alert;
     const facts = { account, alert: id, delivery: delivery.id, outcome, attempt: delivery.attempts + 1 };
-    if (isDelivered) log.info({ event: 'webhook_delivered', ...facts }, 'webhook delivered');
-    else log.warn({ event: 'webhook_failed', ...facts, state }, 'an attempt to deliver a webhook failed');
+    if (isDelivered) log.info({ event: 'webhook_delivered', ...facts }, 'alert delivered');
+    else log.warn({ event: 'webhook_failed', ...facts, reason, state }, 'an attempt to deliver an alert failed');
+  }
+
+  async #send(delivery: Delivery, alert: Alert, at: Date): Promise<AttemptResult> {
+    const { sendMail } = this.#options;
+    const { id, payload, body = payload } = delivery;
+    if (alert.url !== undefined) return postWebhook(alert.url, body, headersOf(id, body, alert, at), this.#options);
+    return sendMail?.(delivery) ?? { isDelivered: false, outcome: 'the operator has not set a mail server' };
   }
 }
 
-/** Signs the payload with every valid secret. Source: Standard Webhooks, "Webhook headers". */
-function headersOf(delivery: Delivery, alert: Alert, at: Date): Record<string, string> {
-  const { id, payload } = delivery;
-  const signatures = validSecrets(alert, at).map((secret) => new Webhook(secret).sign(id, at, payload));
-  return {
+/** Signs a webhook with every valid secret. Source: Standard Webhooks, "Webhook headers". */
+function headersOf(id: string, body: string, alert: Alert, at: Date): Record<string, string> {
+  const headers = {
     'Content-Type': 'application/json',
-    'Content-Length': String(Buffer.byteLength(payload)),
+    'Content-Length': String(Buffer.byteLength(body)),
     'User-Agent': 'Meterline',
+  };
+  if (!isSigned(alert)) return headers;
+  const signatures = validSecrets(alert, at).map((secret) => new Webhook(secret).sign(id, at, body));
+  return {
+    ...headers,
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
     'webhook-signature': signatures.join(' '),

@@ -1,12 +1,14 @@
-import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
+import { allowedHostsVariable, mailSenderVariable } from '@meterline/service/alerts/webhook-target';
 import {
   constant,
   constantsVariable,
+  EnvError,
   lockConstant,
   queueVariables,
   readEnvironment,
   serverVariables,
   statementMemoryVariable,
+  webAddressVariable,
 } from '@meterline/service/environment';
 import { z } from 'zod';
 
@@ -34,11 +36,25 @@ export const environment = z.object({
     .describe(
       'A proxy for webhooks, which must reject private addresses. Hosts in `ALERT_ALLOWED_HOSTS` are reached directly.',
     ),
+  ALERT_SMTP_URL: z
+    .url({ protocol: /^smtps?$/, error: 'must be a URL such as smtps://user:password@smtp.example.com:465' })
+    .optional()
+    .describe(
+      'Mail server for alerts by e-mail: `smtps://` with TLS, or `smtp://`, which uses STARTTLS if the server offers it (`?requireTLS=true`: always). Set it together with `ALERT_SMTP_FROM`.',
+    ),
+  ALERT_SMTP_FROM: mailSenderVariable,
+  API_PUBLIC_URL: webAddressVariable('https://billing.example.com').describe(
+    'Public base URL of the query service, for the link to the page in messages: its `PUBLIC_URL`. Not set: messages have no link.',
+  ),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });
 
 export type Env = z.output<typeof environment>;
 
 export function readEnv(variables: NodeJS.ProcessEnv): Env {
-  return readEnvironment(environment, variables);
+  const env = readEnvironment(environment, variables);
+  if ((env.ALERT_SMTP_URL === undefined) !== (env.ALERT_SMTP_FROM === undefined)) {
+    throw new EnvError(['ALERT_SMTP_URL and ALERT_SMTP_FROM must be set together, or neither of them']);
+  }
+  return env;
 }

@@ -19,7 +19,8 @@ function alertsOf(account: string, filters: readonly AlertSettings['filters'][])
   const at = NOW.toISOString();
   return filters.map((each, n) => ({
     ...{ ...ALERT_SETTINGS, id: `${account}-${n}`, account, filters: { ...each } as Alert['filters'] },
-    ...{ thresholds: [{ percent: 50, since: at }], secret: 'whsec_', createdAt: at, updatedAt: at },
+    ...{ thresholds: [{ percent: 50, since: at }], forecast: [], format: 'standard' as const, to: undefined },
+    ...{ secret: 'whsec_', createdAt: at, updatedAt: at },
   }));
 }
 
@@ -228,4 +229,77 @@ it('the attempts to deliver a webhook are spread over 24 hours', () => {
   const waits = Array.from({ length: MAX_ATTEMPTS - 1 }, (_, attempt) => retryMs * 2 ** attempt);
   const hours = waits.reduce((sum, wait) => sum + wait, 0) / 3_600_000;
   expect(hours).toBeCloseTo(24, 1);
+});
+
+/** An evaluator of one alert with the forecast threshold 100, and no other. @returns what fired, and how many statements it sent */
+function forecastOf(change: Partial<Alert>, costs: Readonly<Record<number, string>>) {
+  const fired: unknown[] = [];
+  const [alert] = alertsOf('acme', [{}]).map((each) => ({ ...each, thresholds: [], forecast: [100], ...change }));
+  if (!alert) throw new Error('no alert');
+  const all = [alert];
+  let statements = 0;
+  const read = () => {
+    statements += 1;
+    const amounts = Object.values(costs);
+    return [
+      {
+        values: ['acme'],
+        cost: '0',
+        usage: '0',
+        series: { buckets: Object.keys(costs).map(Number), costs: amounts, usages: amounts },
+      },
+    ];
+  };
+  const evaluator = evaluatorOf(all, read, undefined, {
+    fire: async (_alert, period, one) => {
+      fired.push([period, one]);
+      return 'fired';
+    },
+  });
+  return { evaluator, fired, all, statements: () => statements };
+}
+
+it('the forecast is judged from the third day of a month on, once an hour, and at once after a change', async () => {
+  const { evaluator, all, statements } = forecastOf({}, {});
+  const evaluate = async (time: string) => {
+    await evaluator.evaluateAll(new Date(`2025-10-${time}Z`));
+    return statements();
+  };
+  expect(await evaluate('02T23:59:59')).toBe(0);
+  expect(await evaluate('03T00:00:00')).toBe(1);
+  expect(await evaluate('03T00:59:59')).toBe(1);
+  expect(await evaluate('03T01:00:00')).toBe(2);
+  all.push(...all.splice(0).map((alert) => ({ ...alert, updatedAt: '2025-10-03T01:00:10.000Z' })));
+  expect(await evaluate('03T01:00:20')).toBe(3);
+  expect(await evaluate('03T01:00:40')).toBe(3);
+});
+
+it('a threshold of the forecast fires with the forecast of the page, and the amount so far', async () => {
+  // The window begins on 17 September. From 1 October on, each day costs 2: 28 until today, which is expected to cost 2, and 62 in the month.
+  const costs = Object.fromEntries(Array.from({ length: 14 }, (_, day) => [14 + day, '2']));
+  const reached = forecastOf({ amount: '62' }, costs);
+  await reached.evaluator.evaluateAll(NOW);
+  const fired = { threshold: 100, value: '28', forecast: '62', firedAt: NOW.toISOString() };
+  expect(reached.fired).toEqual([[Date.UTC(2025, 9), fired]]);
+  const below = forecastOf({ amount: '62.01' }, costs);
+  await below.evaluator.evaluateAll(NOW);
+  expect(below.fired).toEqual([]);
+});
+
+it('the forecast is not judged again after it fired, without usage it does not fire, and after a failure it is judged again', async () => {
+  const none = forecastOf({ amount: '0.01' }, {});
+  await none.evaluator.evaluateAll(NOW);
+  expect(none.fired).toEqual([]);
+  let statements = 0;
+  const alert = alertsOf('acme', [{}]).map((each) => ({ ...each, thresholds: [], forecast: [100] }));
+  const mark = { threshold: 100, value: '1', forecast: '2', firedAt: NOW.toISOString() };
+  const count = () => {
+    statements += 1;
+    throw new Error('ClickHouse is away');
+  };
+  await evaluatorOf(alert, count, undefined, { firedOf: async () => [mark] }).evaluateAll(NOW);
+  expect(statements).toBe(0);
+  const failing = evaluatorOf(alert, count);
+  for (let run = 0; run < 2; run += 1) await failing.evaluateAll(NOW);
+  expect(statements).toBe(2);
 });

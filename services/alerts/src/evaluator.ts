@@ -1,32 +1,34 @@
 /**
- * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. The metrics API
- * uses the same statement, so alerts and metrics agree. A crossed threshold is marked as fired together with its webhook, and only once.
+ * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. A crossed
+ * threshold is marked as fired together with its deliveries, and only once.
+ *
+ * Thresholds of the forecast have statements of their own, which read the sum of each day, once an hour for each alert.
  */
 import {
+  bucketStart,
   compareDecimals,
   type DecimalText,
   decimalText,
-  ENTRY_FIELD,
-  GROUP_BY_DIMENSIONS,
+  type EpochMs,
+  MS_PER_DAY,
   multiplyDecimals,
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import { type AlertStore, MAX_MARKS } from '@meterline/service/alerts';
+import { type AlertStore, MAX_MARKS, messageBody } from '@meterline/service/alerts';
 import { type Alert, periodAt, webhookPayload } from '@meterline/service/alerts/alert';
 import { Outage, onceAMinute } from '@meterline/service/log';
 import {
   ClickHouseError,
-  type DimensionValues,
   inParts,
   isStatementLimit,
   listedBytes,
   MAX_LIST_BYTES,
   type ReadRollupState,
-  readMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { Logger } from 'pino';
+import { type Figure, type Measured, readFigures } from './figures.js';
 import type { AlertMetrics } from './metrics.js';
 
 export interface EvaluatorOptions {
@@ -35,11 +37,12 @@ export interface EvaluatorOptions {
   readonly readRollupState: ReadRollupState;
   readonly metrics: AlertMetrics;
   readonly log: Logger;
+  /** The public address of the page, for links in messages. */
+  readonly pageUrl?: string | undefined;
 }
 
 /** Alerts that one statement can evaluate, because their measure, filters and period are the same. */
-interface Query extends Pick<Alert, 'measure' | 'filters'> {
-  readonly window: Window;
+interface Query extends Measured {
   readonly open: OpenAlert[];
 }
 
@@ -66,6 +69,8 @@ const MAX_ACCOUNTS_PER_STATEMENT = 1_000;
 const ACCOUNT_MS = 3_000;
 /** Time per run for alerts evaluated alone. It bounds the statements that a run sends to a ClickHouse that rejects them all. */
 const ALONE_MS = 10_000;
+/** The forecast is judged from the third day of a month on, because the first days say little about a month. */
+const FORECAST_AFTER_MS = 2 * MS_PER_DAY;
 
 const REDIS = 'thresholds cannot be evaluated or marked as fired: Redis rejects a command, or a stored mark is corrupt';
 const TOO_LARGE = 'an alert covers more usage than one statement may read, and is not evaluated; narrow its filters';
@@ -84,6 +89,9 @@ export class Evaluator {
   readonly #logNotFired: (facts: object, reason: string) => void;
   /** Keys of alerts whose own statement was rejected. These alerts are evaluated alone, because they would make a shared statement fail. */
   #alone = new Set<string>();
+  /** The hour of the last run, and the alerts whose forecast was judged in this hour, each as ID and version. */
+  #hour: EpochMs = 0;
+  #forecasted = new Set<string>();
   /** Shown on the health page. Undefined until this process has finished a run, because only one process at a time evaluates. */
   lastRun: { readonly endedAt: string; readonly notJudged: number } | undefined;
 
@@ -103,6 +111,9 @@ export class Evaluator {
   async evaluateAll(now: Date): Promise<void> {
     const { metrics } = this.#options;
     const end = metrics.runs.startTimer();
+    const hour = bucketStart(now.getTime(), 'hourly');
+    if (hour !== this.#hour) this.#forecasted.clear();
+    this.#hour = hour;
     const run: Run = {
       now,
       usedMs: new Map(),
@@ -141,20 +152,28 @@ export class Evaluator {
 
   /** Adds queries for the current and the previous period. An event of the previous period may still arrive. */
   async #addQueries(queries: Map<string, Query>, alert: Alert, run: Run): Promise<void> {
+    const { measure, filters } = alert;
     const current = periodAt(alert.period, run.now.getTime());
-    for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
-      const fired = await this.#options.alerts.firedOf(alert, window.startTime);
-      const thresholds = alert.thresholds
-        .filter(({ since }) => Date.parse(since) < window.endTime)
-        .map(({ percent }) => percent)
-        .filter((percent) => !fired.some(({ threshold }) => threshold === percent));
-      if (thresholds.length === 0) continue;
-      const { measure, filters } = alert;
-      const query = { measure, filters, window, open: [{ alert, thresholds }] };
-      const key = JSON.stringify([measure, window.startTime, window.endTime, filters]);
-      if (this.#alone.has(aloneKey(query))) run.alone.push(query);
-      else if (!queries.has(key)) queries.set(key, query);
-      else queries.get(key)?.open.push(...query.open);
+    for (const period of [current, periodAt(alert.period, current.startTime - 1)]) {
+      const fired = await this.#options.alerts.firedOf(alert, period.startTime);
+      const add = (isForecast: boolean, percents: readonly number[]) => {
+        const isFired = (percent: number) =>
+          fired.some(({ threshold, forecast }) => threshold === percent && (forecast !== undefined) === isForecast);
+        const thresholds = percents.filter((percent) => !isFired(percent));
+        if (thresholds.length === 0) return;
+        const query = { measure, filters, period, isForecast, open: [{ alert, thresholds }] };
+        const key = JSON.stringify([measure, period.startTime, period.endTime, filters, isForecast]);
+        if (this.#alone.has(aloneKey(query))) run.alone.push(query);
+        else if (!queries.has(key)) queries.set(key, query);
+        else queries.get(key)?.open.push(...query.open);
+      };
+      const applies = alert.thresholds.filter(({ since }) => Date.parse(since) < period.endTime);
+      add(
+        false,
+        applies.map(({ percent }) => percent),
+      );
+      const isDue = period === current && run.now.getTime() >= period.startTime + FORECAST_AFTER_MS;
+      if (isDue && !this.#forecasted.has(versionOf(alert))) add(true, alert.forecast);
     }
   }
 
@@ -211,34 +230,28 @@ export class Evaluator {
     else this.#logRejected({ account, alert: id, err });
   }
 
-  async #fireCrossed({ window, measure, filters, open }: Query, run: Run): Promise<void> {
+  async #fireCrossed({ open, ...selection }: Query, run: Run): Promise<void> {
     const { warehouse, readRollupState } = this.#options;
     const accounts = [...new Set(open.map(({ alert }) => alert.account))];
-    const { groups } = await readMetrics(warehouse, {
-      accounts,
-      window,
-      filters: dimensionsOf(filters),
-      groupBy: ['account'],
-      // Any resolution except hourly can use daily rollup rows. Retention keeps the last two months, so no usage is missing.
-      resolution: 'monthly',
-      rollups: await readRollupState({ accounts, warehouse }, window),
-      limit: accounts.length,
-    });
-    const values = new Map(groups.map((group) => [group.values.account, group[measure]]));
+    const figures = await readFigures(warehouse, readRollupState, { accounts, ...selection }, run.now.getTime());
     for (const { alert, thresholds } of open) {
-      const value = values.get(alert.account) ?? ZERO;
-      for (const threshold of thresholds.filter((percent) => isCrossed(value, alert, percent))) {
-        await this.#fire(alert, window, threshold, value, run.now).catch(this.#onRedisError(alert, run));
+      const figure = figures.get(alert.account) ?? { value: ZERO, judged: ZERO };
+      for (const threshold of thresholds.filter((percent) => isCrossed(figure.judged, alert, percent))) {
+        await this.#fire(alert, selection.period, threshold, figure, run.now).catch(this.#onRedisError(alert, run));
       }
+      if (selection.isForecast && !run.skipped.has(alert.id)) this.#forecasted.add(versionOf(alert));
     }
   }
 
-  async #fire(alert: Alert, window: Window, threshold: number, value: DecimalText, now: Date): Promise<void> {
-    const { alerts, metrics, log } = this.#options;
-    const fired = { threshold, value, firedAt: now.toISOString() };
-    const payload = webhookPayload(alert, 'usage.threshold_reached', window, now.getTime(), fired);
-    const outcome = await alerts.fire(alert, window.startTime, fired, payload);
-    const facts = { account: alert.account, alert: alert.id, threshold };
+  async #fire(alert: Alert, period: Window, threshold: number, figure: Figure, now: Date): Promise<void> {
+    const { alerts, metrics, log, pageUrl } = this.#options;
+    const { value, forecast } = figure;
+    const fired = { threshold, value, firedAt: now.toISOString(), forecast };
+    const type = forecast === undefined ? 'usage.threshold_reached' : 'usage.forecast_reached';
+    const payload = webhookPayload(alert, type, period, now.getTime(), fired);
+    const body = messageBody(alert, period, pageUrl, fired);
+    const outcome = await alerts.fire(alert, period.startTime, fired, payload, body);
+    const facts = { account: alert.account, alert: alert.id, threshold, ...(forecast !== undefined && { forecast }) };
     if (outcome === 'changed' || outcome === 'full') this.#logNotFired(facts, NOT_FIRED[outcome]);
     if (outcome !== 'fired') return;
     metrics.crossings.inc();
@@ -255,8 +268,13 @@ export class Evaluator {
 }
 
 /** The key contains the period, because an alert may cover too much usage in one month but not in the next. */
-function aloneKey({ open: [first], window }: Query): string {
-  return `${first?.alert.id} ${window.startTime}`;
+function aloneKey({ open: [first], period, isForecast }: Query): string {
+  return `${first?.alert.id} ${period.startTime} ${isForecast}`;
+}
+
+/** A changed alert is a new version, whose forecast is judged in the next run. */
+function versionOf({ id, updatedAt }: Alert): string {
+  return `${id} ${updatedAt}`;
 }
 
 function skip(open: readonly OpenAlert[], { skipped }: Run): void {
@@ -276,12 +294,8 @@ function shuffled<T>(list: readonly T[]): T[] {
 }
 
 /** Returns whether value ≥ amount × threshold ÷ 100, computed without a division. */
-function isCrossed(value: DecimalText, { amount }: Alert, threshold: number): boolean {
+function isCrossed(value: DecimalText | undefined, { amount }: Alert, threshold: number): boolean {
+  if (value === undefined) return false;
   const limit = multiplyDecimals(decimalText(amount), decimalText(String(threshold)));
   return compareDecimals(multiplyDecimals(value, decimalText('100')), limit) >= 0;
-}
-
-function dimensionsOf(filters: Alert['filters']): DimensionValues {
-  const entries = GROUP_BY_DIMENSIONS.map((dimension) => [dimension, filters[ENTRY_FIELD[dimension]]] as const);
-  return Object.fromEntries(entries.filter(([, values]) => values !== undefined));
 }

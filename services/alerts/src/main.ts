@@ -1,4 +1,4 @@
-/** Runs the alerts service: evaluates alerts every few seconds and delivers their webhooks. */
+/** Runs the alerts service: evaluates alerts every few seconds and delivers their webhooks, messages and e-mails. */
 import { abortable } from '@meterline/catalog';
 import {
   checkRedis,
@@ -24,6 +24,7 @@ import { Deliverer } from './deliverer.js';
 import { type Env, readEnv } from './env.js';
 import { Evaluator } from './evaluator.js';
 import { createAlertMetrics } from './metrics.js';
+import { mailSender } from './send-mail.js';
 
 const STATEMENT_TIMEOUT_MS = 15_000;
 /** How long a health check waits for Redis. The service stays healthy during a Redis outage. */
@@ -47,7 +48,12 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     ClickHouse: () => warehouse.ping(),
     Redis: () => connection.ping().then(() => true),
   });
-  const evaluator = new Evaluator({ alerts, warehouse, readRollupState: rollupStateReader(warehouse), metrics, log });
+  const evaluator = new Evaluator({
+    ...{ alerts, warehouse, metrics, log },
+    readRollupState: rollupStateReader(warehouse),
+    pageUrl: env.API_PUBLIC_URL,
+  });
+  const { ALERT_SMTP_URL: smtpUrl, ALERT_SMTP_FROM: sender } = env;
   const scheduler = new Scheduler({
     connection: openQueueConnection(env.REDIS_URL),
     ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },
@@ -63,6 +69,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
   });
   const deliverer = new Deliverer({
     ...{ alerts, metrics, log },
+    sendMail: smtpUrl && sender ? mailSender(smtpUrl, sender) : undefined,
     outboxEveryMs: constants.outboxEveryMs,
     retryMs: constants.retryMs,
     allowedHosts: env.ALERT_ALLOWED_HOSTS,

@@ -13,7 +13,7 @@ export function createAlertMetrics(registry: Registry, deliveries: Pick<Delivery
   const { counter, histogram, readAtScrape } = instruments(registry);
   readAtScrape(
     'meterline_webhooks_pending',
-    'Webhooks waiting for an attempt, over all accounts. Absent while Redis is unavailable.',
+    'Webhooks, messages and e-mails waiting for an attempt, over all accounts. Absent while Redis is unavailable.',
     () => inTime('Redis', deliveries.countPending(), READ_TIMEOUT_MS).catch(() => undefined),
   );
   return {
@@ -29,7 +29,7 @@ export function createAlertMetrics(registry: Registry, deliveries: Pick<Delivery
     crossings: counter('meterline_alert_crossings_total', 'Crossed thresholds.'),
     attempts: counter(
       'meterline_webhook_attempts_total',
-      'Attempts to deliver a webhook: delivered, retried (another attempt follows) or failed (no attempt follows).',
+      'Attempts to deliver a webhook, a message or an e-mail: delivered, retried (another attempt follows) or failed (no attempt follows).',
       'outcome',
     ),
   };

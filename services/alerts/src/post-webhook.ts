@@ -12,7 +12,7 @@ import { inTime } from '@meterline/service/waiting';
 import type { HttpsProxyAgent } from 'https-proxy-agent';
 
 /** Covers a whole attempt, from the DNS query to the last packet. */
-export const POST_TIMEOUT_MS = 10_000;
+export const ATTEMPT_TIMEOUT_MS = 10_000;
 /** The share of the timeout for DNS. If only the A or only the AAAA query succeeds, enough time is left to connect. */
 const DNS_SHARE = 0.4;
 /** The response body is ignored. The connection is closed after this many bytes. */
@@ -26,21 +26,28 @@ export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
   readonly timeoutMs?: number;
 }
 
-export interface PostResult {
+export interface AttemptResult {
   readonly isDelivered: boolean;
-  /** The HTTP status, or why there is none. Customers read it, so it has no IP address: a name may resolve to an internal one. */
+  /** The HTTP or SMTP status, or why there is none. Customers read it, so it has no IP address: a name may resolve to an internal one. */
   readonly outcome: string;
   /** The `Retry-After` header of a response with status 429 or 503. */
   readonly retryAfterMs?: number | undefined;
+  /** True if another attempt would fail as well. */
+  readonly isFinal?: boolean;
+  /** More about a failure, only for the log. */
+  readonly reason?: string | undefined;
 }
+
+/** With this status the receiver asks for no more attempts. Source: Standard Webhooks, "Deliverability and reliability". */
+const GONE = 410;
 
 /** Any 2xx status counts as delivered. The promise never rejects: a failure is a result with `isDelivered` false. */
 export function postWebhook(
   target: string,
   body: string,
   headers: Readonly<Record<string, string>>,
-  { allowedHosts, proxyAgent, timeoutMs = POST_TIMEOUT_MS, lookup }: PostOptions,
-): Promise<PostResult> {
+  { allowedHosts, proxyAgent, timeoutMs = ATTEMPT_TIMEOUT_MS, lookup }: PostOptions,
+): Promise<AttemptResult> {
   const problem = targetProblem(target, allowedHosts);
   if (problem !== undefined) return Promise.resolve({ isDelivered: false, outcome: `url ${problem}` });
   const url = new URL(target);
@@ -73,7 +80,7 @@ export function postWebhook(
     request.on('close', () => {
       const isDelivered = status !== undefined && status >= 200 && status < 300;
       const outcome = status === undefined ? reasonOf(failure, timeoutMs) : String(status);
-      resolve({ isDelivered, outcome, retryAfterMs });
+      resolve({ isDelivered, outcome, retryAfterMs, ...(status === GONE && { isFinal: true }) });
     });
     request.end(body);
   });

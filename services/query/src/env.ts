@@ -1,13 +1,6 @@
 /** Reads the environment variables of the query service. */
-import {
-  burstConstant,
-  httpVariables,
-  originsVariable,
-  rateVariable,
-  webAddressVariable,
-  withTokens,
-} from '@meterline/api/environment';
-import { allowedHostsVariable } from '@meterline/service/alerts/webhook-target';
+import { burstConstant, httpVariables, originsVariable, rateVariable, withTokens } from '@meterline/api/environment';
+import { allowedHostsVariable, mailSenderVariable } from '@meterline/service/alerts/webhook-target';
 import {
   catalogVariable,
   constant,
@@ -15,6 +8,7 @@ import {
   readEnvironment,
   serverVariables,
   statementMemoryVariable,
+  webAddressVariable,
   wholeNumberVariable,
 } from '@meterline/service/environment';
 import { z } from 'zod';
@@ -71,6 +65,7 @@ export const environment = z.object({
   CATALOG: catalogVariable,
   STATEMENT_MB: statementMemoryVariable(1_024),
   ALERT_ALLOWED_HOSTS: allowedHostsVariable,
+  ALERT_SMTP_FROM: mailSenderVariable,
   ...rateVariable(100),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

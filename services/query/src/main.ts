@@ -60,6 +60,8 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
       alerts: new AlertStore(redis),
       views: new ViewStore(redis),
       allowedHosts: env.ALERT_ALLOWED_HOSTS,
+      sendsMail: env.ALERT_SMTP_FROM !== undefined,
+      pageUrl: env.PUBLIC_URL,
       cursorSecret: env.CURSOR_SECRET,
       collectorUrl: env.COLLECTOR_URL,
       frameAncestors: env.FRAME_ANCESTORS,

@@ -1,6 +1,14 @@
 /** Defines the bodies of requests that create or change alerts. */
 import * as z from 'zod';
-import { ALERT_MEASURES, ALERT_PERIODS, DEFAULT_THRESHOLDS, MAX_THRESHOLD, MAX_THRESHOLDS } from '../alert.js';
+import {
+  ALERT_FORMATS,
+  ALERT_MEASURES,
+  ALERT_PERIODS,
+  DEFAULT_THRESHOLDS,
+  MAX_RECIPIENTS,
+  MAX_THRESHOLD,
+  MAX_THRESHOLDS,
+} from '../alert.js';
 import { decimalText, formatScaled, parseDecimalText, toScaled } from '../decimal.js';
 import { nameText, oneOf, VALUE_FILTERS } from './parameters.js';
 import { MAX_FILTER_VALUES } from './request.js';
@@ -26,15 +34,18 @@ const amountText = z
     description: 'A decimal string above 0: USD for `cost`, units of the billing dimension for `usage`.',
   });
 
-const THRESHOLDS_RULE = `must be 1 to ${MAX_THRESHOLDS} whole numbers from 1 to ${MAX_THRESHOLD}, ascending`;
-const thresholds = z
+const THRESHOLDS_RULE = `must be at most ${MAX_THRESHOLDS} whole numbers from 1 to ${MAX_THRESHOLD}, ascending`;
+const percents = z
   .array(z.int(THRESHOLDS_RULE).min(1, THRESHOLDS_RULE).max(MAX_THRESHOLD, THRESHOLDS_RULE), THRESHOLDS_RULE)
-  .min(1, THRESHOLDS_RULE)
   .max(MAX_THRESHOLDS, THRESHOLDS_RULE)
-  .refine((list) => list.every((percent, index) => index === 0 || percent > (list[index - 1] ?? 0)), THRESHOLDS_RULE)
-  .meta({
-    description: 'In percent of the amount, ascending. For an absolute amount, set `amount` and the threshold 100.',
-  });
+  .refine((list) => list.every((percent, index) => index === 0 || percent > (list[index - 1] ?? 0)), THRESHOLDS_RULE);
+const thresholds = percents.meta({
+  description: 'In percent of the amount, ascending. For an absolute amount, set `amount` and the threshold 100.',
+});
+const forecast = percents.meta({
+  description:
+    'Fires when the forecast of the month reaches these percentages of the amount. Only for the period `month`.',
+});
 
 const values = <Schema extends z.ZodType<string>>(schema: Schema) =>
   z
@@ -56,12 +67,24 @@ const filters = z.strictObject(FILTERS, FILTERS_RULE).meta({
 export type AlertFilters = z.output<typeof filters>;
 
 const MAX_URL_LENGTH = 2_048;
+/** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
+const MAX_ADDRESS_LENGTH = 254;
 const URL_RULE = `must be an https URL of at most ${MAX_URL_LENGTH} characters without user and password, such as https://example.com/hooks`;
 const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, { error: URL_RULE, abort: true }).meta({
   format: 'uri',
   maxLength: MAX_URL_LENGTH,
-  description: 'Where webhooks are posted. Must be https and must not lead to a private network.',
+  description:
+    'Where the alert is posted. Must be https and must not lead to a private network. Required without `to`.',
 });
+
+const TO_RULE = `must be 1 to ${MAX_RECIPIENTS} different e-mail addresses`;
+const recipients = z
+  .array(z.email(TO_RULE).max(MAX_ADDRESS_LENGTH, TO_RULE), TO_RULE)
+  .refine((list) => list.length > 0 && list.length <= MAX_RECIPIENTS && new Set(list).size === list.length, TO_RULE)
+  .meta({
+    ...{ minItems: 1, maxItems: MAX_RECIPIENTS, uniqueItems: true },
+    description: 'Addresses that get an e-mail, instead of `url`. The operator must have set a mail server.',
+  });
 
 function isWebhookUrl(text: string): boolean {
   // The URL parser drops blanks and line breaks, but the stored string, which users see, would keep them.
@@ -78,15 +101,21 @@ export const newAlertSchema = z.strictObject({
   }),
   amount: amountText,
   thresholds: thresholds.default([...DEFAULT_THRESHOLDS]),
+  forecast: forecast.default([]),
   filters: filters.default({}),
-  url: webhookUrl,
+  format: oneOf(ALERT_FORMATS)
+    .meta({ description: 'A signed webhook (default), or a message to an incoming webhook, whose URL is a secret.' })
+    .optional(),
+  url: webhookUrl.optional(),
+  to: recipients.optional(),
 });
 export type NewAlert = z.input<typeof newAlertSchema>;
 
 /** A change to an alert. Omitted members stay unchanged. */
 export const alertChangeSchema = z.strictObject({
-  ...newAlertSchema.partial().shape,
+  ...newAlertSchema.omit({ format: true }).partial().shape,
   thresholds: thresholds.optional(),
+  forecast: forecast.optional(),
   filters: filters.optional(),
   rotateSecret: z.literal(true, 'must be true or left out').optional().meta({
     description: 'Creates a new secret, which the response includes. The last nine secrets also sign for 24 hours.',

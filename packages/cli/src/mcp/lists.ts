@@ -52,14 +52,17 @@ For names of resources and workspaces, use query_usage with groupBy.`,
   addTool(server, host, {
     name: 'list_alerts',
     title: 'Alerts',
-    description: `Lists the alerts of an account, oldest first. An alert sends a webhook when the cost or usage in a calendar day or month \
-(UTC) reaches a threshold, in percent of its amount. fired contains the thresholds reached in the current period. URLs of webhooks are \
-omitted, because they may contain secrets.`,
+    description: `Lists the alerts of an account, oldest first. An alert sends a webhook, a message or e-mails when the cost or usage in a \
+calendar day or month (UTC), or the forecast of the month, reaches a threshold, in percent of its amount. fired and forecastFired contain \
+the thresholds reached in the current period. URLs and addresses are omitted, because URLs may contain secrets.`,
     inputSchema: only({ ...ACCOUNT, ...LIMIT, ...OFFSET }),
     run: (call, { account: named, ...args }) =>
       forAccount(call, { ...(named !== undefined && { account: named }) }, async ({ client, account }) => {
         const { data, ...page } = await listPage(await client.alerts.list(account, { signal: call.signal }), args);
-        const alerts = data.map(({ url: _secret, ...alert }) => ({ ...alert, unit: alertUnit(alert) ?? 'usd' }));
+        const alerts = data.map(({ url: _secret, to: _addresses, ...alert }) => ({
+          ...alert,
+          unit: alertUnit(alert) ?? 'usd',
+        }));
         return { account, alerts, ...page };
       }),
   });

@@ -1,8 +1,8 @@
 /** Reads the cost of the current month and its forecast, and the account's alerts and budget. */
+import { monthFigures } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo } from 'react';
 import { budgetOf, useAlerts } from '../alerts/alerts.js';
-import { monthFigures } from '../forecast/forecast.js';
 import { useDailyCosts } from '../metrics/queries.js';
 import type { Costs } from './use-costs.js';
 

@@ -1,10 +1,12 @@
 /** Sends the page's requests to the API. Responses stay in the cache until the next refresh. */
 import {
   addDimensions,
+  type DailyCosts,
   ENTRY_FIELD,
   type EpochMs,
   GROUP_BY_DIMENSIONS,
   MS_PER_DAY,
+  monthWindow,
   parseTimestamp,
   periodWindow,
   type Resolution,
@@ -31,8 +33,6 @@ import {
 } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
-import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
-
 import { readPageSettings } from '../shell/service.js';
 import { type Session, useSession } from '../shell/session.js';
 import type { NameField, View } from '../view/view.js';

@@ -1,10 +1,12 @@
 /** Defines the stored form of an alert, its definition and periods, and the body of its webhooks. */
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  ALERT_FORMATS,
   ALERT_MEASURES,
   ALERT_PERIODS,
   type AlertChange,
   type AlertFilters,
+  type AlertFormat,
   type AlertPeriod,
   bucketStart,
   type EpochMs,
@@ -33,6 +35,8 @@ export const alertRecord = z.object({
   amount: z.string(),
   /** In ascending order. Periods that ended before `since` (RFC 3339) do not count, so that a new alert does not fire for the past. */
   thresholds: z.array(z.object({ percent: z.int(), since: z.string() })),
+  /** Thresholds of the forecast. The defaults of this record apply to alerts that an earlier version wrote. */
+  forecast: z.array(z.int()).default([]),
   /** The filters have the same names as in the API. Each list is sorted and has no duplicates. */
   filters: z.object({
     workspace: texts,
@@ -41,9 +45,12 @@ export const alertRecord = z.object({
     resourceUuid: texts,
     billingDimension: texts,
   }),
-  url: z.string(),
-  /** The prefix `whsec_` and 32 bytes in base64. Source: Standard Webhooks. */
-  secret: z.string(),
+  /** An alert has either a format and a URL, or addresses that get an e-mail. This never changes. */
+  format: z.enum(ALERT_FORMATS).default('standard'),
+  url: z.string().optional(),
+  to: z.array(z.string()).optional(),
+  /** The prefix `whsec_` and 32 bytes in base64. Only signed webhooks have one. Source: Standard Webhooks. */
+  secret: z.string().optional(),
   previousSecrets: z.array(z.object({ secret: z.string(), until: z.string() })).optional(),
   createdAt: z.string(),
   updatedAt: z.string(),
@@ -54,9 +61,13 @@ export interface Alert extends AlertRecord {
   readonly id: string;
 }
 
-export type AlertSettings = Pick<AlertRecord, 'name' | 'period' | 'measure' | 'amount' | 'url'> & {
+export type AlertSettings = Pick<AlertRecord, 'name' | 'period' | 'measure' | 'amount'> & {
   readonly thresholds: readonly number[];
+  readonly forecast?: readonly number[];
   readonly filters: AlertFilters;
+  readonly format?: AlertFormat | undefined;
+  readonly url?: string | undefined;
+  readonly to?: readonly string[] | undefined;
 };
 
 export interface Fired {
@@ -64,6 +75,8 @@ export interface Fired {
   /** The decimal cost or usage of the period at the time `firedAt`. */
   readonly value: string;
   readonly firedAt: string;
+  /** The forecast of the period, if the forecast reached the threshold. */
+  readonly forecast?: string | undefined;
 }
 
 export function newAlertId(): string {
@@ -74,17 +87,22 @@ function newSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
+/** Whether the alert posts signed webhooks, and so has a secret. */
+export function isSigned({ format = 'standard', url }: Pick<AlertSettings, 'format' | 'url'>): boolean {
+  return url !== undefined && format === 'standard';
+}
+
 export function newRecord(account: string, { thresholds, ...settings }: AlertSettings, now: Date): AlertRecord {
   const at = now.toISOString();
-  return {
+  return alertRecord.parse({
     account,
     ...settings,
     filters: canonicalFilters(settings.filters),
     thresholds: thresholds.map((percent) => ({ percent, since: at })),
-    secret: newSecret(),
+    ...(isSigned(settings) && { secret: newSecret() }),
     createdAt: at,
     updatedAt: at,
-  };
+  });
 }
 
 /** Undefined members stay unchanged. New thresholds, and all thresholds of a changed definition, apply only from now on. */
@@ -100,17 +118,19 @@ export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertCh
   const since = new Map(isSame ? alert.thresholds.map((threshold) => [threshold.percent, threshold.since]) : []);
   const percents = change.thresholds ?? alert.thresholds.map(({ percent }) => percent);
   const until = new Date(now.getTime() + ROTATION_MS).toISOString();
-  const previous = [{ secret: alert.secret, until }, ...validPrevious(alert, now)];
-  return {
+  const previous = [...(alert.secret ? [{ secret: alert.secret, until }] : []), ...validPrevious(alert, now)];
+  return alertRecord.parse({
     ...changed,
     thresholds: percents.map((percent) => ({ percent, since: since.get(percent) ?? at })),
     ...(rotateSecret && { secret: newSecret(), previousSecrets: previous.slice(0, MAX_PREVIOUS_SECRETS) }),
-  };
+  });
 }
 
-export function settingsOf({ name, period, measure, amount, thresholds, filters, url }: Alert): AlertSettings {
-  const percents = thresholds.map(({ percent }) => percent);
-  return { name, period, measure, amount, thresholds: percents, filters: filters as AlertFilters, url };
+export function settingsOf({ name, period, measure, amount, forecast, format, url, to, ...alert }: Alert) {
+  const thresholds = alert.thresholds.map(({ percent }) => percent);
+  const filters = alert.filters as AlertFilters;
+  const target = to ? { to } : { format, url };
+  return { name, period, measure, amount, thresholds, forecast, filters, ...target };
 }
 
 function canonicalFilters(filters: AlertFilters): AlertRecord['filters'] {
@@ -136,7 +156,7 @@ export function definitionOf({
 
 /** Returns the secrets that sign webhooks, with the current secret first. */
 export function validSecrets(alert: Alert, now: Date): string[] {
-  return [alert.secret, ...validPrevious(alert, now).map(({ secret }) => secret)];
+  return [...(alert.secret ? [alert.secret] : []), ...validPrevious(alert, now).map(({ secret }) => secret)];
 }
 
 function validPrevious({ previousSecrets = [] }: AlertRecord, now: Date) {
@@ -149,8 +169,8 @@ export function periodAt(period: AlertPeriod, instant: EpochMs): Window {
 }
 
 /**
- * Returns the body of a webhook. Without `fired`, the webhook is a test. The JSON is assembled by hand, because JSON.stringify would round
- * amounts to doubles. Source: Standard Webhooks, "Payload structure".
+ * Returns the payload of a delivery: the body of a webhook, and the facts of any other message. Without `fired`, the delivery is a test.
+ * The JSON is assembled by hand, because JSON.stringify would round amounts to doubles. Source: Standard Webhooks, "Payload structure".
  */
 export function webhookPayload(alert: Alert, type: WebhookType, period: Window, at: EpochMs, fired?: Fired): string {
   const { id: alertId, account: accountId, name, measure, amount } = alert;
@@ -163,6 +183,7 @@ export function webhookPayload(alert: Alert, type: WebhookType, period: Window, 
     `"measure":"${measure}"`,
     `"amount":${amount}`,
     ...(fired ? [`"threshold":${fired.threshold}`, `"value":${fired.value}`] : []),
+    ...(fired?.forecast === undefined ? [] : [`"forecast":${fired.forecast}`]),
   ];
   return `{"type":"${type}","timestamp":"${formatTimestamp(at)}","data":{${members.join(',')}}}`;
 }

@@ -40,6 +40,40 @@ it('a threshold fires once in its period, even if several processes find it at t
   expect(await alerts.firedOf(alert, Date.UTC(2025, 8))).toEqual([]);
 });
 
+it('a threshold of the forecast fires apart from the same threshold of the amount, and each once', async () => {
+  const both = await changed({ forecast: [50] });
+  const forecast = { ...FIRED, forecast: '120' };
+  expect(await alerts.fire(both, OCTOBER, FIRED, '{}')).toBe('fired');
+  expect(await alerts.fire(both, OCTOBER, forecast, '{}')).toBe('fired');
+  expect(await alerts.fire(both, OCTOBER, forecast, '{}')).toBe('already');
+  expect(await alerts.firedOf(both, OCTOBER)).toEqual([FIRED, forecast]);
+  const deliveries = await Promise.all((await deliveriesOf(both)).map((id) => alerts.deliveries.find(id)));
+  expect(deliveries.map((one) => one?.type).sort()).toEqual(['usage.forecast_reached', 'usage.threshold_reached']);
+});
+
+it('a crossing has one delivery for each address, with an ID of its own that depends only on crossing and address', async () => {
+  const to = ['a@example.com', 'b@example.com', 'c@example.com'];
+  const mail = await alerts.create('acme', { ...ALERT_SETTINGS, url: undefined, to }, NOW);
+  const body = JSON.stringify({ subject: 'Ä \ud800 "quoted" \u0000', text: '', html: '' });
+  const outcomes = await Promise.all(
+    Array.from({ length: 5 }, () => alerts.fire(mail, OCTOBER, FIRED, '{"exact":0.10}', body)),
+  );
+  expect(outcomes.filter((outcome) => outcome === 'fired')).toHaveLength(1);
+  const ids = await deliveriesOf(mail);
+  const deliveries = await Promise.all(ids.map((id) => alerts.deliveries.find(id)));
+  expect(deliveries.map((one) => one?.to).sort()).toEqual(to);
+  for (const one of deliveries) expect(one).toMatchObject({ payload: '{"exact":0.10}', body, state: 'pending' });
+  await redis.del(`${prefix}:alert-marks:${mail.id}`);
+  await alerts.fire(mail, OCTOBER, FIRED, '{}', body);
+  expect((await deliveriesOf(mail)).sort()).toEqual(ids.sort());
+});
+
+it('an alert that an earlier version stored is a signed webhook without a forecast', async () => {
+  const { id, forecast: _, format: __, ...record } = alert;
+  await redis.hset(`${prefix}:alerts`, id, JSON.stringify(record));
+  expect(await alerts.find(id)).toEqual(alert);
+});
+
 it('the id of a delivery depends only on its crossing', async () => {
   await alerts.fire(alert, OCTOBER, FIRED, '{}');
   const [first] = await deliveriesOf(alert);

@@ -38,7 +38,7 @@ if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 return 1`;
 
-const firedMark = z.object({ value: z.string(), firedAt: z.string() });
+const firedMark = z.object({ value: z.string(), firedAt: z.string(), forecast: z.string().optional() });
 const READ_AT_ONCE = 1_000;
 /** Longer than two months, because an evaluation covers the current period and the previous period. */
 const MARKS_KEPT_MS = 70 * MS_PER_DAY;
@@ -114,27 +114,37 @@ export class AlertStore {
     return ids.length;
   }
 
-  /** Returns the thresholds of the current definition that have fired in the period, in ascending order. */
+  /** Returns the thresholds of the current definition that have fired in the period, in ascending order, and then those of the forecast. */
   async firedOf(alert: Alert, periodStart: EpochMs): Promise<Fired[]> {
-    const fields = alert.thresholds.map(({ percent }) => markField(alert, periodStart, percent));
+    const thresholds = [
+      ...alert.thresholds.map(({ percent }) => ({ percent, isForecast: false })),
+      ...alert.forecast.map((percent) => ({ percent, isForecast: true })),
+    ];
+    const fields = thresholds.map(({ percent, isForecast }) => markField(alert, periodStart, percent, isForecast));
     const marks = await this.#redis.hmget(this.#marks(alert.id), ...fields);
-    return alert.thresholds.flatMap(({ percent: threshold }, index) => {
+    return thresholds.flatMap(({ percent: threshold }, index) => {
       const text = marks[index];
       return text ? [{ threshold, ...firedMark.parse(JSON.parse(text)) }] : [];
     });
   }
 
-  /** Marks a threshold as fired and adds its delivery in one script. Does neither if it already fired or the alert has changed. */
-  async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string): Promise<FireOutcome> {
+  /**
+   * Marks a threshold as fired and adds its deliveries in one script. Does neither if it already fired or the alert has changed.
+   * @param body the message, unless the payload itself is sent
+   */
+  async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string, body?: string): Promise<FireOutcome> {
     const { threshold, ...mark } = fired;
+    const isForecast = fired.forecast !== undefined;
     await this.#deleteMarks(alert.id, Date.parse(fired.firedAt) - MARKS_KEPT_MS);
-    return this.deliveries.addCrossing(alert, new Date(fired.firedAt), payload, {
+    const type = isForecast ? 'usage.forecast_reached' : 'usage.threshold_reached';
+    const crossing = {
       alertsKey: this.#all(),
       marksKey: this.#marks(alert.id),
-      field: markField(alert, periodStart, threshold),
+      field: markField(alert, periodStart, threshold, isForecast),
       mark: JSON.stringify(mark),
       threshold,
-    });
+    };
+    return this.deliveries.addCrossing(alert, new Date(fired.firedAt), { type, payload, body }, crossing);
   }
 
   async #deleteMarks(id: string, before: EpochMs): Promise<void> {
@@ -157,8 +167,8 @@ export class AlertStore {
   }
 }
 
-function markField(alert: Alert, periodStart: EpochMs, threshold: number): string {
-  return `${definitionOf(alert)} ${formatTimestamp(periodStart)} ${threshold}`;
+function markField(alert: Alert, periodStart: EpochMs, threshold: number, isForecast: boolean): string {
+  return `${definitionOf(alert)} ${formatTimestamp(periodStart)} ${threshold}${isForecast ? ' forecast' : ''}`;
 }
 
 /** Returns undefined for an invalid record, such as a record edited by hand, so that the evaluation of other alerts continues. */

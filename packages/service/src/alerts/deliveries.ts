@@ -1,30 +1,25 @@
 /**
- * Stores webhook deliveries in Redis. When a threshold fires, one script marks the threshold, writes the delivery and adds it to the
- * outbox. The outbox is a sorted set of pending deliveries, ordered by due time. A process claims due deliveries by moving their due time
- * to the end of a lease. If the process dies, the lease expires, and another process claims the deliveries.
+ * Stores deliveries in Redis: webhooks, and messages to Slack, Teams and the recipients of e-mails. When a threshold fires, one script
+ * marks the threshold, writes the delivery (one for each recipient of an e-mail) and adds it to the outbox. The outbox is a sorted set of
+ * pending deliveries, ordered by due time. A process claims due deliveries by moving their due time to the end of a lease. If the process
+ * dies, the lease expires, and another process claims the deliveries.
  *
  * Deliveries are kept for 30 days. An account keeps at most its newest 1,000 deliveries.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  DELIVERY_STATES,
-  type DeliveryState,
-  type EpochMs,
-  MS_PER_DAY,
-  WEBHOOK_TYPES,
-  type WebhookType,
-} from '@meterline/catalog';
+import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY, WEBHOOK_TYPES } from '@meterline/catalog';
 import { z } from 'zod';
 import { execTransaction, type RedisClient } from '../access/index.js';
 import type { Alert } from './alert.js';
 
+const ID_DIGITS = 32;
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
 /** Each fired threshold leaves a mark for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
 export const MAX_MARKS = 5_000;
 /**
  * The due time of a test or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. The same is
- * true for the webhook of a threshold, whose due time is the threshold in percent, so that lower thresholds are claimed first.
+ * true for the delivery of a threshold, whose due time is the threshold in percent, so that lower thresholds are claimed first.
  */
 const DUE_NOW = 0;
 
@@ -33,8 +28,12 @@ const deliveryRecord = z.object({
   account: z.string(),
   alertId: z.string(),
   type: z.enum(WEBHOOK_TYPES).default('usage.threshold_reached'),
-  /** The body, which is the same in every attempt, byte for byte. */
+  /** The body of a webhook, which is the same in every attempt, byte for byte. For other messages, the facts that they state. */
   payload: z.string(),
+  /** The message, if it is not the payload: the body for Slack or Teams, or the subject and the two parts of an e-mail as JSON. */
+  body: z.string().optional(),
+  /** The address of an e-mail. Each recipient has a delivery, so that a rejected recipient is retried alone. */
+  to: z.string().optional(),
   createdAt: z.string(),
   state: z.enum(DELIVERY_STATES),
   attempts: z.coerce.number(),
@@ -47,8 +46,12 @@ const deliveryRecord = z.object({
 });
 
 export interface Delivery extends z.output<typeof deliveryRecord> {
-  /** Sent as `webhook-id` in every attempt, so that receivers can drop duplicates. */
+  /** Sent as `webhook-id`, or in the Message-ID, of every attempt, so that receivers can drop duplicates. */
   readonly id: string;
+}
+
+interface Message extends Pick<Delivery, 'type' | 'payload'> {
+  readonly body: string | undefined;
 }
 
 /** `already` means fired before, `changed` that the alert was changed or deleted, and `full` that it has {@link MAX_MARKS} marks. */
@@ -65,7 +68,7 @@ export interface CrossingMark {
 
 export interface Attempt {
   readonly at: Date;
-  /** An HTTP status, or the reason why there was no response. */
+  /** An HTTP or SMTP status, or the reason why there was no response. */
   readonly outcome: string;
   /** The new state. Ignored if the delivery was claimed again or redelivered during the attempt. */
   readonly state: DeliveryState;
@@ -74,25 +77,28 @@ export interface Attempt {
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: delivery, account index, outbox. ARGV: ID, index entry, creation time and retention in ms, due time, then fields and values. */
+/** KEYS: account index, outbox, then deliveries. ARGV: creation time, retention in ms, due time, then ID, index entry and fields of each. */
 const ADD = `
-local fields = {}
-for at = 6, #ARGV do fields[at - 5] = ARGV[at] end
-redis.call('HSET', KEYS[1], unpack(fields))
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])`;
+for at = 3, #KEYS do
+  local id, entry, fields = unpack(ARGV, 3 * at - 5, 3 * at - 3)
+  redis.call('HSET', KEYS[at], unpack(cjson.decode(fields)))
+  redis.call('PEXPIRE', KEYS[at], ARGV[2])
+  redis.call('ZADD', KEYS[1], ARGV[1], entry)
+  redis.call('ZADD', KEYS[2], ARGV[3], id)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
 /**
- * KEYS: the KEYS of ADD, all alerts, marks of the alert. ARGV: alert ID, updatedAt, mark field, mark, then the ARGV of ADD. Compares only
- * updatedAt, because a newer release may store more members in the record. Comparing it is enough, because it increases with every change.
+ * KEYS: all alerts, marks of the alert, then the KEYS of ADD. ARGV: alert ID, updatedAt, mark field, mark, then the ARGV of ADD. Compares
+ * only updatedAt, because a newer release may store more members in the record. Comparing it is enough, because it increases with every
+ * change.
  */
 const ADD_CROSSING = `
-local record = redis.call('HGET', KEYS[4], ARGV[1])
+local record = redis.call('HGET', KEYS[1], ARGV[1])
 if not record or cjson.decode(record).updatedAt ~= ARGV[2] then return 'changed' end
-if redis.call('HEXISTS', KEYS[5], ARGV[3]) == 1 then return 'already' end
-if redis.call('HLEN', KEYS[5]) >= ${MAX_MARKS} then return 'full' end
-redis.call('HSET', KEYS[5], ARGV[3], ARGV[4])
+if redis.call('HEXISTS', KEYS[2], ARGV[3]) == 1 then return 'already' end
+if redis.call('HLEN', KEYS[2]) >= ${MAX_MARKS} then return 'full' end
+redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
+for _ = 1, 2 do table.remove(KEYS, 1) end
 for _ = 1, 4 do table.remove(ARGV, 1) end
 ${ADD}
 return 'fired'`;
@@ -142,23 +148,32 @@ export class DeliveryStore {
     this.#prefix = prefix;
   }
 
-  /** Derives the delivery's ID from the crossing of the threshold, so that every process that detects the crossing uses the same ID. */
-  async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<FireOutcome> {
-    const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
-    const { keys, args } = this.#addition(id, alert, 'usage.threshold_reached', at, payload, crossing.threshold);
-    const allKeys = [...keys, crossing.alertsKey, crossing.marksKey];
+  /** Derives the IDs of deliveries from the crossing of the threshold, so that every process that detects the crossing uses the same IDs. */
+  async addCrossing(alert: Alert, at: Date, message: Message, crossing: CrossingMark): Promise<FireOutcome> {
+    const idOf = (to?: string) => {
+      const text = `${alert.id} ${crossing.field}${to === undefined ? '' : ` ${to}`}`;
+      return createHash('sha256').update(text).digest('hex').slice(0, ID_DIGITS);
+    };
+    const { keys, args } = this.#addition(idOf, alert, at, { ...message, dueAt: crossing.threshold });
+    const allKeys = [crossing.alertsKey, crossing.marksKey, ...keys];
     const mark = [alert.id, alert.updatedAt, crossing.field, crossing.mark];
     const outcome = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
     await this.#deleteOldest(alert.account, at);
     return z.enum(FIRE_OUTCOMES).parse(outcome);
   }
 
-  async addTest(alert: Alert, at: Date, payload: string): Promise<Delivery> {
-    const id = `dlv_${randomBytes(16).toString('hex')}`;
-    const { record, keys, args } = this.#addition(id, alert, 'alert.test', at, payload);
+  /** @returns the delivery, or that of the first recipient */
+  async addTest(alert: Alert, at: Date, payload: string, body?: string): Promise<Delivery> {
+    const idOf = () => randomBytes(ID_DIGITS / 2).toString('hex');
+    const { first, keys, args } = this.#addition(idOf, alert, at, {
+      type: 'alert.test',
+      payload,
+      body,
+      dueAt: DUE_NOW,
+    });
     await this.#redis.eval(ADD, keys.length, ...keys, ...args);
     await this.#deleteOldest(alert.account, at);
-    return { id, ...record };
+    return first;
   }
 
   async find(id: string): Promise<Delivery | undefined> {
@@ -218,25 +233,32 @@ export class DeliveryStore {
     await this.#delete(account, entries.filter(isSelected));
   }
 
-  #addition(id: string, alert: Alert, type: WebhookType, at: Date, payload: string, dueAt: EpochMs = DUE_NOW) {
-    const { id: alertId, account, filters } = alert;
-    const seenBy = filters.workspace ? 'admin' : 'member';
-    const createdAt = at.toISOString();
+  #addition(idOf: (to?: string) => string, alert: Alert, at: Date, message: Message & { readonly dueAt: EpochMs }) {
+    const { id: alertId, account, filters, to } = alert;
     const record = {
       account,
       alertId,
-      type,
-      payload,
-      createdAt,
+      type: message.type,
+      payload: message.payload,
+      createdAt: at.toISOString(),
       state: 'pending',
       attempts: 0,
       failures: 0,
-      seenBy,
+      seenBy: filters.workspace ? 'admin' : 'member',
+      ...(message.body !== undefined && { body: message.body }),
     } as const;
+    const deliveryOf = (recipient?: string): Delivery => {
+      return { id: `dlv_${idOf(recipient)}`, ...record, ...(recipient !== undefined && { to: recipient }) };
+    };
+    const [first = deliveryOf(), ...others] = to?.map(deliveryOf) ?? [];
+    const deliveries = [first, ...others];
+    const argsOf = ({ id, ...fields }: Delivery) => {
+      return [id, `${alertId} ${id}`, JSON.stringify(Object.entries(fields).flat().map(String))];
+    };
     return {
-      record,
-      keys: [this.#key(id), this.#indexOf(account), this.#outbox()],
-      args: [id, `${alertId} ${id}`, at.getTime(), KEPT_MS, dueAt, ...Object.entries(record).flat().map(String)],
+      first,
+      keys: [this.#indexOf(account), this.#outbox(), ...deliveries.map(({ id }) => this.#key(id))],
+      args: [at.getTime(), KEPT_MS, message.dueAt, ...deliveries.flatMap(argsOf)],
     };
   }
 

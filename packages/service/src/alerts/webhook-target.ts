@@ -1,4 +1,4 @@
-/** Decides where webhooks may be sent: to public addresses over https, and to the hosts that the operator lists in ALERT_ALLOWED_HOSTS. */
+/** Decides where alerts may be sent: to public addresses over https, to the hosts in ALERT_ALLOWED_HOSTS, and by e-mail if there is a sender. */
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -18,6 +18,18 @@ export const allowedHostsVariable = z
   .default(new Set<string>())
   .describe(
     'Private hosts (`host` or `host:port`, comma-separated) that webhooks may be sent to, also without TLS. Set the same for the query and the alerts service.',
+  );
+
+/** The query service reads only the sender, so that it does not need to know the password of the mail server. */
+export const mailSenderVariable = z
+  .string()
+  .regex(
+    /^([^<>"@\r\n]+ <)?[^\s<>"@,;]+@[^\s<>"@,;]+>?$/,
+    'must be an address such as billing@example.com or Example Billing <billing@example.com>',
+  )
+  .optional()
+  .describe(
+    'Sender of alerts by e-mail, such as `billing@example.com` or `Example Billing <billing@example.com>`. Set the same for the query and the alerts service, together with `ALERT_SMTP_URL`. Not set: the API rejects alerts by e-mail.',
   );
 
 /** Returns the host as the URL parser writes it: names in lowercase, and addresses in their usual form. */

@@ -13,23 +13,21 @@ import {
 } from '@meterline/api';
 import {
   ALERT_LIST_PARAMETERS,
-  type AlertFilters,
-  type AlertMeasure,
   alertChangeSchema,
   DELIVERY_LIST_PARAMETERS,
   decimalText,
-  MAX_FILTER_VALUES,
   newAlertSchema,
 } from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
 import {
   type Alert,
-  type AllowedHosts,
   type Delivery,
+  type Fired,
+  isSigned,
+  messageBody,
   periodAt,
   settingsOf,
   TooManyAlerts,
-  targetProblem,
   webhookPayload,
 } from '@meterline/service/alerts';
 import type { Request, RequestHandler, Response } from 'express';
@@ -38,8 +36,9 @@ import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
 import { admitMember, type Requires } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
+import { changeProblems, definitionProblems, targetProblems, targetUrl } from './checks.js';
 
-type RouteDependencies = Requires<'alerts' | 'allowedHosts' | 'clock' | 'cursors'>;
+type RouteDependencies = Requires<'alerts' | 'allowedHosts' | 'clock' | 'cursors' | 'pageUrl' | 'sendsMail'>;
 
 type AccountPath = { accountId: string };
 type AlertPath = AccountPath & { alertId: string };
@@ -73,7 +72,7 @@ export function alertCreationRoute(dependencies: RouteDependencies): RequestHand
     const { accountId } = request.params;
     await admitWriter(dependencies, request, response);
     const settings = parseBody(request.body, newAlertSchema.extend({ url: targetUrl(allowedHosts) }), EXAMPLE);
-    rejectProblems(alertProblems(settings));
+    rejectProblems([...definitionProblems(settings), ...targetProblems(settings, dependencies)]);
     const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(rejectTooMany));
     response.status(201).location(`alerts/${alert.id}`);
     send(response, { ...(await alertEntry(dependencies, alert, true)), secret: alert.secret });
@@ -93,9 +92,11 @@ export function alertChangeRoute(dependencies: RouteDependencies): RequestHandle
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const { id } = await findAlert(dependencies, request.params, 'admin');
-    const schema = alertChangeSchema.extend({ url: targetUrl(allowedHosts).optional() });
-    const change = parseBody(request.body, schema, { amount: '200' });
-    const check = (alert: Alert) => rejectProblems(alertProblems(settingsOf(alert)));
+    const change = parseBody(request.body, alertChangeSchema.extend({ url: targetUrl(allowedHosts) }), {
+      amount: '200',
+    });
+    const check = (alert: Alert) =>
+      rejectProblems([...definitionProblems(alert), ...changeProblems(change, alert, dependencies)]);
     const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));
     if (!alert) throw noSuchAlert();
     const entry = await alertEntry(dependencies, alert, true);
@@ -113,13 +114,15 @@ export function alertDeletionRoute(dependencies: RouteDependencies): RequestHand
 }
 
 export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
-  const { alerts, clock } = dependencies;
+  const { alerts, clock, pageUrl } = dependencies;
   return async (request, response) => {
     await admitWriter(dependencies, request, response);
     const alert = await findAlert(dependencies, request.params, 'admin');
     const now = clock();
-    const payload = webhookPayload(alert, 'alert.test', periodAt(alert.period, now.getTime()), now.getTime());
-    const delivery = await orAuthUnavailable(alerts.deliveries.addTest(alert, now, payload));
+    const period = periodAt(alert.period, now.getTime());
+    const payload = webhookPayload(alert, 'alert.test', period, now.getTime());
+    const body = messageBody(alert, period, pageUrl);
+    const delivery = await orAuthUnavailable(alerts.deliveries.addTest(alert, now, payload, body));
     send(response.status(202), deliveryEntry(delivery));
   };
 }
@@ -181,14 +184,6 @@ function maySee(role: Role, { filters }: Alert): boolean {
   return role === 'admin' || filters.workspace === undefined;
 }
 
-/** The schema of a URL that webhooks may be sent to. As part of the body's schema, its errors appear together with those of other fields. */
-function targetUrl(allowed: AllowedHosts) {
-  return newAlertSchema.shape.url.superRefine((url, context) => {
-    const message = targetProblem(url, allowed);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
-  });
-}
-
 function rejectProblems(problems: readonly ParameterProblem[]): void {
   if (problems.length > 0) throw invalidBody(problems);
 }
@@ -197,39 +192,29 @@ function rejectTooMany(error: unknown): never {
   throw error instanceof TooManyAlerts ? tooManyAlerts() : error;
 }
 
-/** @param hasUrl if false, only the origin of the URL is returned, because the path and the query may contain a secret */
-async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, hasUrl: boolean) {
+/** @param isWriter if false, only the origin of the URL is returned, because the path and the query may contain a secret */
+async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, isWriter: boolean) {
   const { startTime } = periodAt(alert.period, clock().getTime());
   const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
-  const { id, createdAt, updatedAt } = alert;
+  const { id, createdAt, updatedAt, url } = alert;
+  const entryOf = ({ value, forecast, ...mark }: Fired) => {
+    const exact = forecast === undefined ? {} : { forecast: exactNumber(decimalText(forecast)) };
+    return { ...mark, value: exactNumber(decimalText(value)), ...exact };
+  };
   return {
     id,
     ...settingsOf(alert),
-    ...(!hasUrl && { url: new URL(alert.url).origin }),
+    ...(url !== undefined && !(isWriter && isSigned(alert)) && { url: new URL(url).origin }),
     ...{ createdAt, updatedAt },
-    fired: fired.map(({ value, ...mark }) => ({ ...mark, value: exactNumber(decimalText(value)) })),
+    fired: fired.filter(({ forecast }) => forecast === undefined).map(entryOf),
+    forecastFired: fired.filter(({ forecast }) => forecast !== undefined).map(entryOf),
   };
 }
 
-function deliveryEntry({ account, alertId, type, failures, seenBy, payload, ...delivery }: Delivery) {
+function deliveryEntry({ account, alertId, type, failures, seenBy, payload, body, ...delivery }: Delivery) {
   return { ...delivery, payload: new RawJson(payload) };
 }
 
 function send(response: Response, value: ExactJson): void {
   response.type('json').send(writeJson(value));
-}
-
-/** Checks the rules that involve several fields, which the schema cannot check. */
-function alertProblems({ measure, filters }: { readonly measure: AlertMeasure; readonly filters: AlertFilters }) {
-  const problems: { parameter: string; message: string }[] = [];
-  const count = Object.values(filters).reduce((sum, list) => sum + (list?.length ?? 0), 0);
-  if (count > MAX_FILTER_VALUES) {
-    problems.push({ parameter: 'filters', message: `filters must have at most ${MAX_FILTER_VALUES} values in total.` });
-  }
-  if (measure === 'usage' && filters.billingDimension?.length !== 1) {
-    const message =
-      'filters.billingDimension must have exactly one value if measure is usage, because each dimension has its own unit.';
-    problems.push({ parameter: 'filters.billingDimension', message });
-  }
-  return problems;
 }

@@ -22,6 +22,10 @@ export interface RouteDependencies extends PagesDependencies {
   readonly accounts: AccountDirectory;
   readonly alerts: AlertStore;
   readonly allowedHosts: AllowedHosts;
+  /** Whether the operator has set a mail server for alerts. */
+  readonly sendsMail: boolean;
+  /** The public address of the page, for links in messages. */
+  readonly pageUrl: string | undefined;
   readonly admission: Admission;
   readonly authenticate: Authenticate;
   readonly views: ViewStore;

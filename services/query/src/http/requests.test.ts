@@ -48,19 +48,31 @@ it.each<Row>([
 
 const alert = (change: object, at: string, text: string): Row => [{ ...ALERT, ...change }, at, text];
 const ofFilters = (filters: object, at: string, text: string) => alert({ filters }, `filters${at}`, text);
-const THRESHOLDS = 'must be 1 to 10 whole numbers from 1 to 1000, ascending';
+const THRESHOLDS = 'must be at most 10 whole numbers from 1 to 1000, ascending';
+const RECIPIENTS = 'must be 1 to 10 different e-mail addresses';
 
 it.each<Row>([
-  [{}, 'name,period,measure,amount,url', 'amount is missing'],
+  [{}, 'name,period,measure,amount', 'amount is missing'],
   alert({ colour: 'red' }, 'colour', '"colour" is not a field; the fields are name, period'),
   alert({ period: 'week', measure: 'money' }, 'period,measure', 'period must be one of day, month (got "week").'),
   ...['0', '0.000', '0125', '00.5', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map(
     (amount) => alert({ amount }, 'amount', 'amount must be a decimal string above 0'),
   ),
-  ...[[], [50, 50], [80, 50], Array.from({ length: 11 }, (_, n) => n + 1), 50].map((thresholds) =>
+  ...[[50, 50], [80, 50], Array.from({ length: 11 }, (_, n) => n + 1), 50].map((thresholds) =>
     alert({ thresholds }, 'thresholds', THRESHOLDS),
   ),
   ...[0, 1001, 1.5, '50'].map((percent) => alert({ thresholds: [percent] }, 'thresholds.0', THRESHOLDS)),
+  alert({ forecast: [100, 90] }, 'forecast', THRESHOLDS),
+  alert({ format: 'discord' }, 'format', 'format must be one of standard, slack, teams'),
+  ...[
+    [],
+    ['a@example.com', 'a@example.com'],
+    Array.from({ length: 11 }, (_, n) => `${n}@example.com`),
+    'a@example.com',
+  ].map((to) => alert({ to }, 'to', RECIPIENTS)),
+  ...['billing', 'a@b', 'a@example.com\r\nBcc: b@example.com', 'A <a@example.com>', `a@${'x'.repeat(250)}.com`].map(
+    (address) => alert({ to: [address] }, 'to.0', RECIPIENTS),
+  ),
   ofFilters({ colour: ['red'] }, '', 'no members but workspace, resourceType'),
   ofFilters({ resourceType: ['vm'] }, '.resourceType.0', 'filters.resourceType.0 must be one of sandbox'),
   ofFilters({ workspace: 'main' }, '.workspace', 'must be an array'),

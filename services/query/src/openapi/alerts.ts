@@ -12,16 +12,21 @@ const ID = 'alr_3bd5a0f1c2e49b687d05aa31';
 const ACCOUNT = { accountId: 'acme' };
 const PATH = { ...ACCOUNT, alertId: ID };
 const RECENT = { 'Svc-Version': '2026-04-28' };
-const SETTINGS = {
+const url = 'https://example.com/hooks';
+const DEFINITION = {
   name: 'Monthly spend',
   period: 'month',
   measure: 'cost',
   amount: '100',
   thresholds: DEFAULT_THRESHOLDS,
+  forecast: [],
   filters: { workspace: ['production'] },
-  url: 'https://example.com/hooks',
 };
-const SHOWN = { id: ID, ...SETTINGS, createdAt, updatedAt: createdAt, fired: [] };
+const SETTINGS = { ...DEFINITION, url };
+const STATE = { createdAt, updatedAt: createdAt, fired: [], forecastFired: [] };
+const SHOWN = { id: ID, ...DEFINITION, format: 'standard', url, ...STATE };
+const SLACK = { ...DEFINITION, format: 'slack', url: 'https://hooks.slack.example/services/T0/B0/secret' };
+const MAIL = { ...DEFINITION, forecast: [100], to: ['billing@example.com', 'ops@example.com'] };
 const SECRET = `whsec_${'A'.repeat(43)}=`;
 const DELIVERY_ID = 'dlv_0f1e2d3c4b5a69788796a5b4c3d2e1f0';
 const TEST = {
@@ -75,8 +80,10 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     summary: 'Create an alert',
     description:
       'An alert posts a signed webhook (Standard Webhooks) within a minute of the event that crosses a threshold, once per threshold ' +
-      'and period, even if later events correct the total. Thresholds that are already crossed fire at once. **Only this response ' +
-      `contains the secret.** ${WRITERS} An account has at most ${MAX_ALERTS} alerts.`,
+      'and period, even if later events correct the total. Thresholds that are already crossed fire at once. With `format`, it posts a ' +
+      'message to Slack or Microsoft Teams instead; with `to`, it sends an e-mail to each address. `forecast` has thresholds that the ' +
+      'forecast of the month reaches, judged once an hour from the third day of the month on. **Only this response contains the ' +
+      `secret.** ${WRITERS} An account has at most ${MAX_ALERTS} alerts.`,
     body: ['NewAlert'],
     success: {
       status: '201',
@@ -96,6 +103,18 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
         parameters: ACCOUNT,
         body: SETTINGS,
         response: { ...SHOWN, secret: SECRET },
+      },
+      toSlack: {
+        summary: 'A message to Slack',
+        parameters: ACCOUNT,
+        body: SLACK,
+        response: { id: ID, ...SLACK, url: 'https://hooks.slack.example', ...STATE },
+      },
+      byMail: {
+        summary: 'E-mails, also about the forecast',
+        parameters: ACCOUNT,
+        body: MAIL,
+        response: { id: ID, ...MAIL, ...STATE },
       },
     },
     errors: [...API_ERRORS, 'Conflict'],
@@ -119,7 +138,8 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     description:
       `Changes the fields in the body. ${WRITERS} If the period, measure, amount or filters change, thresholds that are already ` +
       'crossed fire again. With `rotateSecret`, the response has a new `secret`; webhooks are also signed with the last nine secrets ' +
-      'for 24 hours.',
+      'for 24 hours. An alert keeps its kind of target: `url` is only for an alert with a URL, whose format stays, and `to` for an alert ' +
+      'by e-mail.',
     body: ['AlertChange'],
     success: { description: 'The changed alert.', schemas: ['AlertWithSecret'] },
     examples: {
@@ -146,9 +166,11 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     method: 'post',
     path: `${ALERT}/test`,
     operationId: 'testAlert',
-    summary: 'Send a test webhook',
-    description: `Posts a webhook of the type \`alert.test\`, in one attempt. ${WRITERS} The list of deliveries shows the outcome.`,
-    success: { status: '202', description: 'The webhook is queued.', schemas: ['Delivery'] },
+    summary: 'Send a test',
+    description:
+      'Sends a webhook of the type `alert.test`, a message, or an e-mail to each address, in one attempt. The response is the first ' +
+      `delivery. ${WRITERS} The list of deliveries shows the outcomes.`,
+    success: { status: '202', description: 'The test is queued.', schemas: ['Delivery'] },
     examples: { one: { summary: 'A test', parameters: PATH, response: TEST } },
   },
   {
@@ -156,9 +178,10 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     method: 'get',
     path: DELIVERIES,
     operationId: 'listDeliveries',
-    summary: 'List the webhooks of an alert',
+    summary: 'List the deliveries of an alert',
     description:
-      'The webhooks of the last 30 days with their outcome, at most the newest 1,000 of an account. Pages and parameters are the same ' +
+      'The webhooks, messages and e-mails of the last 30 days with their outcome. `payload` is the body of a webhook; messages and e-mails ' +
+      'state the same facts. There are at most the newest 1,000 of an account. Pages and parameters are the same ' +
       'as for the list of alerts.',
     query: DELIVERY_LIST_PARAMETERS,
     success: { description: 'The deliveries.', schemas: ['DeliveryPage', 'DeliveryArray'] },
@@ -171,9 +194,9 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     method: 'post',
     path: `${DELIVERIES}/{deliveryId}/redeliver`,
     operationId: 'redeliver',
-    summary: 'Send a webhook again',
-    description: `Posts the same body with the same \`webhook-id\`, and retries for 24 hours again. ${WRITERS}`,
-    success: { status: '202', description: 'The webhook is queued.', schemas: ['Delivery'] },
+    summary: 'Send a delivery again',
+    description: `Sends the same body with the same \`webhook-id\` or Message-ID, and retries for 24 hours again. ${WRITERS}`,
+    success: { status: '202', description: 'The delivery is queued.', schemas: ['Delivery'] },
     examples: {
       one: { summary: 'A delivery', parameters: { ...PATH, deliveryId: DELIVERY_ID }, response: TEST },
     },

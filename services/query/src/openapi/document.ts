@@ -46,7 +46,10 @@ export function createOpenApiDocument(): OpenApiDocument {
     tags: [
       { name: 'Usage and cost', description: 'Usage and its cost, by dimension and time.' },
       { name: 'Access', description: 'The caller’s accounts, and API keys.' },
-      { name: 'Alerts', description: 'Webhooks when usage or cost of an account passes a threshold.' },
+      {
+        name: 'Alerts',
+        description: 'Webhooks, messages and e-mails when usage or cost of an account passes a threshold.',
+      },
       { name: 'Views', description: 'Saved views of the page.' },
       { name: 'Health', description: 'For load balancers and supervisors. Needs no credentials.' },
     ],

@@ -1,6 +1,12 @@
 /** The `meterline alerts` commands, through the API. */
-import { ALERT_MEASURES, ALERT_PERIODS, alertAmountText, MAX_THRESHOLD } from '@meterline/catalog';
-import type { AlertChangeBody, AlertResponse, AlertWithSecretResponse, DeliveryResponse } from '@meterline/client';
+import { ALERT_FORMATS, ALERT_MEASURES, ALERT_PERIODS, alertAmountText, MAX_THRESHOLD } from '@meterline/catalog';
+import type {
+  AlertChangeBody,
+  AlertResponse,
+  AlertWithSecretResponse,
+  DeliveryResponse,
+  NewAlertBody,
+} from '@meterline/client';
 import { type Command, Option } from 'commander';
 import type { CommandContext } from '../../command.js';
 import { type AccountSession, withAccount } from '../../connections/api.js';
@@ -15,7 +21,8 @@ import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
 type AlertsFlags = ApiFlags & OutputFlags;
 
-interface ChangeFlags extends AlertsFlags, FilterFlags, Pick<AlertChangeBody, 'period' | 'measure' | 'amount' | 'url'> {
+type SameFlags = Pick<NewAlertBody, 'period' | 'measure' | 'amount' | 'forecast' | 'format' | 'url' | 'to'>;
+interface ChangeFlags extends AlertsFlags, FilterFlags, Partial<SameFlags> {
   readonly name?: string;
   readonly threshold?: readonly number[];
   readonly rotateSecret?: true;
@@ -38,7 +45,7 @@ const COLUMNS: readonly ItemColumn<AlertResponse>[] = [
 const DELIVERY_COLUMNS: readonly ItemColumn<DeliveryResponse>[] = [
   { heading: 'DELIVERY', cell: ({ id }) => id },
   { heading: 'CREATED', cell: ({ createdAt }) => createdAt },
-  { heading: 'FOR', cell: ({ payload: { data } }) => (data.threshold === undefined ? 'test' : `${data.threshold}%`) },
+  { heading: 'FOR', cell: reasonOf },
   { heading: 'STATE', cell: ({ state }) => state },
   { heading: 'ATTEMPTS', cell: ({ attempts }) => String(attempts), isNumeric: true },
   { heading: 'LAST OUTCOME', cell: ({ lastOutcome = '' }) => lastOutcome, minWidth: 8 },
@@ -46,13 +53,14 @@ const DELIVERY_COLUMNS: readonly ItemColumn<DeliveryResponse>[] = [
 const EXAMPLES = `
 Examples:
   meterline alerts create --name 'Monthly spend' --period month --amount 100 --url https://example.com/webhooks
+  meterline alerts create --name Production --period month --amount 100 --forecast 100 --to ops@example.com --workspace production
   meterline alerts create --name Agents --period day --measure usage --billing-dimension agent_async_requests_count \\
     --amount 50000 --threshold 100 --url https://example.com/webhooks`;
 
 export function addAlerts(alerts: Command, context: CommandContext): void {
   alerts.description(
-    'Manage alerts. An alert sends a signed webhook when the spend or usage of an account in a calendar day or month (UTC) ' +
-      'passes a threshold. Admins of the account create and change alerts; members can list them.',
+    'Manage alerts. An alert sends a signed webhook, a message to Slack or Microsoft Teams, or e-mails when the spend or usage of an ' +
+      'account in a calendar day or month (UTC) passes a threshold. Admins of the account create and change alerts; members can list them.',
   );
   const add = (name: string, summary: string, description: string) => {
     const command = alerts.command(name).summary(summary).description(description);
@@ -71,7 +79,8 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
   const create = add(
     'create',
     'Create an alert',
-    'Create an alert. The output includes the secret with which receivers verify webhooks; the secret is shown only once.',
+    'Create an alert, with --url or --to. The output includes the secret with which receivers verify signed webhooks; the secret is ' +
+      'shown only once.',
   );
   withDefinition(create, true)
     .addHelpText('after', EXAMPLES)
@@ -89,15 +98,13 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
   addWithId('delete', 'Delete an alert', 'Delete an alert and its pending deliveries, after confirmation.')
     .option('--yes', 'Skip the confirmation')
     .action(action(deleteAlert));
-  addWithId('test', 'Send a test webhook', 'Send a test webhook. "alerts deliveries" shows its outcome.').action(
-    action(testAlert),
-  );
+  addWithId('test', 'Send a test', 'Send a test. "alerts deliveries" shows its outcome.').action(action(testAlert));
   addWithId('deliveries', 'List deliveries of an alert', 'List sent and pending deliveries of an alert, newest first.')
     .option('--redeliver <deliveryId>', 'Send this delivery again, with the same ID')
     .action(action(listDeliveries));
 }
 
-/** Adds the flags that define an alert. @param isNew makes name, period, amount and URL required */
+/** Adds the flags that define an alert. @param isNew makes name, period and amount required, and adds the format, which never changes */
 function withDefinition(command: Command, isNew: boolean): Command {
   const required = (flags: string, description: string) =>
     new Option(flags, isNew ? `${description} (required)` : description).makeOptionMandatory(isNew);
@@ -115,7 +122,12 @@ function withDefinition(command: Command, isNew: boolean): Command {
         'Budget that thresholds are percentages of: USD, or units of the billing dimension with --measure usage',
       ),
     )
-    .addOption(required('--url <url>', 'HTTPS URL that receives webhooks'))
+    .option('--url <url>', 'HTTPS URL that receives webhooks, or the incoming-webhook URL of Slack or Microsoft Teams')
+    .addOption(
+      new RepeatableOption('--to <address>', 'E-mail address, instead of --url; repeatable').argParser(
+        (text, before: readonly string[] = []) => [...before, text],
+      ),
+    )
     .addOption(
       new Option(
         '--measure <measure>',
@@ -126,16 +138,28 @@ function withDefinition(command: Command, isNew: boolean): Command {
       new RepeatableOption(
         '--threshold <percent>',
         `Percentage of the amount at which the alert fires; repeatable${byDefault('50, 80, 100')}`,
-      ).argParser((text, before: readonly number[] = []) =>
-        [...before, wholeNumber(text, 1, MAX_THRESHOLD)].sort((a, b) => a - b),
-      ),
+      ).argParser(percentsOf),
+    )
+    .addOption(
+      new RepeatableOption(
+        '--forecast <percent>',
+        'Percentage of the amount at which the alert fires when the forecast of the month reaches it; repeatable',
+      ).argParser(percentsOf),
     );
+  if (isNew) {
+    const format = new Option('--format <format>', 'What the URL receives (default: standard, a signed webhook)');
+    command.addOption(format.choices(ALERT_FORMATS));
+  }
   return withAlertFilters(command);
 }
 
+function percentsOf(text: string, before: readonly number[] = []): readonly number[] {
+  return [...before, wholeNumber(text, 1, MAX_THRESHOLD)].sort((a, b) => a - b);
+}
+
 function changeOf(flags: ChangeFlags): AlertChangeBody {
-  const { name, period, measure, amount, url, threshold: thresholds, filter: filters } = flags;
-  return { name, period, measure, amount, url, thresholds, filters };
+  const { name, period, measure, amount, url, to, threshold: thresholds, forecast, filter: filters } = flags;
+  return { name, period, measure, amount, url, to, thresholds, forecast, filters };
 }
 
 async function listAlerts({ context, flags, client, account }: Call): Promise<void> {
@@ -144,8 +168,10 @@ async function listAlerts({ context, flags, client, account }: Call): Promise<vo
 }
 
 async function createAlert(call: Call<ChangeFlags>): Promise<void> {
-  const { name = '', period = 'month', measure = 'cost', amount = '', url = '', ...others } = changeOf(call.flags);
-  printAlert(call, await call.client.alerts.create(call.account, { ...others, name, period, measure, amount, url }));
+  const { name = '', period = 'month', measure = 'cost', amount = '', ...others } = changeOf(call.flags);
+  const { format } = call.flags;
+  const body = { ...others, name, period, measure, amount, format };
+  printAlert(call, await call.client.alerts.create(call.account, body));
 }
 
 async function showAlert(call: Call): Promise<void> {
@@ -185,18 +211,22 @@ async function listDeliveries(call: Call<AlertsFlags & { redeliver?: string }>):
 
 /** Prints an alert. Includes the signing secret if the API returned a new one. */
 function printAlert({ context, flags }: Call, alert: AlertWithSecretResponse): void {
-  const { id, name, amount, thresholds, fired, url, createdAt, updatedAt, secret } = alert;
+  const { id, name, amount, thresholds, forecast, fired, forecastFired, createdAt, updatedAt, secret } = alert;
   const lines = fieldLines([
     ['id', id],
     ['name', name],
     ['subject', subjectOf(alert)],
     ['amount', alertAmountText(amount, alert)],
     ['thresholds', percents(thresholds)],
-    ['url', url],
+    ...(forecast.length > 0 ? [['forecast', percents(forecast)] as const] : []),
+    ['target', targetOf(alert)],
     ['created', createdAt],
     ['changed', updatedAt],
     ...fired.map(({ threshold, firedAt, value }) => {
       return ['fired', `${threshold}% at ${firedAt}, with ${alertAmountText(value, alert)}`] as const;
+    }),
+    ...forecastFired.map(({ threshold, firedAt, forecast }) => {
+      return ['fired', `forecast of ${threshold}% at ${firedAt}, with ${alertAmountText(forecast, alert)}`] as const;
     }),
     ...(secret === undefined ? [] : [['secret', secret] as const]),
   ]);
@@ -211,6 +241,16 @@ function printDeliveries({ context, flags }: Call, items: readonly DeliveryRespo
 function subjectOf({ measure, period, filters }: AlertResponse): string {
   const values = Object.entries(filters).flatMap(([name, value]) => [value].flat().map((each) => `${name}=${each}`));
   return [`${measure} per ${period}`, ...values].join(', ');
+}
+
+function targetOf({ format = 'standard', url = '', to }: AlertResponse): string {
+  return to?.join(', ') ?? (format === 'standard' ? url : `${url} (${format})`);
+}
+
+function reasonOf({ payload: { data }, to }: DeliveryResponse): string {
+  const reason =
+    data.threshold === undefined ? 'test' : `${data.forecast === undefined ? '' : 'forecast '}${data.threshold}%`;
+  return to === undefined ? reason : `${reason} to ${to}`;
 }
 
 function percents(thresholds: readonly number[]): string {
