@@ -523,6 +523,22 @@ describe('--view', () => {
     },
   );
 
+  it('a view whose window is too long for its resolution has the automatic one, as on the page', async () => {
+    await api.dependencies.views.save(ACCOUNT, 'hours', 'period=month&resolution=hourly', NOW);
+    expect((await run(['metrics', '--view', 'hours'], initech)).code).toBe(0);
+  });
+
+  it.each([
+    [['--view', 'x', '--all-accounts'], "option '--view <name>' cannot be used with option '--all-accounts'"],
+    [['--view', '..'], 'It must be the name of a saved view.'],
+    [['--view', 'compared', '--csv', '--series'], '--series and --compare cannot be combined'],
+  ])('meterline metrics %j is wrong usage', async (args, message) => {
+    await api.dependencies.views.save(ACCOUNT, 'compared', 'compare=period', NOW);
+    const { code, stderr } = await run(['metrics', ...args], initech);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
   it('an unknown view is an error that says where to find the names', async () => {
     const { code, stderr } = await run(['metrics', '--view', 'nope'], initech);
     expect(code).toBe(1);

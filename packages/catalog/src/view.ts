@@ -179,8 +179,10 @@ function codec<Part>(
 const choice = <Value extends string | number>(name: string, values: readonly Value[]) =>
   codec<Value>(name, (text) => values.find((value) => String(value) === text));
 /** Like `choice`, but the value may be undefined. Undefined is the default, so it is never written. */
-const optionalChoice = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> =>
-  codec<Value | undefined>(name, (text) => values.find((value) => value === text));
+const optionalChoice = <Value extends string>(name: string, values: readonly Value[]): Codec<Value | undefined> => ({
+  read: choice(name, values).read,
+  write: (part) => (part === undefined ? [] : [[name, part]]),
+});
 const flag = (name: string, on = '1') =>
   codec(
     name,
@@ -303,16 +305,17 @@ export function readViewQuery(query: URLSearchParams): ViewQuery {
 /** Returns the first parameter that {@link readViewQuery} would ignore, such as `period=9d`, or undefined if it reads all of them. */
 export function ignoredViewParameter(query: URLSearchParams): string | undefined {
   const view = readViewQuery(query);
-  const read = PARTS.flatMap((part) => pairsOf(part, view)).map(([name, value]) => `${name}=${value}`);
-  for (const [name, value] of query) {
-    const position = read.indexOf(`${name}=${value}`);
-    if (position < 0) return `${name}=${value}`;
-    read.splice(position, 1);
-  }
-  return undefined;
+  const written = new Set(PARTS.flatMap((part) => pairsOf(part, view)).map(String));
+  const sent = [...query];
+  const ignored = sent.find((pair, position) => {
+    if (written.has(String(pair))) return false;
+    const others = new URLSearchParams(sent.filter((_, index) => index !== position));
+    return JSON.stringify(readViewQuery(others)) === JSON.stringify(view);
+  });
+  return ignored?.join('=');
 }
 
-/** Returns whether a view shows names of workspaces, which only admins may see. */
+/** Returns whether a view groups or filters by workspace, which the API allows only for admins (docs/api-contract.md). */
 export function showsWorkspaces({ groupBy, filters }: ViewQuery): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
 }

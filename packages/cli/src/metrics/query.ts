@@ -10,6 +10,7 @@ import {
   defaultResolution,
   type EpochMs,
   EXCLUDING_PARAMETER,
+  exceededCap,
   FILTER_PARAMETERS,
   filterQuery,
   formatTimestamp,
@@ -295,16 +296,15 @@ export function withQuery(command: Command): Command {
 }
 
 /** Returns the flags with those parts of a saved view for which there is no flag. */
-export function flagsWithView(flags: QueryFlags, view: ViewQuery): QueryFlags {
+export function flagsWithView(flags: QueryFlags, view: ViewQuery, now: Date): QueryFlags {
   const hasWindow = [flags.month, flags.since, flags.from, flags.to].some((flag) => flag !== undefined);
-  return {
-    resolution: view.resolution,
-    groupBy: view.groupBy,
-    filter: filterQuery(view.filters),
-    compare: view.compare,
-    ...flags,
-    period: hasWindow ? undefined : view.period,
-  };
+  const period = hasWindow ? undefined : view.period;
+  const { whole } = windowOf({ ...flags, period }, now);
+  // Like the page, choose the resolution automatically if the window is too long for that of the view.
+  const fits = view.resolution !== undefined && exceededCap(view.resolution, whole) === undefined;
+  const { groupBy, compare } = view;
+  const resolution = fits ? view.resolution : undefined;
+  return { resolution, groupBy, filter: filterQuery(view.filters), compare, ...flags, period };
 }
 
 export interface Query {

@@ -5,7 +5,6 @@ import { amountOf, sumSeries } from '../breakdown/breakdown.js';
 import type { ComparedSeries } from '../chart/chart-figures.js';
 import { useMetrics } from '../metrics/queries.js';
 import { wholeQuery } from '../metrics/query.js';
-
 import type { Costs } from './use-costs.js';
 
 export type Comparison = ReturnType<typeof useComparison>;

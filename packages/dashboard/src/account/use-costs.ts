@@ -1,10 +1,10 @@
 /** Reads the costs of a view, broken down into groups. Every card of the page shows a part of these costs. */
-import { type EpochMs, filterQuery, upTo } from '@meterline/catalog/plain';
+import { type EpochMs, filterQuery, showsWorkspaces, upTo } from '@meterline/catalog/plain';
 import type { AccountResponse } from '@meterline/client';
 import { useMemo } from 'react';
 import { buildBreakdown } from '../breakdown/breakdown.js';
 import { snapshotOf, useBreakdown } from '../metrics/queries.js';
-import { measureOf, metricsQuery, needsAdmin, usageScope } from '../metrics/query.js';
+import { measureOf, metricsQuery, usageScope } from '../metrics/query.js';
 import { writeView } from '../view/address.js';
 import type { View } from '../view/view.js';
 
@@ -14,7 +14,7 @@ export type Costs = ReturnType<typeof useCosts>;
 export function useCosts(account: string, view: View, role: AccountResponse['role'] | undefined, now: EpochMs) {
   const requested = useMemo(() => snapshotOf(view, now), [view, now]);
   const requestedFilters = useMemo(() => filterQuery(view.filters), [view.filters]);
-  const isForbidden = role === 'member' && needsAdmin(view);
+  const isForbidden = role === 'member' && showsWorkspaces(view);
   const result = useBreakdown(account, requested, requestedFilters, !isForbidden);
   const { data: source, isPlaceholderData: isStale } = result;
 

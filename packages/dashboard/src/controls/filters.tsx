@@ -14,7 +14,6 @@ import { useState } from 'react';
 import { localized } from '../format/locale.js';
 import { amountText, FIELD_LABEL, filterText, quantityOf, valueLabel } from '../format/texts.js';
 import { useUsedValues } from '../metrics/queries.js';
-
 import { navigate } from '../view/address.js';
 import { type NameField, type View, withFilter } from '../view/view.js';
 import { Popover, PrimaryButton, Segments, TextButton } from './controls.js';

@@ -28,7 +28,6 @@ import {
 } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery } from '@meterline/client';
 import { windowText } from '../period/period.js';
-
 import { localized, numberFormat } from './locale.js';
 
 export const DIMENSION_LABEL = {

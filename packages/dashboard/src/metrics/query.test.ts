@@ -1,12 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Filters, filterQuery, periodWindow } from '@meterline/catalog/plain';
+import { type Filters, filterQuery, periodWindow, showsWorkspaces } from '@meterline/catalog/plain';
 import type { EventsQuery, FilterQuery, GroupValues } from '@meterline/client';
-
 import { DEFAULT_VIEW, only, type View } from '../view/view.js';
 import {
   measureOf,
   metricsQuery,
-  needsAdmin,
   resolutionChoices,
   resolutionOf,
   rowEventsQuery,
@@ -50,9 +48,9 @@ it('the query for totals has no breakdown, except by billing dimension for usage
 });
 
 it('a view that groups or filters by workspace needs an admin', () => {
-  expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
-  expect(needsAdmin(view({ filters: { workspace: only('main') } }))).toBe(true);
-  expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
+  expect(showsWorkspaces(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
+  expect(showsWorkspaces(view({ filters: { workspace: only('main') } }))).toBe(true);
+  expect(showsWorkspaces(DEFAULT_VIEW)).toBe(false);
 });
 
 it('a window that is too long for the chosen resolution uses the default resolution', () => {

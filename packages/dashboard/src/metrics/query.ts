@@ -19,7 +19,6 @@ import {
   type MetricsQuery,
 } from '@meterline/client';
 import { commonQuantity, LIST, type Quantity, unitLabel } from '../format/texts.js';
-
 import type { View } from '../view/view.js';
 import { dimensionsLeft, hasUsage, withoutAccount } from '../view/view.js';
 
@@ -59,11 +58,6 @@ export function wholeQuery(view: View, query: MetricsQuery): MetricsQuery {
 /** Returns the measure to show. It is cost unless the usage of the view has a single unit. */
 export function measureOf(view: View): View['measure'] {
   return view.measure === 'usage' && usageScope(view).unit !== undefined ? 'usage' : 'cost';
-}
-
-/** Returns whether the view groups or filters by workspace. The API allows this only for admins (specification, section "Errors"). */
-export function needsAdmin({ filters, groupBy }: View): boolean {
-  return groupBy.includes('workspace') || filters.workspace !== undefined;
 }
 
 export type UsageScope = { readonly unit: Quantity } | { readonly unit: undefined; readonly reason: string };

@@ -13,7 +13,6 @@ import {
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import fc from 'fast-check';
-
 import { readView, readViewOf, writeView } from './address.js';
 import { breadcrumb, canDrill, DEFAULT_VIEW, drillDown, only, sortOf, type View, withFilter } from './view.js';
 

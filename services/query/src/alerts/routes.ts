@@ -9,7 +9,6 @@ import {
   type ParameterProblem,
   rawQuery,
   requireNoParameters,
-  requireWriter,
 } from '@meterline/api';
 import {
   ALERT_LIST_PARAMETERS,
@@ -33,7 +32,7 @@ import {
 import type { Request, RequestHandler, Response } from 'express';
 import { parseBody } from '../http/body.js';
 import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
-import { admitMember, type Requires } from '../http/member.js';
+import { admitMember, admitWriter, type Requires } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 import { changeProblems, definitionProblems, targetProblems, targetUrl } from './checks.js';
@@ -155,18 +154,6 @@ export function redeliveryRoute(dependencies: RouteDependencies): RequestHandler
     }
     send(response.status(202), deliveryEntry({ ...delivery, state: 'pending' }));
   };
-}
-
-/** Throws `forbidden` unless the caller is an admin of the account. Runs before the checks of parameters, body and alert. */
-async function admitWriter(
-  dependencies: RouteDependencies,
-  request: Request<AccountPath>,
-  response: Response,
-): Promise<void> {
-  const { accountId } = request.params;
-  const { caller } = await admitMember(dependencies, request, response, accountId);
-  requireWriter(caller, accountId);
-  requireNoParameters(rawQuery(request));
 }
 
 async function admitReader(dependencies: RouteDependencies, request: Request<AlertPath>, response: Response) {

@@ -5,14 +5,18 @@ import {
   type ByteBudget,
   type Caller,
   principalOf,
+  rawQuery,
   requireMembership,
+  requireNoParameters,
   requireReader,
   requireScope,
+  requireWriter,
 } from '@meterline/api';
 import type { remembered } from '@meterline/service';
 import type { Account, AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
 import type { ViewStore } from '@meterline/service/views';
+import type { Request } from 'express';
 import type { Admission } from '../admission/admission.js';
 import type { PagesDependencies } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
@@ -74,4 +78,16 @@ export async function admitMember(
 ) {
   const admission = await admitCaller(dependencies, request, response, accountId);
   return { ...admission, role: requireMembership(admission.caller, accountId) };
+}
+
+/** Admits an admin of the account, for requests without parameters. Runs before the checks of the body and of what the request changes. */
+export async function admitWriter(
+  dependencies: Requires,
+  request: Request<{ accountId: string }>,
+  response: ServerResponse,
+): Promise<void> {
+  const { accountId } = request.params;
+  const { caller } = await admitMember(dependencies, request, response, accountId);
+  requireWriter(caller, accountId);
+  requireNoParameters(rawQuery(request));
 }

@@ -2,7 +2,7 @@
  * Serves /v0/accounts/{accountId}/views, an extension of the platform's API, with an account's saved views. Admins read and write. Members
  * only read, and do not see views that group or filter by workspace, because members may not know the workspaces.
  */
-import { invalidParameters, orAuthUnavailable, rawQuery, requireNoParameters, requireWriter } from '@meterline/api';
+import { invalidParameters, orAuthUnavailable, rawQuery, requireNoParameters } from '@meterline/api';
 import {
   NO_ACCOUNT_PATH,
   nameText,
@@ -13,10 +13,10 @@ import {
 } from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
 import { type SavedView, TooManyViews } from '@meterline/service/views';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 import { parseBody } from '../http/body.js';
 import { noSuchView, tooManyViews } from '../http/errors.js';
-import { admitMember, type Requires } from '../http/member.js';
+import { admitMember, admitWriter, type Requires } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 
 type RouteDependencies = Requires<'clock' | 'cursors' | 'views'>;
@@ -66,18 +66,6 @@ export function viewDeletionRoute(dependencies: RouteDependencies): RequestHandl
     if (!(await orAuthUnavailable(dependencies.views.remove(accountId, name)))) throw noSuchView();
     response.status(204).end();
   };
-}
-
-/** Throws `forbidden` unless the caller is an admin of the account. */
-async function admitWriter(
-  dependencies: RouteDependencies,
-  request: Request<AccountPath>,
-  response: Response,
-): Promise<void> {
-  const { accountId } = request.params;
-  const { caller } = await admitMember(dependencies, request, response, accountId);
-  requireWriter(caller, accountId);
-  requireNoParameters(rawQuery(request));
 }
 
 function maySee(role: Role, { query }: SavedView): boolean {

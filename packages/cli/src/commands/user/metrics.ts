@@ -1,13 +1,13 @@
 /** The `meterline metrics` command. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { readViewQuery } from '@meterline/catalog';
+import { NO_ACCOUNT_PATH, readViewQuery, type ViewQuery } from '@meterline/catalog';
 import type { MeterlineClient } from '@meterline/client';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CommandContext, say } from '../../command.js';
 import { withAccount, withClientErrors } from '../../connections/api.js';
 import { CommandError, EXIT_CODES, usageError } from '../../failure.js';
 import { formOf, nameOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
-import { flagsWithView, type Query, type QueryFlags, queryOf, withQuery } from '../../metrics/query.js';
+import { flagsWithView, type QueryFlags, queryOf, withQuery } from '../../metrics/query.js';
 import { printCsv, printJson, printTable } from '../../metrics/response.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
 
@@ -43,7 +43,14 @@ export function addMetrics(command: Command, context: CommandContext): void {
     withQuery(withApiFlags(command)),
     "Print the API's response as JSON; with --all or --compare, one response per line",
   )
-    .option('--view <name>', 'Saved view of the account. Other flags replace parts of the view', nameOf)
+    .addOption(
+      new Option(
+        '--view <name>',
+        'Saved view to use: its period, groups, filters, resolution and comparison. Other flags replace these',
+      )
+        .argParser(viewNameOf)
+        .conflicts('allAccounts'),
+    )
     .option('--all', 'Read all pages, not only the first')
     .option('--series', 'With --csv: print one line per group and time bucket')
     .option('--exact', 'Show amounts in the table without rounding')
@@ -59,36 +66,39 @@ export function addMetrics(command: Command, context: CommandContext): void {
 
 async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise<void> {
   rejectConflicts(flags);
-  // Parse the query before the first request, so that conflicting flags fail without a request.
-  const firstQuery = queryOf(flags, context.now());
+  // Parse the query before the first request, so that conflicting flags fail without a request. A view is only known after a request.
+  if (flags.view === undefined) queryOf(flags, context.now());
   await withAccount(context, flags, async ({ client, account, access }) => {
-    const viewed = flags.view === undefined ? flags : await withView(flags, flags.view, client, account);
+    const view = flags.view === undefined ? undefined : await readView(client, account, flags.view);
+    const flagsNow = () => (view ? { ...flags, ...flagsWithView(flags, view, context.now()) } : flags);
+    rejectConflicts(flagsNow());
     const { all = false, exact = false, series = false, watch: interval } = flags;
     const form = formOf(flags);
-    const print = async (query: Query, signal?: AbortSignal) => {
+    const print = async (signal?: AbortSignal) => {
+      const query = queryOf(flagsNow(), context.now());
       const request = { context, client, account, query, all, signal };
       if (form === 'json') await printJson(request);
       else if (form === 'table') await printTable(request, exact);
       else await printCsv(request, series, form === 'excel' ? 'spreadsheet' : 'plain');
     };
-    if (interval === undefined) return print(flags.view === undefined ? firstQuery : queryOf(viewed, context.now()));
+    if (interval === undefined) return print();
     const signal = context.interruption();
+    // Each time parses the query again, because a window that ends now moves with time.
     await watch(context, interval === true ? DEFAULT_WATCH_SECONDS : interval, signal, async () => {
-      // Parse the query again, because a window that ends now moves with time.
-      await withClientErrors(access, () => print(queryOf(viewed, context.now()), signal));
+      await withClientErrors(access, () => print(signal));
       if (form === 'table') context.stdout.write('\n');
     });
   });
 }
 
-async function withView(
-  flags: MetricsFlags,
-  name: string,
-  client: MeterlineClient,
-  account: string,
-): Promise<MetricsFlags> {
+async function readView(client: MeterlineClient, account: string, name: string): Promise<ViewQuery> {
   const { query } = await client.views.get(account, name);
-  return { ...flags, ...flagsWithView(flags, readViewQuery(new URLSearchParams(query))) };
+  return readViewQuery(new URLSearchParams(query));
+}
+
+function viewNameOf(text: string): string {
+  if (NO_ACCOUNT_PATH.test(text)) throw new InvalidArgumentError('It must be the name of a saved view.');
+  return nameOf(text);
 }
 
 function rejectConflicts({ series, compare, watch: interval, cursor, ...output }: MetricsFlags): void {
