@@ -3,6 +3,7 @@ import { alertUnit, DEFAULT_THRESHOLDS, unitName } from '@meterline/catalog/plai
 import { type AlertResponse, type AlertWithSecretResponse, MeterlineError, type NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ErrorText, Field, focusOn, PrimaryButton, Segments, TextButton } from '../controls/controls.js';
+import { Select } from '../controls/lists.js';
 import { amountIn, subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
@@ -16,14 +17,23 @@ interface AlertEditorProps {
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-/** Error messages for fields that the API rejected. For the URL, the API's own message has the reason. */
+/** Error messages for fields that the API rejected. For the target, the API's own message has the reason. */
 const MESSAGES: Readonly<Record<string, string | undefined>> = {
   name: 'Enter a name of at most 256 characters.',
   amount: 'Enter an amount above 0, such as 1,000.50. Use at most 15 digits before the decimal point and 12 after.',
   thresholds: 'Enter one to ten whole numbers from 1 to 1000, such as 50, 80, 100.',
+  forecast: 'Enter up to ten whole numbers from 1 to 1000, such as 100. Only monthly alerts have forecasts.',
   url: undefined,
+  to: undefined,
 };
-const URL_LABEL = 'Webhook URL';
+/** The kinds of target. An alert keeps its kind. */
+const KINDS = [
+  { value: 'standard', label: 'Signed webhook' },
+  { value: 'slack', label: 'Slack' },
+  { value: 'teams', label: 'Microsoft Teams' },
+  { value: 'mail', label: 'E-mail' },
+] as const;
+const TARGET_LABEL = { url: 'Webhook URL', to: 'E-mail addresses' } as const;
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
 export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSaved, onCreated }: AlertEditorProps) {
@@ -32,7 +42,11 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
     period: alert?.period ?? ('month' as const),
     amount: alert?.amount ?? '',
     thresholds: (alert?.thresholds ?? DEFAULT_THRESHOLDS).join(', '),
-    url: alert?.url ?? '',
+    forecast: alert?.forecast.join(', ') ?? '',
+    kind: alert?.to ? ('mail' as const) : (alert?.format ?? 'standard'),
+    // The API shows only the origin of the URLs of Slack and Teams. An empty field keeps the URL.
+    url: alert?.format === 'standard' ? (alert.url ?? '') : '',
+    to: alert?.to?.join(', ') ?? '',
   });
   const [draft, setDraft] = useState(initial);
   const isChanged = JSON.stringify(draft) !== JSON.stringify(initial);
@@ -40,17 +54,23 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
     onChanged(isChanged);
     return () => onChanged(false);
   }, [isChanged, onChanged]);
-  const { period } = draft;
+  const { period, kind } = draft;
+  const target = kind === 'mail' ? 'to' : 'url';
   const save = useAlertAction(account, async (client) => {
-    if (alert) await client.alerts.update(account, alert.id, fields);
-    else onCreated(await client.alerts.create(account, { ...fields, measure: 'cost', filters }));
+    if (alert) {
+      await client.alerts.update(account, alert.id, fields);
+      return;
+    }
+    const format = kind === 'mail' ? undefined : kind;
+    const created = await client.alerts.create(account, { ...fields, format, measure: 'cost', filters });
+    if (created.secret !== undefined) onCreated(created);
   });
   const problems = new Map<string, string | undefined>();
   for (const { parameter, message } of save.error instanceof MeterlineError ? save.error.details : []) {
     const [member = ''] = parameter?.split('.') ?? [];
-    problems.set(member, MESSAGES[member] ?? message?.replace(/^url\b/, URL_LABEL));
+    problems.set(member, MESSAGES[member] ?? message?.replace(/^(url|to)\b/, TARGET_LABEL[target]));
   }
-  const field = (member: Exclude<keyof typeof draft, 'period'>) => ({
+  const field = (member: Exclude<keyof typeof draft, 'period' | 'kind'>) => ({
     value: draft[member],
     onChange: (text: string) => setDraft({ ...draft, [member]: text }),
     autoComplete: 'off',
@@ -61,7 +81,9 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
     period,
     amount: amountIn(draft.amount),
     thresholds: percentsIn(draft.thresholds),
-    url: draft.url.trim(),
+    forecast: percentsIn(draft.forecast),
+    ...(kind === 'mail' && { to: draft.to.split(/[\s,;]+/).filter((part) => part !== '') }),
+    ...(kind !== 'mail' && (draft.url !== '' || !alert) && { url: draft.url.trim() }),
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -86,7 +108,22 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
         placeholder="1000"
       />
       <Field label="Thresholds (percent of the amount)" {...field('thresholds')} />
-      <Field label={URL_LABEL} {...field('url')} type="url" placeholder="https://example.com/webhooks" />
+      {period === 'month' && (
+        <Field label="Forecast thresholds (percent, optional)" {...field('forecast')} placeholder="100" />
+      )}
+      {!alert && (
+        <Select label="Send" value={kind} choices={KINDS} onChange={(chosen) => setDraft({ ...draft, kind: chosen })} />
+      )}
+      {kind === 'mail' ? (
+        <Field label={TARGET_LABEL.to} {...field('to')} placeholder="finance@example.com, ops@example.com" />
+      ) : (
+        <Field
+          label={TARGET_LABEL.url}
+          {...field('url')}
+          type="url"
+          placeholder={alert?.url ? `${alert.url}/… (unchanged)` : 'https://example.com/webhooks'}
+        />
+      )}
       <ErrorText>{![...problems.keys()].some((member) => member in MESSAGES) && save.error?.message}</ErrorText>
       <div className="alert-actions">
         <PrimaryButton type="submit" disabled={save.isPending}>

@@ -74,7 +74,7 @@ function AlertsPanel({ account, isAdmin, alerts, filters, created, onCreated, on
     <Sheet
       className="alerts"
       title="Alerts"
-      hint="Get a signed webhook when spend or usage in a day or month (UTC) passes a threshold."
+      hint="Get a webhook, a message or an e-mail when spend or usage in a day or month (UTC) passes a threshold."
       {...{ isHeld, onClose }}
     >
       <div className="alerts-list">
@@ -161,7 +161,7 @@ interface AlertItemProps {
 const CONFIRM = { delete: 'Delete permanently', secret: 'Rotate now' } as const;
 
 function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreated }: AlertItemProps) {
-  const { id, name, period, amount, thresholds, fired, url } = alert;
+  const { id, name, period, amount, thresholds, fired, forecast, forecastFired, format, url, to } = alert;
   const [isOpen, setOpen] = useState(false);
   const [pending, setPending] = useState<keyof typeof CONFIRM>();
   /** The action that the user canceled. Its button gets the focus. */
@@ -198,8 +198,19 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
             </li>
           );
         })}
+        {forecast.map((threshold) => {
+          const reached = forecastFired.find((each) => each.threshold === threshold);
+          return (
+            <li key={`forecast ${threshold}`} data-fired={reached !== undefined || undefined}>
+              <strong>Forecast {threshold}%</strong>{' '}
+              {reached
+                ? `fired on ${instantText(reached.firedAt)} at ${measuredText(reached.forecast, alert)}`
+                : `not fired this ${period}`}
+            </li>
+          );
+        })}
       </ul>
-      <p className="hint">{url}</p>
+      <p className="hint">{to?.join(', ') ?? url}</p>
       <ErrorText>{problem?.message}</ErrorText>
       <div className="alert-actions">
         <OutlineButton aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -216,13 +227,15 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
             <OutlineButton ref={wasEdited ? focusOn : undefined} disabled={isHeld} onClick={onEdit}>
               Edit
             </OutlineButton>
-            <OutlineButton
-              ref={canceled === 'secret' && !isHeld ? focusOn : undefined}
-              disabled={isHeld}
-              onClick={() => confirm('secret')}
-            >
-              Rotate secret
-            </OutlineButton>
+            {format === 'standard' && (
+              <OutlineButton
+                ref={canceled === 'secret' && !isHeld ? focusOn : undefined}
+                disabled={isHeld}
+                onClick={() => confirm('secret')}
+              >
+                Rotate secret
+              </OutlineButton>
+            )}
             <OutlineButton ref={canceled === 'delete' ? focusOn : undefined} onClick={() => confirm('delete')}>
               Delete
             </OutlineButton>

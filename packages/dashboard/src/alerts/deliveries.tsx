@@ -33,7 +33,7 @@ export function Deliveries({ account, isAdmin, alert: { id, name } }: Deliveries
         {data?.slice(0, MAX_DELIVERIES).map((delivery) => (
           <li key={delivery.id}>
             <span>{instantText(delivery.createdAt)}</span>
-            <span>{thresholdText(delivery)}</span>
+            <span title={delivery.to}>{thresholdText(delivery)}</span>
             <span className={delivery.state === 'failed' ? 'error-text' : undefined}>{stateText(delivery)}</span>
             {isAdmin && delivery.state !== 'pending' && (
               <TextButton disabled={redelivery.isPending} onClick={() => redelivery.mutate(delivery.id)}>
@@ -54,8 +54,11 @@ export function Deliveries({ account, isAdmin, alert: { id, name } }: Deliveries
 
 const STATE = { pending: 'Pending', delivered: 'Delivered', failed: 'Failed' } as const;
 
-function thresholdText({ payload: { data } }: DeliveryResponse): string {
-  return data.threshold === undefined ? 'Test' : `${data.threshold}%`;
+/** Describes why a delivery was sent, and to whom if it is an e-mail, such as `Forecast 100% to finance@example.com`. */
+function thresholdText({ payload: { data }, to }: DeliveryResponse): string {
+  const prefix = data.forecast === undefined ? '' : 'Forecast ';
+  const reason = data.threshold === undefined ? 'Test' : `${prefix}${data.threshold}%`;
+  return to === undefined ? reason : `${reason} to ${to}`;
 }
 
 /** Describes the state of a delivery, such as `Failed after 14 attempts: 503`. */

@@ -2,13 +2,12 @@
 import {
   alertAmountText,
   alertUnit,
-  ENTRY_FIELD,
-  type EntryField,
+  DEFAULT_VIEW_QUERY,
   formatTimestamp,
   formatUsage,
   formatUsd,
-  GROUP_BY_DIMENSIONS,
   type Window,
+  writeViewQuery,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Alert, Fired } from './alert.js';
@@ -16,14 +15,6 @@ import type { Alert, Fired } from './alert.js';
 /** The body of a delivery by e-mail, as JSON. */
 export const mailBody = z.object({ subject: z.string(), text: z.string(), html: z.string() });
 
-/** Names of filters in the address of the page, as in packages/dashboard/src/view/address.ts. */
-const PAGE_FILTERS: Readonly<Record<EntryField, string>> = {
-  workspace: 'workspace',
-  resourceType: 'type',
-  resourceName: 'name',
-  resourceUuid: 'uuid',
-  billingDimension: 'dimension',
-};
 /** Longer links are omitted: Slack rejects messages with more than 3,000 characters in a text. */
 const MAX_LINK_LENGTH = 2_000;
 
@@ -99,12 +90,14 @@ function figureText(value: string, alert: Alert): string {
 
 /** Returns the address of the page that shows what the alert measures. */
 function viewLink(pageUrl: string, { account, filters, measure }: Alert, period: Window): string | undefined {
-  const [from, to] = [formatTimestamp(period.startTime), formatTimestamp(period.endTime)];
-  const query = new URLSearchParams({ account, from, to, measure });
-  for (const dimension of GROUP_BY_DIMENSIONS) {
-    const field = ENTRY_FIELD[dimension];
-    for (const value of filters[field] ?? []) query.append(PAGE_FILTERS[field], value);
-  }
+  const view = {
+    ...DEFAULT_VIEW_QUERY,
+    measure,
+    period: { from: period.startTime, to: period.endTime },
+    filters: Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, { values, isExcluded: false }])),
+  };
+  const query = new URLSearchParams({ account });
+  for (const [name, value] of writeViewQuery(view)) query.append(name, value);
   const link = `${pageUrl}/?${query}`;
   return link.length > MAX_LINK_LENGTH ? undefined : link;
 }
