@@ -351,7 +351,8 @@ it('an admin saves, opens, replaces and deletes a view, and a member sees the vi
   await other.page.getByRole('button', { name: 'View Teams' }).waitFor();
   for (const name of ['Teams', 'Costs / day']) {
     await press(other.page, `Delete ${name}`);
-    await other.page.getByRole('button', { name: `Delete ${name}` }).waitFor({ state: 'detached' });
+    await press(other.page, `Delete ${name} permanently`);
+    await other.page.getByRole('button', { name: `Delete ${name} permanently` }).waitFor({ state: 'detached' });
   }
   expect(await views()).toEqual([]);
 });

@@ -539,9 +539,9 @@ describe('--view', () => {
     expect(stderr).toContain(message);
   });
 
-  it('an unknown view is an error that says where to find the names', async () => {
+  it('an unknown view is an error that lists the views', async () => {
     const { code, stderr } = await run(['metrics', '--view', 'nope'], initech);
     expect(code).toBe(1);
-    expect(stderr).toContain('The account has no such view that you may see');
+    expect(stderr).toContain('account initech has no saved view "nope" that you may see; its views: "');
   });
 });

@@ -109,7 +109,7 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
       />
       <Field label="Thresholds (percent of the amount)" {...field('thresholds')} />
       {period === 'month' && (
-        <Field label="Forecast thresholds (percent, optional)" {...field('forecast')} placeholder="100" />
+        <Field label="Forecast (percent of the amount, optional)" {...field('forecast')} placeholder="100" />
       )}
       {!alert && (
         <Select label="Send" value={kind} choices={KINDS} onChange={(chosen) => setDraft({ ...draft, kind: chosen })} />

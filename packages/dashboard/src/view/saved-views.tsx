@@ -60,11 +60,17 @@ function useViewChange<Input>(account: string, act: (client: MeterlineClient, in
 }
 
 function DeleteButton({ account, name }: { readonly account: string; readonly name: string }) {
+  const [isAsking, setAsking] = useState(false);
   const { mutate, error, isPending } = useViewChange(account, (client) => client.views.delete(account, name));
   return (
     <>
-      <TextButton aria-label={`Delete ${name}`} disabled={isPending} onClick={() => mutate(undefined)}>
-        Delete
+      <TextButton
+        aria-label={isAsking ? `Delete ${name} permanently` : `Delete ${name}`}
+        disabled={isPending}
+        onBlur={() => setAsking(false)}
+        onClick={() => (isAsking ? mutate(undefined) : setAsking(true))}
+      >
+        {isAsking ? 'Delete permanently' : 'Delete'}
       </TextButton>
       <ErrorText>{error?.message}</ErrorText>
     </>
@@ -82,6 +88,7 @@ function SaveForm({ account, query, names }: SaveFormProps) {
   const { mutate, error, isPending } = useViewChange(account, (client, text: string) =>
     client.views.save(account, text, query),
   );
+  const isKnown = names.includes(name.trim());
   const submit = (event: FormEvent) => {
     event.preventDefault();
     mutate(name.trim());
@@ -91,8 +98,9 @@ function SaveForm({ account, query, names }: SaveFormProps) {
       <p className="form-title">Save this view</p>
       <Field label="Name" required maxLength={256} value={name} onChange={setName} />
       <PrimaryButton type="submit" disabled={isPending}>
-        {names.includes(name.trim()) ? 'Replace' : 'Save'}
+        {isKnown ? 'Replace' : 'Save'}
       </PrimaryButton>
+      {isKnown && <p className="hint">“{name.trim()}” exists. Replacing it changes it for everyone.</p>}
       <ErrorText>{error?.message}</ErrorText>
       <p className="hint">Everyone with access to the account can open it, or only admins if it shows workspaces.</p>
     </form>

@@ -20,7 +20,7 @@ const bodyOf = (change: Partial<AlertSettings>, fired?: Fired) =>
   messageBody(alertOf(change), NOVEMBER, PAGE, fired) ?? '';
 const mailOf = (fired?: Fired) => mailBody.parse(JSON.parse(bodyOf({ url: undefined, to: ['a@example.com'] }, fired)));
 
-const LINK = `${PAGE}/?account=acme&from=2026-11-01T00%3A00%3A00Z&to=2026-12-01T00%3A00%3A00Z&measure=cost&workspace=a%26b&type=agent&type=job`;
+const LINK = `${PAGE}/?account=acme&from=2026-11-01T00%3A00%3A00Z&to=2026-12-01T00%3A00%3A00Z&workspace=a%26b&type=agent&type=job`;
 const STOP = 'To stop these messages, ask an admin of the account acme to';
 
 it('a signed webhook has no other body than its payload', () => {

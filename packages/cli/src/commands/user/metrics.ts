@@ -92,8 +92,13 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
 }
 
 async function readView(client: MeterlineClient, account: string, name: string): Promise<ViewQuery> {
-  const { query } = await client.views.get(account, name);
-  return readViewQuery(new URLSearchParams(query));
+  const views = await client.views.list(account);
+  const view = views.find((each) => each.name === name);
+  if (view) return readViewQuery(new URLSearchParams(view.query));
+  const names = views.map((each) => JSON.stringify(each.name)).join(', ');
+  throw new CommandError(
+    `account ${account} has no saved view ${JSON.stringify(name)} that you may see; its views: ${names || 'none'}`,
+  );
 }
 
 function viewNameOf(text: string): string {
