@@ -146,7 +146,9 @@ it('an alert shows its fired thresholds and deliveries, which only an admin can 
   const [delivery] = await client.alerts.deliveries('globex', id);
   const sent = delivery && (await alerts.deliveries.find(delivery.id));
   if (!sent) throw new Error('there is no delivery');
-  await alerts.deliveries.noteAttempt(sent, { at: now, outcome: '503', state: 'failed', leaseUntil: 0, dueAt: 0 });
+  const leaseUntil = now.getTime() + 60_000;
+  await alerts.deliveries.claim(now.getTime(), leaseUntil, 1);
+  await alerts.deliveries.noteAttempt(sent, { at: now, outcome: '503', state: 'failed', leaseUntil, dueAt: 0 });
 
   const member = await open('globex', 'member', 'real');
   await press(member, 'Alerts 1 fired');
