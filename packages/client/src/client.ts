@@ -7,11 +7,8 @@ import {
   type BillingDimensionResponse,
   billingDimensionsEnumSchema,
   type CreatedApiKeyResponse,
-  compareDecimals,
   createdApiKeySchema,
-  DEFAULT_EVENTS_PAGE,
   type EventPage,
-  type EventResponse,
   type EventsQuery,
   eventPageSchema,
   groupByEnumSchema,
@@ -66,11 +63,6 @@ export interface PagesOptions extends PageOptions {
 export interface AllMetricsOptions extends RequestOptions {
   /** Called after each page with the number of groups read so far. The number restarts if the result changes. */
   readonly onRead?: ((groups: number) => void) | undefined;
-}
-
-export interface EventsOptions extends PageOptions {
-  /** Called with each page of the API once it is read. */
-  readonly onPage?: ((page: EventPage) => void) | undefined;
 }
 
 export interface NewApiKey {
@@ -210,33 +202,14 @@ export class MeterlineClient {
     }
   }
 
-  /**
-   * Iterates over all events of a query, starting at its cursor. Each event is on one page. By cost, an event whose cost changes between two
-   * requests could be on two of the API's pages, or on none. A query by cost therefore reads all events by timestamp, keeps them in memory
-   * and sorts them at the end.
-   */
-  async *eventsPages(account: string, query: EventsQuery, options: EventsOptions = {}): AsyncGenerator<EventPage> {
-    if (query.orderBy === 'cost') return yield* this.#eventsByCost(account, query, options);
+  /** Iterates over all pages of {@link events}, starting at the query's cursor. By cost, `allEvents` lists each event once. */
+  async *eventsPages(account: string, query: EventsQuery, options?: PageOptions): AsyncGenerator<EventPage> {
     for (let { cursor } = query; ; ) {
       const page = await this.events(account, { ...query, cursor }, options);
-      options.onPage?.(page);
       yield page;
       if (!page.meta.hasMore) return;
       cursor = page.meta.nextCursor;
     }
-  }
-
-  async *#eventsByCost(account: string, query: EventsQuery, options: EventsOptions): AsyncGenerator<EventPage> {
-    const { limit = DEFAULT_EVENTS_PAGE, order } = query;
-    // The API rejects a window with too many events to sort.
-    await this.events(account, { ...query, limit: 1 }, options);
-    const events: EventResponse[] = [];
-    for await (const { data } of this.eventsPages(account, { ...query, orderBy: 'timestamp' }, options))
-      events.push(...data);
-    const sign = order === 'desc' ? -1 : 1;
-    events.sort((a, b) => sign * compareDecimals(a.cost, b.cost));
-    for (let at = 0; at === 0 || at < events.length; at += limit)
-      yield { data: events.slice(at, at + limit), meta: { hasMore: at + limit < events.length, nextCursor: '' } };
   }
 
   /**

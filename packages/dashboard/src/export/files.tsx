@@ -10,6 +10,7 @@ import {
 } from '@meterline/catalog/plain';
 import {
   ALL_ACCOUNTS,
+  allEvents,
   type EventPage,
   type EventsQuery,
   eventsCsv,
@@ -147,7 +148,7 @@ export async function eventsFile(
     events += data.length;
     onRead(events, 'event');
   };
-  for await (const { data } of client.eventsPages(account, { ...query, limit: MAX_EVENTS_PAGE }, { signal, onPage }))
+  for await (const { data } of allEvents(client, account, { ...query, limit: MAX_EVENTS_PAGE }, { signal, onPage }))
     parts.push(new Blob([eventsCsv(data, 'spreadsheet', parts.length > 0)]));
   return { name: fileName([account, ...daysOf(query), 'events']), content: new Blob(parts, { type: CSV_TYPE }) };
 }

@@ -12,7 +12,7 @@ import {
   sumDecimals,
   unitOf,
 } from '@meterline/catalog';
-import { type EventPage, type EventRevision, type EventsQuery, eventsCsv } from '@meterline/client';
+import { allEvents, type EventPage, type EventRevision, type EventsQuery, eventsCsv } from '@meterline/client';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, say } from '../../command.js';
 import { type AccountSession, withAccount } from '../../connections/api.js';
@@ -128,7 +128,7 @@ async function* readPages(context: CommandContext, session: AccountSession, quer
   const progress = new PageProgress(context, 'event');
   const onPage = ({ data }: EventPage) => progress.page(data.length);
   try {
-    for await (const page of client.eventsPages(account, query, { onText, onPage })) yield { page, text };
+    for await (const page of allEvents(client, account, query, { onText, onPage })) yield { page, text };
   } finally {
     progress.end();
   }
