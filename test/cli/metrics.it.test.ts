@@ -419,6 +419,33 @@ describe('explain', () => {
     const shown = await withApiProxy(api.url, interfere, (url) => run(HOUR, { ...globex, METERLINE_API_URL: url }));
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('2 shown') });
   });
+
+  it('explain --all by cost lists each event once, even if its cost changes between two pages', async () => {
+    let revision = 1;
+    const interfere = async (path: string) => {
+      if (!path.includes('cursor=')) return undefined;
+      revision += 1;
+      const first = { eventId: '018f0000-0000-7000-8000-000000000001', at: '2025-10-05T10:30:00.250Z' };
+      await api.seed([event({ accountId: 'globex', ...first, cost: String(revision + 1), revision })]);
+      return undefined;
+    };
+    const byCost = [...HOUR, '--limit', '1', '--all', '--order-by', 'cost'];
+    const { stdout, stderr } = await withApiProxy(api.url, interfere, (url) =>
+      run([...byCost, '--csv'], { ...globex, METERLINE_API_URL: url }),
+    );
+    expect(stdout.split('\n').map((line) => /,018f0000-[^,]*(\d),/.exec(line)?.[1])).toEqual([
+      undefined,
+      '1',
+      '2',
+      undefined,
+    ]);
+    expect(stderr).toBe('Read 2 events on 2 pages.\n');
+    expect(await run([...byCost, '--json'], globex)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--all --json prints events by time'),
+    });
+  });
 });
 
 describe('meterline mcp', () => describeTools(() => api));

@@ -19,6 +19,8 @@ export interface MeterlineOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What is typed: at once, or in response to what appears on stderr. */
   readonly stdin?: string | { readonly at: string; readonly response: () => Promise<string> };
+  /** The time that the command reads from its clock (default: the real time). Only for `runCommand`. */
+  readonly now?: number;
   /** Whether stderr is a terminal. */
   readonly isTerminal?: boolean;
   /** Ends the command as soon as this appears on stderr. */
@@ -38,7 +40,9 @@ export async function runCommand(args: readonly string[], options: MeterlineOpti
   const printed = follow({ stdin, stdout, stderr, interrupt: () => interruption.abort() }, options);
   const context = createContext({ stdin, stdout, stderr }, variables(options));
   // The process' own signals are the test run's.
-  const own = { ...context, interruption: () => interruption.signal };
+  const { now } = options;
+  const clock = now === undefined ? context.now : () => new Date(now);
+  const own = { ...context, now: clock, interruption: () => interruption.signal };
   const code = await runProgram(args, { stdout, stderr }, async () => own);
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
   return { code, ...printed };

@@ -1,51 +1,78 @@
 /** `meterline top` against a real ClickHouse. */
 import { beforeAll, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
-import { insertUsageEvents, prepareRejectedEvents } from '@meterline/warehouse';
+import {
+  insertUsageEvents,
+  oneServer,
+  prepareRejectedEvents,
+  type RejectedEvent,
+  readOpenRejections,
+  settleRejections,
+} from '@meterline/warehouse';
 import { pricedEvent } from '../harness/events.js';
+import { execute } from '../harness/stack.js';
 import { testDatabase } from '../harness/test-database.js';
 import { runCommand } from './run-command.js';
 
-const HOUR = Math.floor(Date.now() / MS_PER_HOUR) * MS_PER_HOUR;
+const HOUR = Date.UTC(2025, 9, 20, 12);
+const NOW = HOUR + 60_000;
 const hourText = (hoursAgo: number) => new Date(HOUR - hoursAgo * MS_PER_HOUR).toISOString().replace('.000', '');
 
 const database = testDatabase();
 beforeAll(async () => {
+  const { warehouse } = database;
+  await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
   const events = (accountId: string, timestamps: readonly number[]) =>
     timestamps.map((timestamp) => pricedEvent({ accountId, timestamp }));
-  await insertUsageEvents(database.warehouse, [
+  const corrected = {
+    accountId: 'initech',
+    timestamp: HOUR - MS_PER_HOUR,
+    eventId: '018f0000-0000-7000-8000-000000000001',
+  };
+  await insertUsageEvents(warehouse, [
     ...events('acme', [HOUR, HOUR + 1, HOUR - 2 * MS_PER_HOUR]),
     ...events('globex', [HOUR - 5 * MS_PER_HOUR, HOUR - 5 * MS_PER_HOUR, HOUR - 3 * MS_PER_DAY]),
-    ...events('initech', [HOUR - MS_PER_HOUR]),
+    ...events('hooli', [HOUR - 10 * MS_PER_DAY]),
+    pricedEvent(corrected),
   ]);
+  await insertUsageEvents(warehouse, [pricedEvent({ ...corrected, revision: 1, voided: true })]);
+
   const rejection = {
     jobId: 'job',
     reason: 'invalid_usage',
     message: 'usage must be a number',
     payload: '{}',
   } as const;
-  const rejected = ['globex', '', 'initech', 'globex', 'globex', 'initech'].map((accountId, position) => ({
-    ...{ ...rejection, accountId, position },
-    receivedAt: position === 5 ? HOUR - 3 * MS_PER_DAY : HOUR,
-  }));
-  await prepareRejectedEvents(rejected)(database.warehouse);
+  const reject = (...rejections: (Pick<RejectedEvent, 'accountId' | 'position'> & { receivedAt?: number })[]) =>
+    prepareRejectedEvents(rejections.map((fields) => ({ ...rejection, receivedAt: HOUR, ...fields })))(warehouse);
+  const settled = [6, 7, 8].map((position) => ({ accountId: 'acme', position }));
+  await reject(...settled);
+  await settleRejections(oneServer(warehouse), await readOpenRejections(warehouse, {}, { limit: 10 }), 'discarded');
+  await execute(warehouse, 'SYSTEM STOP MERGES rejected_events');
+  // A job that is delivered again after its rejections were settled stores them again.
+  await reject(...settled);
+  const twice = { accountId: 'globex', position: 0 };
+  await reject(twice, { accountId: '', position: 1 }, { accountId: 'initech', position: 2 });
+  await reject(twice, { accountId: 'globex', position: 3 }, { accountId: 'globex', position: 4 });
+  await reject({ accountId: 'initech', position: 5, receivedAt: HOUR - 3 * MS_PER_DAY });
 });
 
 async function top(...args: string[]) {
   const { url, database: name, user = 'default', password = '' } = database.options;
   const clickhouse = { CLICKHOUSE_URL: url, CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password };
-  const { stdout, stderr } = await runCommand(['top', ...args], { env: { ...clickhouse, CLICKHOUSE_DATABASE: name } });
+  const env = { ...clickhouse, CLICKHOUSE_DATABASE: name };
+  const { stdout, stderr } = await runCommand(['top', ...args], { env, now: NOW });
   expect(stderr).toBe('');
   return stdout;
 }
 
-it('top shows how many events and rejections each account has, and the hour of its newest event', async () => {
+it('top shows how many stored revisions and open rejections each account has, and the hour of its newest event', async () => {
   const lines = (await top()).split('\n').map((line) => line.split(/ {2,}/));
   expect(lines).toEqual([
-    ['ACCOUNT', 'EVENTS', 'REJECTED', 'NEWEST HOUR'],
+    ['ACCOUNT', 'REVISIONS', 'REJECTED', 'NEWEST HOUR'],
     ['acme', '3', '0', hourText(0)],
     ['globex', '2', '3', hourText(5)],
-    ['initech', '1', '1', hourText(1)],
+    ['initech', '2', '1', hourText(1)],
     ['(unreadable)', '0', '1', '-'],
     [''],
   ]);
@@ -55,12 +82,17 @@ it('top sorts by rejections or by the time since the newest event, in a longer w
   const accounts = async (...args: string[]) =>
     JSON.parse(await top('--json', ...args)).map(({ account }: { account: string }) => account);
   expect(await accounts('--by', 'rejected')).toEqual(['globex', '', 'initech', 'acme']);
-  expect(await accounts('--by', 'lag', '--limit', '3')).toEqual(['globex', 'initech', 'acme']);
+  expect(await accounts('--by', 'lag', '--since', '24h', '--limit', '3')).toEqual(['globex', 'initech', 'acme']);
   const csv = await top('--since', '4d', '--limit', '2', '--csv');
   expect(csv.split('\r\n')).toEqual([
-    'account,events,rejected,newestHour',
+    'account,revisions,rejected,newestHour',
     `acme,3,0,${hourText(0)}`,
     `globex,3,3,${hourText(5)}`,
     '',
   ]);
+});
+
+it('top by lag starts with an account that has been silent for days', async () => {
+  const lines = (await top('--by', 'lag')).split('\n').map((line) => line.split(/ {2,}/)[0]);
+  expect(lines).toEqual(['ACCOUNT', 'hooli', 'globex', 'initech', 'acme', '(unreadable)', '']);
 });

@@ -115,7 +115,7 @@ it.each([
   ['emit x.jsonl --batch 5001', 'must be a whole number from 1 to 5000'],
   ['export focus --month 2100-12', '2100-12 has not started yet'],
   ['top --since 32d', '--since must be at most 31d'],
-  ['top --by cost', 'Allowed choices are events, rejected, lag.'],
+  ['top --by cost', 'Allowed choices are revisions, rejected, lag.'],
   ['retention close', 'use either --before or --months'],
   ['retention close --before 2026-13', 'must be a month from 1970-01'],
   ['retention close --before 2100-12', 'the current and the previous month stay open'],

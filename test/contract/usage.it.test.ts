@@ -377,7 +377,7 @@ describe('the list of events', () => {
     expect(rejected.status).toBe(400);
     expect(errorOf(rejected)).toMatchObject({
       error: 'invalid_parameter',
-      details: [{ parameter: 'orderBy', message: expect.stringContaining('more than 1,000,000 events in its hours') }],
+      details: [{ parameter: 'orderBy', message: expect.stringContaining('more than 1,000,000 stored revisions') }],
     });
     expect((await api.request(path(account, filtered), bearer(key))).body).toMatchObject({ data: [] });
   });

@@ -202,7 +202,7 @@ export class MeterlineClient {
     }
   }
 
-  /** Iterates over all pages of {@link events}, starting at the query's cursor. An event whose cost changes meanwhile may move to another page. */
+  /** Iterates over all pages of {@link events}, starting at the query's cursor. By cost, `allEvents` lists each event once. */
   async *eventsPages(account: string, query: EventsQuery, options?: PageOptions): AsyncGenerator<EventPage> {
     for (let { cursor } = query; ; ) {
       const page = await this.events(account, { ...query, cursor }, options);

@@ -29,6 +29,7 @@ export type {
 } from '@meterline/catalog';
 export { formatUsage, formatUsd, type RejectedEvent, shareText } from '@meterline/catalog/plain';
 export type { AlertChangeBody, NewAlertBody } from './alerts.js';
+export { type AllEventsOptions, allEvents } from './all-events.js';
 export { Amount, amount } from './amount.js';
 export type { AllMetricsOptions, NewApiKey, PageOptions, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import {
   connect,
   getDefaultAutoSelectFamilyAttemptTimeout,
   type LookupFunction,
   setDefaultAutoSelectFamilyAttemptTimeout,
 } from 'node:net';
-import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { AlertStore, messageBody, periodAt } from '@meterline/service/alerts';
 import { allowSlowConnections } from '@meterline/service/connecting';
 import { createRegistry } from '@meterline/service/metrics';
@@ -43,6 +44,7 @@ afterEach(async () => {
   // Before the deliverer, which waits for attempts in progress.
   await receiver.close();
   await deliverer.close();
+  jest.restoreAllMocks();
 });
 afterAll(() => redis.quit());
 
@@ -112,24 +114,63 @@ it('an account with a hanging endpoint has four attempts in progress, and its ot
   await until('four attempts are in progress', () => receiver.received.length === 4);
 });
 
+/** Creates an alert with the receiver's URL, and lets all its thresholds fire, the lowest first. @returns the ID of the alert */
+async function addCrossings(account: string, thresholds: readonly number[]): Promise<string> {
+  const alert = await alerts.create(account, { ...ALERT_SETTINGS, url: receiver.url }, new Date());
+  const firedAt = new Date().toISOString();
+  for (const threshold of thresholds) {
+    const body = JSON.stringify({ type: 'usage.threshold_reached', data: { alertId: alert.id, threshold } });
+    await alerts.fire(alert, OCTOBER, { threshold, value: '100', firedAt }, body);
+  }
+  return alert.id;
+}
+
+/** The thresholds of an alert's webhooks, in the order in which they arrived. */
+const arrived = (id: string) =>
+  receiver.received.flatMap(({ body: { data } }) => (data.alertId === id ? [data.threshold] : []));
+
 it('the webhooks of thresholds that are crossed together arrive with the lowest threshold first', async () => {
   const thresholds = [50, 80, 90, 100];
-  const firedAt = new Date().toISOString();
-  const ids: string[] = [];
-  for (const account of ['acme', 'globex']) {
-    const alert = await alerts.create(account, { ...ALERT_SETTINGS, url: receiver.url }, new Date());
-    ids.push(alert.id);
-    for (const threshold of thresholds) {
-      const body = JSON.stringify({ type: 'usage.threshold_reached', data: { alertId: alert.id, threshold } });
-      await alerts.fire(alert, OCTOBER, { threshold, value: '100', firedAt }, body);
-    }
-  }
+  const ids = [await addCrossings('acme', thresholds), await addCrossings('globex', thresholds)];
   deliverer.run();
   await until('all are delivered', async () => (await alerts.deliveries.countPending()) === 0);
-  const bodies = receiver.received.map(({ text }) => JSON.parse(text).data);
-  for (const id of ids) {
-    expect(bodies.filter(({ alertId }) => alertId === id).map(({ threshold }) => threshold)).toEqual(thresholds);
+  for (const id of ids) expect(arrived(id)).toEqual(thresholds);
+});
+
+it('a receiver that does not respond gets the lowest threshold first, and each of the others once', async () => {
+  const responses: ServerResponse[] = [];
+  receiver.respond = (response) => responses.push(response);
+  const id = await addCrossings('acme', [10, 20, 30, 40, 50, 60]);
+  deliverer.run();
+  await until('four attempts are in progress', () => responses.length === 4);
+  expect(arrived(id)).toEqual([10, 20, 30, 40]);
+  receiver.respond = (response) => response.writeHead(204).end();
+  for (const response of responses) response.writeHead(204).end();
+  await until('all are delivered', async () => (await alerts.deliveries.countPending()) === 0);
+  expect(arrived(id).slice(4).sort()).toEqual([50, 60]);
+});
+
+it('a delivery that waits too long for Redis is due again a second later, before its lease ends', async () => {
+  const id = await addCrossing();
+  let now = Date.now();
+  jest.spyOn(Date, 'now').mockImplementation(() => now);
+  class SlowStore extends AlertStore {
+    override find(alertId: string) {
+      now += 6_000;
+      return super.find(alertId);
+    }
   }
+  await deliverer.close();
+  deliverer = openDeliverer({ alerts: new SlowStore(redis, prefix) });
+  const dueAt = now + 7_000;
+  deliverer.run();
+  await until('it is due again', async () => (await dueTimes())[0] === dueAt);
+  await deliverer.close();
+  expect(receiver.received).toEqual([]);
+  now = dueAt;
+  deliverer = openDeliverer();
+  deliverer.run();
+  await until('it is delivered', async () => (await alerts.deliveries.find(id))?.state === 'delivered');
 });
 
 it('a delivery fails at once if its receiver responds 410, and waits for Retry-After, an hour at most, on 429', async () => {

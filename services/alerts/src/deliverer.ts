@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
 import { type Alert, type AlertStore, type Delivery, isSigned, validSecrets } from '@meterline/service/alerts';
 import { onceAMinute } from '@meterline/service/log';
+import { inTime } from '@meterline/service/waiting';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
@@ -34,6 +35,8 @@ const CONCURRENCY_OF_ACCOUNT = 4;
 const WAIT_MS = 1_000;
 /** An account's waiting deliveries become due this far apart. Otherwise thousands would be claimed every second, in vain. */
 const WAIT_STEP_MS = 50;
+/** Limits the wait for the receiver of a lower threshold. The waits of an account's concurrent attempts together must fit into the lease. */
+const TURN_MS = 1_000;
 /** Longer than an attempt, so that a lease expires only if the process died or lost its connection to Redis. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 5_000;
 const MAX_RETRY_AFTER_MS = MS_PER_HOUR;
@@ -42,8 +45,8 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
-  /** The latest first attempt of each alert, and of each of its recipients, in progress. */
-  readonly #firstAttempts = new Map<string, Promise<void>>();
+  /** Ends when the next first attempt for an alert, or for one of its recipients, may start. */
+  readonly #turns = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;
   #loop: Promise<void> | undefined;
@@ -95,7 +98,7 @@ export class Deliverer {
     const account = this.#accounts.get(alert.account) ?? { attempts: 0, lastDueAt: 0 };
     if (account.attempts >= CONCURRENCY_OF_ACCOUNT) {
       account.lastDueAt = Math.max(Date.now() + WAIT_MS, account.lastDueAt + WAIT_STEP_MS);
-      return alerts.deliveries.postpone(id, account.lastDueAt);
+      return alerts.deliveries.postpone(id, leaseUntil, account.lastDueAt);
     }
     account.attempts += 1;
     this.#accounts.set(alert.account, account);
@@ -109,23 +112,26 @@ export class Deliverer {
     }
   }
 
-  /** Starts after the earlier first attempts for the same receiver, because receivers expect a lower threshold first. */
+  /** Starts once the receiver has responded to the first attempt for a lower threshold, or a second after that attempt. */
   async #deliverInTurn(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
     const receiver = `${alert.id} ${delivery.to}`;
-    const earlier = this.#firstAttempts.get(receiver);
-    const attempt = Promise.allSettled([earlier]).then(() => this.#deliver(delivery, alert, leaseUntil));
-    this.#firstAttempts.set(receiver, attempt);
+    const start = Promise.resolve(this.#turns.get(receiver));
+    const attempt = start.then(() => this.#deliver(delivery, alert, leaseUntil));
+    const turn = start.then(() => inTime('the receiver', attempt, TURN_MS)).catch(() => undefined);
+    this.#turns.set(receiver, turn);
     try {
       await attempt;
     } finally {
-      if (this.#firstAttempts.get(receiver) === attempt) this.#firstAttempts.delete(receiver);
+      if (this.#turns.get(receiver) === turn) this.#turns.delete(receiver);
     }
   }
 
   async #deliver(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
     // The delivery may have waited for Redis or its turn. Without enough of the lease left, another process would post at the same time.
-    if (Date.now() + ATTEMPT_TIMEOUT_MS > leaseUntil) return;
     const { alerts, metrics, log, retryMs } = this.#options;
+    const now = Date.now();
+    if (now + ATTEMPT_TIMEOUT_MS > leaseUntil)
+      return alerts.deliveries.postpone(delivery.id, leaseUntil, now + WAIT_MS);
     const at = new Date();
     const { isDelivered, outcome, retryAfterMs = 0, isFinal = false, reason } = await this.#send(delivery, alert, at);
     // A test is never retried, because it shows the result of one attempt.

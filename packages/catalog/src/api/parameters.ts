@@ -202,12 +202,13 @@ export const EVENTS_PARAMETERS = {
     default: EVENT_SORT_KEYS[0],
     description:
       'The order of the list: by the UTC hour of the timestamp, then by event ID; or by cost, then by hour and event ID. By cost, the ' +
-      `account may have at most ${MAX_EVENTS_BY_COST} events in the hours of the window, before filters.`,
+      `account may have at most ${MAX_EVENTS_BY_COST} stored revisions of events in the hours of the window, before filters, and an event ` +
+      'whose cost changes between two requests may be on both pages or on none.',
   }),
   order: oneOf(EVENT_SORT_ORDERS).meta({ default: EVENT_SORT_ORDERS[0], description: 'Ascending or descending.' }),
   limit: pageSize(MAX_EVENTS_PAGE).meta({
     description:
-      `Events per page. Larger values mean ${MAX_EVENTS_PAGE}. A page by timestamp examines at most a quarter of a million events, and any ` +
+      `Events per page. Larger values mean ${MAX_EVENTS_PAGE}. A page by timestamp examines at most a quarter of a million stored revisions, and any ` +
       'page is at most a few megabytes, so it may have fewer events, even none; there are more pages as long as `hasMore` is true.',
     default: DEFAULT_EVENTS_PAGE,
   }),

@@ -54,7 +54,7 @@ export const DEFAULT_EVENTS_PAGE = 100;
 export const MAX_EVENTS_PAGE = 1_000;
 export const EVENT_SORT_KEYS = ['timestamp', 'cost'] as const;
 export const EVENT_SORT_ORDERS = ['asc', 'desc'] as const;
-/** The maximum number of an account's events in a window whose events can be listed by cost. */
+/** The maximum number of an account's stored revisions in the hours of a window whose events can be listed by cost. */
 export const MAX_EVENTS_BY_COST = 1_000_000;
 export const DEFAULT_LIST_PAGE = 50;
 export const MAX_LIST_PAGE = 200;

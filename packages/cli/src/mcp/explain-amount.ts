@@ -23,7 +23,12 @@ export function addExplainAmount(server: McpServer, host: Pick<Call, 'context' |
       ...WINDOW,
       ...FILTER,
       includeVoided: z.boolean().optional().describe('Include voided events, which do not count'),
-      orderBy: z.enum(EVENT_SORT_KEYS).optional().describe('timestamp is by hour (default), cost is by cost'),
+      orderBy: z
+        .enum(EVENT_SORT_KEYS)
+        .optional()
+        .describe(
+          'timestamp is by hour (default), cost is by cost. By cost, an event whose cost changes between two pages may be on both or on none',
+        ),
       order: z.enum(EVENT_SORT_ORDERS).optional().describe('asc (default) or desc'),
       ...LIMIT,
       ...CURSOR,

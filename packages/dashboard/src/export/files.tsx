@@ -10,6 +10,8 @@ import {
 } from '@meterline/catalog/plain';
 import {
   ALL_ACCOUNTS,
+  allEvents,
+  type EventPage,
   type EventsQuery,
   eventsCsv,
   type MeterlineClient,
@@ -142,11 +144,12 @@ export async function eventsFile(
 ): Promise<ExportedFile> {
   const parts: Blob[] = [];
   let events = 0;
-  for await (const { data } of client.eventsPages(account, { ...query, limit: MAX_EVENTS_PAGE }, { signal })) {
-    parts.push(new Blob([eventsCsv(data, 'spreadsheet', parts.length > 0)]));
+  const onPage = ({ data }: EventPage) => {
     events += data.length;
     onRead(events, 'event');
-  }
+  };
+  for await (const { data } of allEvents(client, account, { ...query, limit: MAX_EVENTS_PAGE }, { signal, onPage }))
+    parts.push(new Blob([eventsCsv(data, 'spreadsheet', parts.length > 0)]));
   return { name: fileName([account, ...daysOf(query), 'events']), content: new Blob(parts, { type: CSV_TYPE }) };
 }
 

@@ -25,7 +25,9 @@ Runs Meterline on this machine: ClickHouse, Redis, the services, and a demo with
   PORT                Port of the API (default: 8080, or a free port). Metrics are on PORT + 2 to PORT + 5, or free ports
   METERLINE_DATA_DIR  Directory for data and logs (default: .meterline)
   CLICKHOUSE_URL      Use this ClickHouse instead of the embedded one (with CLICKHOUSE_USER, _PASSWORD, _DATABASE)
-  REDIS_URL           Use this Redis instead of a local one. Requires appendonly yes and appendfsync always`;
+  REDIS_URL           Use this Redis instead of a local one. Requires appendonly yes and appendfsync always
+
+The services also get all other variables, such as CATALOG, PRICE_BOOK, ALERT_SMTP_URL and ALERT_SMTP_FROM: see docs/configuration.md`;
 
 export interface CommandLine {
   readonly demo: boolean;

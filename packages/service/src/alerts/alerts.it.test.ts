@@ -170,10 +170,23 @@ it('a claimed delivery is not due again before its lease expires', async () => {
 it('a claim returns at most the number requested, the longest due first', async () => {
   const { deliveries } = alerts;
   const [first, second, third] = [await addTest(), await addTest(), await addTest()];
-  await deliveries.postpone(first.id, 3);
-  await deliveries.postpone(second.id, 1);
-  await deliveries.postpone(third.id, 2);
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
+  await deliveries.postpone(first.id, LEASE, 3);
+  await deliveries.postpone(second.id, LEASE, 1);
+  await deliveries.postpone(third.id, LEASE, 2);
   expect(await deliveries.claim(NOW.getTime(), LEASE, 2)).toEqual([second.id, third.id]);
+});
+
+it('a delivery that was claimed again or redelivered is not postponed', async () => {
+  const { deliveries } = alerts;
+  const { id } = await addTest();
+  await deliveries.claim(NOW.getTime(), LEASE, 10);
+  await deliveries.claim(LEASE, LEASE + 1, 10);
+  await deliveries.postpone(id, LEASE, 3);
+  expect(await dueAt(id)).toBe(LEASE + 1);
+  await deliveries.redeliver(id);
+  await deliveries.postpone(id, LEASE + 1, 3);
+  expect(await dueAt(id)).toBe(0);
 });
 
 const addTest = () => alerts.deliveries.addTest(alert, NOW, '{"exact":0.10}');

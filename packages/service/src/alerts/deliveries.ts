@@ -115,9 +115,9 @@ const CLAIM = `${RUNS_WHEN_FULL}
 local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], ARGV[2], id) end
 return ids`;
-/** KEYS: outbox. ARGV: due time, id. */
+/** KEYS: outbox. ARGV: ID, end of the lease, due time. Changes nothing if the delivery was redelivered or claimed again since. */
 const POSTPONE = `${RUNS_WHEN_FULL}
-redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[2])`;
+if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) == tonumber(ARGV[2]) then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end`;
 /**
  * KEYS: delivery, outbox. ARGV: ID, end of the attempt's lease, new state, due time, failures, then other fields and values.
  *
@@ -203,8 +203,8 @@ export class DeliveryStore {
   }
 
   /** Ends the lease of a delivery without an attempt. The delivery is due again at `dueAt`. */
-  async postpone(id: string, dueAt: EpochMs): Promise<void> {
-    await this.#redis.eval(POSTPONE, 1, this.#outbox(), dueAt, id);
+  async postpone(id: string, leaseUntil: EpochMs, dueAt: EpochMs): Promise<void> {
+    await this.#redis.eval(POSTPONE, 1, this.#outbox(), id, leaseUntil, dueAt);
   }
 
   /** Notes an attempt. `delivery` must be as read before the attempt. @returns the new state, or undefined if it was deleted */

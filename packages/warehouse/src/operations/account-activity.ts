@@ -2,21 +2,23 @@
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
+import { openConditions } from './rejections.js';
 
 const accountActivity = z.object({
   account: z.string(),
-  events: z.coerce.number(),
+  /** The number of stored revisions. */
+  revisions: z.coerce.number(),
   rejected: z.coerce.number(),
   /** The hour of the newest event. */
   newestHour: z.string().nullable(),
 });
 export type AccountActivity = Readonly<z.output<typeof accountActivity>>;
 
-export const ACTIVITY_ORDERS = { events: 'events DESC', rejected: 'rejected DESC', lag: 'newestHour' } as const;
+export const ACTIVITY_ORDERS = { revisions: 'revisions DESC', rejected: 'rejected DESC', lag: 'newestHour' } as const;
 
 /**
- * Counts the stored events by hour, and the open rejections by time of receipt. An event that was corrected, or a rejection of a job that
- * was delivered twice, may count more than once until a merge. A projection has the counts by hour, so few rows are read.
+ * Counts the stored revisions by hour, and the open rejections by time of receipt. Counts revisions instead of events because a projection
+ * has their number by hour, so few rows are read. A merge removes revisions that were replaced.
  */
 export async function readAccountActivity(
   warehouse: Warehouse,
@@ -27,25 +29,25 @@ export async function readAccountActivity(
     query: `
 SELECT
   account_id AS account,
-  sum(stored) AS events,
+  sum(stored) AS revisions,
   sum(rejections) AS rejected,
-  if(events = 0, NULL, formatDateTime(max(hour), '%FT%H:00:00Z')) AS newestHour
+  if(revisions = 0, NULL, formatDateTime(max(hour), '%FT%H:00:00Z')) AS newestHour
 FROM
 (
   SELECT account_id, event_hour AS hour, count() AS stored, 0 AS rejections
   FROM usage_events
-  WHERE event_hour >= toDateTime({from: UInt32}, 'UTC')
+  WHERE event_hour >= toDateTime(intDiv({from: Int64}, 1000), 'UTC')
   GROUP BY event_hour, account_id
   UNION ALL
   SELECT account_id, toDateTime(0, 'UTC'), 0, count()
-  FROM rejected_events
-  WHERE received_at >= toDateTime({from: UInt32}, 'UTC')
+  FROM rejected_events FINAL
+  WHERE ${openConditions({ from }).join('\n    AND ')}
   GROUP BY account_id
 )
 GROUP BY account_id
 ORDER BY ${ACTIVITY_ORDERS[by]}, account_id
 LIMIT {limit: UInt32}`,
-    query_params: { from: from / 1000, limit },
+    query_params: { from, limit },
   };
   return warehouse.read(statement, accountActivity);
 }

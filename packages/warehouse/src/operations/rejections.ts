@@ -183,7 +183,8 @@ WHERE ${HAS_ID}`,
   await onEachShard(all, (shard) => shard.run(statement));
 }
 
-function openConditions(filter: RejectionFilter): string[] {
+/** Selects rejections that are not settled, in a query with FINAL. The SQL parameters have the names of the filter's fields. */
+export function openConditions(filter: RejectionFilter): string[] {
   const selected = conditions(filter);
   // Limit the subquery to the filter's time range, because it holds all its rows in memory.
   const times = conditions({ from: filter.from, to: filter.to });

@@ -61,7 +61,7 @@ export function eventsDropped(droppedBefore: EpochMs): ApiError {
 }
 
 export function tooManyEventsByCost(): ApiError {
-  const message = `orderBy must be timestamp, or the window shorter: the account has more than ${counted(MAX_EVENTS_BY_COST, 'event')} in its hours, too many to sort by cost.`;
+  const message = `orderBy must be timestamp, or the window shorter: the account has more than ${counted(MAX_EVENTS_BY_COST, 'stored revision')} of events in its hours, too many to sort by cost.`;
   return invalidParameters([{ parameter: 'orderBy', message }]);
 }
 

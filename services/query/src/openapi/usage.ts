@@ -172,7 +172,8 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     description:
       'Returns the current state of each event, with its price and the revisions that it replaced. With the window and filters of ' +
       'a total, the costs of all pages add up to that total. Events that arrive or change in the meantime appear on pages that are ' +
-      'requested afterwards. For admins of the account only, because events name workspaces.',
+      'requested afterwards. By cost, an event whose cost changes between two requests may be on both pages or on none: to read all events, ' +
+      'order them by timestamp. For admins of the account only, because events name workspaces.',
     isExtension: true,
     query: EVENTS_PARAMETERS,
     success: { description: 'A page of events.', schemas: ['EventPage'] },

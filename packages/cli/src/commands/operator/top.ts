@@ -19,7 +19,7 @@ import type { ClickHouseFlags } from '../../settings.js';
 
 interface TopFlags extends ClickHouseFlags, OutputFlags {
   readonly by: keyof typeof ACTIVITY_ORDERS;
-  readonly since: Span;
+  readonly since?: Span;
   readonly limit: number;
 }
 
@@ -27,7 +27,7 @@ const MAX_DAYS = 31;
 const MAX_ACCOUNTS = 10_000;
 const COLUMNS: readonly ItemColumn<AccountActivity>[] = [
   { heading: 'ACCOUNT', cell: ({ account }) => account || '(unreadable)', minWidth: 12 },
-  { heading: 'EVENTS', isNumeric: true, cell: ({ events }) => formatCount(events) },
+  { heading: 'REVISIONS', isNumeric: true, cell: ({ revisions }) => formatCount(revisions) },
   { heading: 'REJECTED', isNumeric: true, cell: ({ rejected }) => formatCount(rejected) },
   { heading: 'NEWEST HOUR', cell: ({ newestHour }) => newestHour ?? '-' },
 ];
@@ -35,21 +35,22 @@ const COLUMNS: readonly ItemColumn<AccountActivity>[] = [
 export function addTop(command: Command, context: CommandContext): void {
   command
     .description(
-      'Show which accounts send the most events, have the most rejected events, or have sent nothing for the longest time. Events count ' +
-        'by their own hour. Rejected events count by their time of receipt, unless they were replayed or discarded.',
+      'Show which accounts send the most events, have the most rejected events, or have sent nothing for the longest time. Revisions are ' +
+        'the stored rows of events in these hours: a corrected or voided event has several until ClickHouse merges them. Rejected events ' +
+        'count by their time of receipt, unless they were replayed or discarded.',
     )
     .addOption(
       new Option(
         '--by <order>',
-        'Sort by number of events, number of rejected events, or time since the newest event (lag)',
+        'Sort by number of revisions, number of rejected events, or time since the newest event (lag)',
       )
         .choices(Object.keys(ACTIVITY_ORDERS))
-        .default('events'),
+        .default('revisions'),
     )
-    .addOption(
-      new Option('--since <span>', `Count the most recent hours or days (24h, 7d), at most ${MAX_DAYS}d`)
-        .argParser(spanOf)
-        .default(spanOf('24h'), '24h'),
+    .option(
+      '--since <span>',
+      `Count the most recent hours or days (24h, 7d), at most ${MAX_DAYS}d (default: 24h, or ${MAX_DAYS}d with --by lag)`,
+      spanOf,
     )
     .option('--limit <n>', 'Maximum number of accounts', (text) => wholeNumber(text, 1, MAX_ACCOUNTS), 20)
     .action((flags: TopFlags) => showTop(context, flags));
@@ -57,10 +58,16 @@ export function addTop(command: Command, context: CommandContext): void {
 }
 
 async function showTop(context: CommandContext, flags: TopFlags): Promise<void> {
-  const { startTime } = lastSpan(flags.since, context.now().getTime());
+  const { since = spanOf(flags.by === 'lag' ? `${MAX_DAYS}d` : '24h') } = flags;
+  const { startTime } = lastSpan(since, context.now().getTime());
   const from = startTime - (startTime % MS_PER_HOUR);
   if (context.now().getTime() - from > MAX_DAYS * MS_PER_DAY) throw usageError(`--since must be at most ${MAX_DAYS}d`);
   const items = await withShards(context, flags, ({ whole }) => readAccountActivity(whole, { ...flags, from }));
   const none = 'No events and no rejections in this time.';
-  printList(context, flags, { columns: COLUMNS, items, none }, items, ['account', 'events', 'rejected', 'newestHour']);
+  printList(context, flags, { columns: COLUMNS, items, none }, items, [
+    'account',
+    'revisions',
+    'rejected',
+    'newestHour',
+  ]);
 }

@@ -12,10 +12,11 @@ import {
   sumDecimals,
   unitOf,
 } from '@meterline/catalog';
-import { type EventPage, type EventRevision, type EventsQuery, eventsCsv } from '@meterline/client';
+import { allEvents, type EventPage, type EventRevision, type EventsQuery, eventsCsv } from '@meterline/client';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, say } from '../../command.js';
 import { type AccountSession, withAccount } from '../../connections/api.js';
+import { usageError } from '../../failure.js';
 import { formOf, type OutputFlags, wholeNumber, withApiFlags, withOutput } from '../../flags.js';
 import {
   CURSOR_HELP,
@@ -40,6 +41,9 @@ Examples:
   meterline explain --month 2026-10 --order-by cost --order desc --limit 20
   meterline explain --month 2026-10 --all --csv > events.csv
   meterline explain --since 1h --include-voided --json | jq '.data[] | select(.revision > 0)'`;
+
+const UNSORTED =
+  '--all --json prints events by time, one page after another: leave out --order-by, and sort with jq, or use --csv';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'TIME' },
@@ -75,7 +79,10 @@ export function addExplain(command: Command, context: CommandContext): void {
       'up to the amount. Below each event are the revisions that it replaced and that are still stored. All digits are shown.',
   );
   withOutput(withEvents(command), "Print the API's response as JSON; with --all, one response per line")
-    .option('--all', 'Read all pages, not only the first')
+    .option(
+      '--all',
+      'Read all pages, not only the first. By cost, sort after the last page, so that each event is listed once',
+    )
     .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
     .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
 }
@@ -84,6 +91,7 @@ async function explain(context: CommandContext, flags: ExplainFlags, session: Ac
   const { all = false, limit = all ? MAX_EVENTS_PAGE : undefined } = flags;
   const query = eventsQueryOf({ ...flags, limit }, context.now());
   const form = formOf(flags);
+  if (all && form === 'json' && query.orderBy === 'cost') throw usageError(UNSORTED);
   const pages = readPages(context, session, query, all);
   let last: EventPage | undefined;
   if (form === 'table') {
@@ -108,19 +116,21 @@ async function explain(context: CommandContext, flags: ExplainFlags, session: Ac
 
 /** Yields the first page, or all pages, with the JSON that the API returned. */
 async function* readPages(context: CommandContext, session: AccountSession, query: EventsQuery, all: boolean) {
-  const progress = all ? new PageProgress(context, 'event') : undefined;
+  const { client, account } = session;
+  let text = '';
+  const onText = (sent: string) => {
+    text = sent;
+  };
+  if (!all) {
+    yield { page: await client.events(account, query, { onText }), text };
+    return;
+  }
+  const progress = new PageProgress(context, 'event');
+  const onPage = ({ data }: EventPage) => progress.page(data.length);
   try {
-    let text = '';
-    const onText = (sent: string) => {
-      text = sent;
-    };
-    for await (const page of session.client.eventsPages(session.account, query, { onText })) {
-      progress?.page(page.data.length);
-      yield { page, text };
-      if (!all) return;
-    }
+    for await (const page of allEvents(client, account, query, { onText, onPage })) yield { page, text };
   } finally {
-    progress?.end();
+    progress.end();
   }
 }
 
