@@ -1,4 +1,4 @@
-/** Links between the Markdown files of the repository lead to files and headings that exist. */
+/** Links, paths and npm scripts in the Markdown files of the repository lead to files, headings and scripts that exist. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -7,13 +7,15 @@ import { expect, it } from '@jest/globals';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** With `--others`, a new file counts before it is added. */
-const LIST = ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'];
-const FILES = execFileSync('git', LIST, { cwd: ROOT, encoding: 'utf8' })
+const LIST = ['ls-files', '--cached', '--others', '--exclude-standard'];
+const ALL_FILES = execFileSync('git', LIST, { cwd: ROOT, encoding: 'utf8' })
   .split('\n')
   .filter((file) => file !== '' && existsSync(join(ROOT, file)));
+const FILES = ALL_FILES.filter((file) => file.endsWith('.md'));
+const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
 /** The text without code blocks, which have no links and no headings. */
-const proseOf = (file: string) => readFileSync(join(ROOT, file), 'utf8').replace(/^```.*?^```$/gms, '');
+const proseOf = (file: string) => textOf(file).replace(/^```.*?^```$/gms, '');
 
 /** The anchors that GitHub gives to headings. */
 function anchorsOf(file: string): string[] {
@@ -40,4 +42,26 @@ it('every link between documents leads to a file and a heading that exist', () =
   ).filter(({ link }) => !/^[a-z]+:/.test(link));
   expect(links.length).toBeGreaterThan(100);
   expect(links.filter(({ file, link }) => isBroken(file, link))).toEqual([]);
+});
+
+it('every npm script that a document names exists', () => {
+  const named = FILES.flatMap((file) => [...textOf(file).matchAll(/npm run (?:-s |--silent )?([\w:-]+)/g)]);
+  const manifests = ALL_FILES.filter((file) => /(^|\/)package\.json$/.test(file)).map(textOf);
+  const unknown = named.flatMap(([, name = '']) =>
+    manifests.some((text) => text.includes(`"${name}": "`)) ? [] : name,
+  );
+  expect(named.length).toBeGreaterThan(10);
+  expect(unknown).toEqual([]);
+});
+
+it('every file, folder and test that the guides for contributors name exists', () => {
+  const text = ['CONTRIBUTING.md', 'test/README.md'].map(textOf).join('\n');
+  const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = '']) => name);
+  const paths = named(/`((?!zod\/)[\w.-]+\/[\w./-]*\w)/g);
+  const tests = named(/npm run jest -- ([\w./-]+)/g);
+  expect([paths.length > 50, tests.length > 1]).toEqual([true, true]);
+  expect(paths.filter((path) => !ALL_FILES.some((file) => file.includes(path)))).toEqual([]);
+  expect(tests.filter((name) => !ALL_FILES.some((file) => /\.test\.ts$/.test(file) && file.includes(name)))).toEqual(
+    [],
+  );
 });

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { testFolder } from '../harness/test-folder.js';
-import { COMPONENTS, isWorkload, MANIFESTS, objectsIn, objectsOf, workloadOf } from './manifests.js';
+import { COMPONENTS, fileOf, isWorkload, MANIFESTS, objectsIn, objectsOf, workloadOf } from './manifests.js';
 import { problemsOf } from './validation.js';
 
 const { stdout } = spawnSync('kubectl', ['version', '--client', '--output=json'], { encoding: 'utf8' });
@@ -100,4 +100,28 @@ describe('kustomize, of kubectl 1.27 or newer', () => {
     expect(ours.length).toBe(6);
     expect(ours.filter((image) => !image.startsWith('registry.example.com/meterline/'))).toEqual([]);
   });
+
+  inIt(
+    'what the example has for the component ingress, uncommented, replaces every host, certificate and path',
+    async () => {
+      const path = folder('example-with-ingress');
+      await mkdir(path, { recursive: true });
+      const example = await fileOf('deploy/kubernetes/example/kustomization.yaml');
+      const overlay = example
+        .replaceAll('../', `${relative(path, MANIFESTS)}/`)
+        .replace(/^( *)# (?=- \S*components\/ingress$|- (?:\w+_PUBLIC_URL|TRUST_PROXY)=)/gm, '$1')
+        .replace(/^# patches:\n(?:#.*\n)+/m, (patches) => patches.replace(/^# /gm, ''))
+        .replaceAll('platform', 'costs')
+        .replaceAll('billing', 'usage');
+      await writeFile(join(path, 'kustomization.yaml'), overlay);
+      const rendered = render(path);
+      expect(rendered.flatMap(problemsOf)).toEqual([]);
+      const published = JSON.stringify(rendered.filter(({ kind }) => kind === 'Ingress' || kind === 'ConfigMap'));
+      expect(published.match(/costs\.example\.com\/usage\/?(?=")|"\/usage[^"]*"|costs-tls/g)).toEqual([
+        ...['costs.example.com/usage', '"/usage/(.*)"', '"/usage-events/(.*)"', 'costs-tls'],
+        ...['costs.example.com/usage/', '"/usage$"', 'costs-tls'],
+      ]);
+      expect(published).not.toMatch(/platform|billing/);
+    },
+  );
 });

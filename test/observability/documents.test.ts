@@ -89,7 +89,7 @@ const alertsSchema = z.object({
           alert: z.string().regex(/^Meterline\w+$/),
           expr: z.string(),
           for: z.string().regex(/^\d+m$/),
-          labels: z.strictObject({ severity: z.enum(['critical', 'warning']) }),
+          labels: z.strictObject({ severity: z.enum(['critical', 'warning', 'info']) }),
           annotations: z.strictObject({ summary: z.string(), description: z.string(), action: z.string().min(20) }),
         }),
       ),

@@ -24,7 +24,7 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { CommandError } from '../../packages/cli/src/failure.js';
-import { Pricer } from '../../services/ingest/src/intake.js';
+import { JobPreparer } from '../../services/ingest/src/intake.js';
 import { openEventStore } from '../harness/event-store.js';
 import { pricedEvent, usageEvent } from '../harness/events.js';
 import { Actor, pausing, type Race } from '../harness/interleaving.js';
@@ -72,8 +72,8 @@ function worker(warehouse: Warehouse, job: string, timestamp: number): Actor {
     revision: 65_535,
   });
   const queued = { id: job, receivedAt: timestamp, data: JSON.stringify(event) };
-  const intake = new Pricer(DEFAULT_PRICE_BOOK).priceJob(queued, Date.now(), 0);
-  return new Actor((pause) => openEventStore(pausing(warehouse, pause)).store([intake]));
+  const prepared = new JobPreparer(DEFAULT_PRICE_BOOK).prepare(queued, Date.now(), 0);
+  return new Actor((pause) => openEventStore(pausing(warehouse, pause)).store([prepared]));
 }
 
 const DROP = {

@@ -21,7 +21,7 @@
  * unchanged.
  *
  * Claim 3: no result lacks dropped events. A query first reads `droppedBefore`, and reads everything before that bound from rollup rows. If
- * the bound has risen by the time the result is there, the query runs again: see `whileEventsLast` in services/query.
+ * the bound has risen by the time the result is there, the query runs again: see `retryIfEventsDropped` in services/query.
  *
  * A crash of the dropping process before it publishes `droppingBefore` leaves nothing behind. A crash before it publishes `droppedBefore`
  * leaves months whose new events are rejected, whose rollup rows may be final, and whose events are all there. A later crash leaves events

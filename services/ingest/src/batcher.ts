@@ -1,12 +1,12 @@
 /**
- * Collects the rows of many jobs into inserts. An intake holds the checked and priced rows of one job.
+ * Collects the rows of many jobs into inserts. The lanes split the prepared rows of a job into slices.
  *
- * An intake, or a slice of an intake, is first pending. An insert takes it, and it is in flight while the insert runs. Then its promise
- * resolves. Invariants, all checked at run time except the third:
+ * A slice is first pending. An insert takes it, and it is in flight while the insert runs. Then its promise resolves. Invariants, all
+ * checked at run time except the third:
  * - At most `maxInFlight` batches are in flight. While ClickHouse stores one batch, the next is encoded and sent.
  * - A batch that is not full starts only if no other batch is in flight. So inserts are small under light load and grow with a backlog.
- * - The promise of an intake resolves only after the insert with all its rows is durable.
- * - If an intake is pending, then a timer runs, or the pending intakes are due and a batch is in flight. So no intake waits forever.
+ * - The promise of a slice resolves only after the insert with all its rows is durable.
+ * - If a slice is pending, then a timer runs, or the pending slices are due and a batch is in flight. So no slice waits forever.
  * - A stopped batcher accepts nothing, and has nothing pending or in flight.
  */
 import type { PreparedJob } from './intake.js';
@@ -23,8 +23,8 @@ export interface BatcherOptions {
   readonly maxRows: number;
   /** How long a row waits for more rows; up to five times as long while inserts are slow. */
   readonly flushMs: number;
-  /** Maximum number of pending intakes before a flush. Without this limit, all worker slots could wait for more jobs that never come. */
-  readonly maxIntakes: number;
+  /** Maximum number of pending slices before a flush. Without this limit, all worker slots could wait for more jobs that never come. */
+  readonly maxSlices: number;
   readonly maxInFlight: number;
   /** Stores a batch. Rejects with an AbortError if a shutdown ends the retries, and with another error if there is a bug. */
   readonly store: (batch: readonly PreparedJob[]) => Promise<void>;
@@ -32,7 +32,7 @@ export interface BatcherOptions {
 
 /** The rows of a job that go into one insert: all rows, or the rows of one month. */
 export interface Slice {
-  readonly intake: PreparedJob;
+  readonly prepared: PreparedJob;
   /** Undefined for current rows, which span few months. */
   readonly month?: number | undefined;
 }
@@ -75,7 +75,7 @@ export class Batcher {
     const promises = slices.map(
       (slice, index) =>
         new Promise<void>((resolve, reject) => {
-          this.#pendingRows += rowsOf(slice.intake);
+          this.#pendingRows += rowsOf(slice.prepared);
           this.#pending.push({ ...slice, rank: this.#rank + index, resolve, reject });
         }),
     );
@@ -102,7 +102,7 @@ export class Batcher {
   stop(): void {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
     const { length } = this.#pending;
-    if (length > 0) throw new Error(`the batcher cannot stop while ${length} of its intakes are pending`);
+    if (length > 0) throw new Error(`the batcher cannot stop while ${length} of its slices are pending`);
     if (this.#inFlight > 0)
       throw new Error(`the batcher cannot stop while ${this.#inFlight} of its inserts are in flight`);
     this.#hasStopped = true;
@@ -119,8 +119,8 @@ export class Batcher {
   }
 
   #isBatchFull(): boolean {
-    const { maxRows, maxIntakes } = this.#options;
-    return this.#pendingRows >= maxRows || this.#pending.length >= maxIntakes;
+    const { maxRows, maxSlices } = this.#options;
+    return this.#pendingRows >= maxRows || this.#pending.length >= maxSlices;
   }
 
   /** Takes whole slices, at least one, up to `maxRows` and MAX_MONTHS. The remaining slices are due immediately. */
@@ -128,8 +128,8 @@ export class Batcher {
     const { maxRows } = this.#options;
     const months = new Set<number>();
     let rows = 0;
-    const end = this.#pending.findIndex(({ intake, month }, index) => {
-      rows += rowsOf(intake);
+    const end = this.#pending.findIndex(({ prepared, month }, index) => {
+      rows += rowsOf(prepared);
       if (month !== undefined) months.add(month);
       return index > 0 && (rows > maxRows || months.size > MAX_MONTHS);
     });
@@ -138,7 +138,7 @@ export class Batcher {
     this.#timer = undefined;
     this.#isDue = this.#pending.length > 0;
     this.#rank = batch.at(-1)?.rank ?? this.#rank;
-    this.#pendingRows -= batch.reduce((sum, { intake }) => sum + rowsOf(intake), 0);
+    this.#pendingRows -= batch.reduce((sum, { prepared }) => sum + rowsOf(prepared), 0);
     return batch;
   }
 
@@ -146,7 +146,7 @@ export class Batcher {
   async #store(batch: readonly Waiting[]): Promise<void> {
     this.#inFlight += 1;
     const started = performance.now();
-    const isStored = await this.#options.store(intakesOf(batch)).then(
+    const isStored = await this.#options.store(preparedJobsOf(batch)).then(
       () => true,
       () => false,
     );
@@ -158,7 +158,7 @@ export class Batcher {
     this.#waitMs = Math.min(Math.max(flushMs, WAITS_PER_INSERT * taken), LONGEST_WAIT * flushMs);
     this.#flush();
     if (this.#pending.length > 0 && this.#timer === undefined && this.#inFlight === 0) {
-      throw new Error('the batcher has intakes pending that nothing will flush');
+      throw new Error('the batcher has slices pending that nothing will flush');
     }
   }
 
@@ -166,13 +166,13 @@ export class Batcher {
   async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
     for (const waiting of batch) {
       const { resolve, reject } = waiting;
-      await this.#options.store(intakesOf([waiting])).then(resolve, reject);
+      await this.#options.store(preparedJobsOf([waiting])).then(resolve, reject);
     }
   }
 }
 
-function intakesOf(batch: readonly Waiting[]): PreparedJob[] {
-  return batch.map(({ intake }) => intake);
+function preparedJobsOf(batch: readonly Waiting[]): PreparedJob[] {
+  return batch.map(({ prepared }) => prepared);
 }
 
 function rowsOf({ accepted, rejected }: PreparedJob): number {

@@ -6,7 +6,7 @@ import { EventRows, Names } from '@meterline/warehouse/events/event-rows';
 import { pricedEvent } from '../../../test/harness/events.js';
 import { Batcher, type BatcherOptions } from './batcher.js';
 import type { PreparedJob } from './intake.js';
-import { currentSince, Lanes, splitByAge } from './lanes.js';
+import { currentSince, Lanes, separateLate } from './lanes.js';
 
 afterEach(() => {
   jest.useRealTimers();
@@ -19,7 +19,7 @@ const REJECTED: RejectedEvent = {
 };
 
 /** A job with accepted events of these times, and rejected ones. */
-function intake(id: string, times: readonly number[], { receivedAt = NOW, rejected = 0 } = {}): PreparedJob {
+function preparedJob(id: string, times: readonly number[], { receivedAt = NOW, rejected = 0 } = {}): PreparedJob {
   const events = times.map((timestamp) => pricedEvent({ timestamp }));
   return {
     job: { id, receivedAt },
@@ -35,12 +35,12 @@ function openBatcher(limits: Limits = {}) {
   jest.useFakeTimers();
   const inserts: { ids: string; succeed: () => void; fail: (error: Error) => void }[] = [];
   const batcher = new Batcher({
-    ...{ maxRows: 100, flushMs: 50, maxIntakes: 100, maxInFlight: 2, ...limits },
+    ...{ maxRows: 100, flushMs: 50, maxSlices: 100, maxInFlight: 2, ...limits },
     store: (batch) =>
       new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id).join(' '), succeed, fail })),
   });
   const add = async (id: string, rows = 1) =>
-    void (await Promise.all(batcher.addAll([{ intake: intake(id, [], { rejected: rows }) }])));
+    void (await Promise.all(batcher.addAll([{ prepared: preparedJob(id, [], { rejected: rows }) }])));
   const end = async (index: number, error?: Error) => {
     if (error) inserts[index]?.fail(error);
     else inserts[index]?.succeed();
@@ -68,13 +68,13 @@ it.each<[does: string, limits: Limits, steps: string, inserts: readonly string[]
   ['waits below maxRows', { maxRows: 10 }, 'a4 b5', []],
   ['does not wait once maxRows is reached, and never cuts a job in two', { maxRows: 10 }, 'a4 b5 c3', ['a b']],
   ['inserts a job that has more rows than maxRows', { maxRows: 10 }, 'a25', ['a']],
-  ['does not wait once maxIntakes is reached', { maxIntakes: 3 }, 'a b c', ['a b c']],
+  ['does not wait once maxSlices is reached', { maxSlices: 3 }, 'a b c', ['a b c']],
   ['waits while an insert is under way, however long that is', {}, 'a 50ms b 50ms c 10000ms', ['a']],
   ['sends what is overdue as soon as the insert before it ends', {}, 'a 50ms b 50ms c end0', ['a', 'b c']],
   ['sends a full batch beside another', { maxRows: 10 }, 'a10 b4 c6', ['a', 'b c']],
   ['sends no third batch beside two', { maxRows: 10 }, 'a10 b4 c6 d10 10000ms', ['a', 'b c']],
   ['sends the third when one of two ends', { maxRows: 10 }, 'a10 b4 c6 d10 end0', ['a', 'b c', 'd']],
-  ['sends one at a time when one may be in flight', { maxIntakes: 1, maxInFlight: 1 }, 'a b 10000ms', ['a']],
+  ['sends one at a time when one may be in flight', { maxSlices: 1, maxInFlight: 1 }, 'a b 10000ms', ['a']],
   ['collects up to maxRows beside another', { maxRows: 20 }, 'a20 b10 10000ms c9', ['a']],
   ['sends what it has collected when that ends', { maxRows: 20 }, 'a20 b10 c9 100ms end0', ['a', 'b c']],
   ['waits four times as long as the insert before took', {}, 'a 50ms 30ms end0 b 119ms', ['a']],
@@ -90,7 +90,7 @@ it.each<[does: string, limits: Limits, steps: string, inserts: readonly string[]
 });
 
 it('the batcher resolves each job with its own insert, in whatever order they end', async () => {
-  const { add, end } = openBatcher({ maxIntakes: 1 });
+  const { add, end } = openBatcher({ maxSlices: 1 });
   const durable: string[] = [];
   for (const id of ['a', 'b']) void add(id).then(() => durable.push(id));
   await end(1);
@@ -100,7 +100,7 @@ it('the batcher resolves each job with its own insert, in whatever order they en
 });
 
 it('the batcher stores the jobs of a failed insert one by one, and rejects only those that fail again', async () => {
-  const { add, end, sent } = openBatcher({ maxIntakes: 2 });
+  const { add, end, sent } = openBatcher({ maxSlices: 2 });
   const outcomes = Promise.allSettled([add('a'), add('b'), add('c')]);
   await end(0, new Error('a defect'));
   await end(1, new Error('a defect'));
@@ -112,9 +112,9 @@ it('the batcher stores the jobs of a failed insert one by one, and rejects only 
 });
 
 it('the batcher throws an error if it is stopped with an insert in flight or anything pending, is stopped twice, or is used after a stop', async () => {
-  const { batcher, add, end, sent } = openBatcher({ maxIntakes: 1 });
+  const { batcher, add, end, sent } = openBatcher({ maxSlices: 1 });
   for (const id of ['a', 'b', 'c']) void add(id);
-  expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its intakes are pending');
+  expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its slices are pending');
   await end(0);
   expect(() => batcher.stop()).toThrow('the batcher cannot stop while 2 of its inserts are in flight');
   await end(1);
@@ -147,31 +147,31 @@ it.each([
 );
 
 it('a job of current events is one slice', () => {
-  const job = intake('a', [NOW, NOW - 1], { rejected: 1 });
-  expect(splitByAge(job, NOW - 1)).toEqual({ current: [{ intake: job }], late: [] });
+  const job = preparedJob('a', [NOW, NOW - 1], { rejected: 1 });
+  expect(separateLate(job, NOW - 1)).toEqual({ current: [{ prepared: job }], late: [] });
 });
 
 it('a job with late events has a slice for each of their months, and all its rows once', () => {
-  const job = intake('a', [NOW, month(0), month(1), month(0) + 5, NOW], { rejected: 2 });
-  const { current, late } = splitByAge(job, NOW);
-  const rows = (slices: typeof late) => slices.map((slice) => each(slice.intake, 'positionOf'));
+  const job = preparedJob('a', [NOW, month(0), month(1), month(0) + 5, NOW], { rejected: 2 });
+  const { current, late } = separateLate(job, NOW);
+  const rows = (slices: typeof late) => slices.map((slice) => each(slice.prepared, 'positionOf'));
   expect([rows(current), rows(late)]).toEqual([[[0, 4]], [[1, 3], [2]]]);
   const slices = [...current, ...late];
-  expect(slices.map((slice) => slice.intake.rejected.length)).toEqual([2, 0, 0]);
-  expect(new Set(slices.map((slice) => slice.intake.job))).toEqual(new Set([job.job]));
+  expect(slices.map((slice) => slice.prepared.rejected.length)).toEqual([2, 0, 0]);
+  expect(new Set(slices.map((slice) => slice.prepared.job))).toEqual(new Set([job.job]));
 });
 
 it('rejected events of an old job go to the late lane', () => {
-  const { current, late } = splitByAge(intake('a', [NOW], { receivedAt: month(3), rejected: 2 }), NOW);
-  expect(current).toMatchObject([{ intake: { accepted: { length: 1 }, rejected: [] } }]);
-  expect(late).toMatchObject([{ intake: { accepted: { length: 0 }, rejected: [{}, {}] } }]);
+  const { current, late } = separateLate(preparedJob('a', [NOW], { receivedAt: month(3), rejected: 2 }), NOW);
+  expect(current).toMatchObject([{ prepared: { accepted: { length: 1 }, rejected: [] } }]);
+  expect(late).toMatchObject([{ prepared: { accepted: { length: 0 }, rejected: [{}, {}] } }]);
 });
 
 /** A store whose inserts end when the test says so. */
 function openLanes() {
   const inserts: { months: Set<string>; rows: number; ids: Set<string>; end: (error?: Error) => void }[] = [];
   const lanes = new Lanes({
-    ...{ maxRows: 100, flushMs: 1, maxIntakes: 1, sealDelayMs: 0 },
+    ...{ maxRows: 100, flushMs: 1, maxSlices: 1, sealDelayMs: 0 },
     store: (batch) =>
       new Promise((resolve, reject) => {
         const times = batch.flatMap((job) => each(job, 'timestampOf'));
@@ -196,8 +196,8 @@ function openLanes() {
 
 it('the lanes store a current event while an insert of late events is running', async () => {
   const { inserts, add, end, endAll } = openLanes();
-  const late = add(intake('late', firstMonths(100)));
-  const current = add(intake('current', [NOW]));
+  const late = add(preparedJob('late', firstMonths(100)));
+  const current = add(preparedJob('current', [NOW]));
   expect(inserts.map(({ ids }) => [...ids])).toEqual([['late'], ['current']]);
   await end(1);
   await current;
@@ -208,7 +208,7 @@ it('the lanes store a current event while an insert of late events is running', 
 it('the lanes bound the months of an insert of late events, and store each event once before the job is done', async () => {
   const { inserts, add, endAll } = openLanes();
   let endedBefore = 0;
-  const late = add(intake('late', [...firstMonths(100), NOW])).then(() => {
+  const late = add(preparedJob('late', [...firstMonths(100), NOW])).then(() => {
     endedBefore = inserts.length;
   });
   await endAll();
@@ -220,14 +220,14 @@ it('the lanes bound the months of an insert of late events, and store each event
 
 it('the lanes alternate between late jobs: a job of a single month waits only for the running insert', async () => {
   const { inserts, add, end, endAll } = openLanes();
-  const long = add(intake('long', firstMonths(600)));
-  const short = add(intake('short', [month(300)]));
+  const long = add(preparedJob('long', firstMonths(600)));
+  const short = add(preparedJob('short', [month(300)]));
   await end(0);
   expect(inserts[1]?.ids).toEqual(new Set(['long', 'short']));
   await end(1);
   await short;
   // A job that comes later has its turns beside, not before, the jobs that are left.
-  const next = add(intake('next', firstMonths(600)));
+  const next = add(preparedJob('next', firstMonths(600)));
   await end(2);
   expect(inserts[3]?.ids).toEqual(new Set(['long', 'next']));
   await endAll();
@@ -237,7 +237,7 @@ it('the lanes alternate between late jobs: a job of a single month waits only fo
 it('the lanes reject a job only after all its inserts have ended', async () => {
   const { add, end, lanes } = openLanes();
   let outcome: unknown;
-  const late = add(intake('late', [month(0), NOW])).catch((error: unknown) => {
+  const late = add(preparedJob('late', [month(0), NOW])).catch((error: unknown) => {
     outcome = error;
   });
   // The first insert fails, and again when it is tried alone.

@@ -9,7 +9,7 @@ import { SANDBOX_EVENT } from '../../../test/harness/events.js';
 import { execute, select } from '../../../test/harness/stack.js';
 import { testDatabase } from '../../../test/harness/test-database.js';
 import { EventStore } from './event-store.js';
-import { type PreparedJob, Pricer } from './intake.js';
+import { JobPreparer, type PreparedJob } from './intake.js';
 import { createIngestMetrics } from './metrics.js';
 
 const database = testDatabase('each test');
@@ -33,7 +33,7 @@ function openStore({ warehouse = database.warehouse, signal = new AbortControlle
 }
 
 /** A job with one event for each usage; a negative usage is rejected at intake. */
-function intake(id: string, usages: readonly number[], changes: object = {}): PreparedJob {
+function preparedJob(id: string, usages: readonly number[], changes: object = {}): PreparedJob {
   const events = usages.map((usage, position) => ({
     ...SANDBOX_EVENT,
     eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,
@@ -41,7 +41,7 @@ function intake(id: string, usages: readonly number[], changes: object = {}): Pr
     ...changes,
   }));
   const now = Date.UTC(2026, 5, 1);
-  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
+  return new JobPreparer(DEFAULT_PRICE_BOOK).prepare({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
 }
 
 async function column(query: string): Promise<unknown[]> {
@@ -59,7 +59,7 @@ async function outage(): Promise<void> {
 
 it('the event store stores accepted and rejected events of several jobs, and storing them again changes nothing', async () => {
   const store = openStore();
-  for (let time = 0; time < 2; time += 1) await store.store([intake('1', [1, -1, 2]), intake('2', [3])]);
+  for (let time = 0; time < 2; time += 1) await store.store([preparedJob('1', [1, -1, 2]), preparedJob('2', [3])]);
   expect(await usages()).toEqual([1, 2, 3]);
   expect(await rejections()).toEqual(['1:1:invalid_usage']);
   expect(lines).toEqual([]);
@@ -69,7 +69,7 @@ it('the event store finds exactly the events that ClickHouse rejects, stores all
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
   const store = openStore();
   const many = Array.from({ length: 60 }, (_, n) => n + 1);
-  await store.store([intake('1', [500, ...many]), intake('2', [70, 600, 700]), intake('3', [80, 900])]);
+  await store.store([preparedJob('1', [500, ...many]), preparedJob('2', [70, 600, 700]), preparedJob('3', [80, 900])]);
   expect(await usages()).toEqual([...many, 70, 80]);
   expect(await rejections()).toEqual([
     ...['1:0:rejected_by_storage', '2:1:rejected_by_storage', '2:2:rejected_by_storage', '3:1:rejected_by_storage'],
@@ -81,7 +81,7 @@ it('the event store rejects what it has stored if its month is being dropped, bu
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
   await setRetentionBound(database.shards.all, 'dropping', Date.UTC(2026, 1));
   const store = openStore();
-  await store.store([intake('1', [1, 500, -1]), intake('2', [2], { timestamp: '2026-02-01T00:00:00Z' })]);
+  await store.store([preparedJob('1', [1, 500, -1]), preparedJob('2', [2], { timestamp: '2026-02-01T00:00:00Z' })]);
   expect(await rejections()).toEqual(['1:0:too_old', '1:1:rejected_by_storage', '1:2:invalid_usage']);
   expect(await usages()).toEqual([1, 2]);
 });
@@ -91,7 +91,7 @@ it('the event store fails a batch that meets a defect of ours, and does not wait
   const grains = "Enum8('hourly' = 1, 'daily' = 2, 'yearly' = 3)";
   await execute(database.warehouse, `ALTER TABLE rollup_watermarks MODIFY COLUMN grain ${grains}`);
   await execute(database.warehouse, "INSERT INTO rollup_watermarks (grain) VALUES ('yearly')");
-  await expect(openStore().store([intake('1', [1])])).rejects.toThrow('Invalid option');
+  await expect(openStore().store([preparedJob('1', [1])])).rejects.toThrow('Invalid option');
   expect(lines).toEqual([]);
 });
 
@@ -105,7 +105,7 @@ it.each([
   await execute(database.warehouse, `RENAME TABLE ${table} TO elsewhere`);
   const store = openStore();
   let isStored = false;
-  const stored = store.store([intake('1', [1, -1, 2])]).then(() => {
+  const stored = store.store([preparedJob('1', [1, -1, 2])]).then(() => {
     isStored = true;
   });
   await outage();
@@ -125,7 +125,7 @@ it('the event store marks the sealed hours of late events before it is done, and
   await raiseWatermarks(database.shards.all, 'hourly', { sealingUntil: sealed, sealedUntil: sealed });
   const store = openStore();
   const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
-  await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
+  await store.store([preparedJob('1', [1, -1]), preparedJob('2', [2], current), preparedJob('3', [3])]);
   const window = { startTime: 0, endTime: sealed + MS_PER_HOUR };
   expect(await readDirtyHours(database.warehouse, ['acme'], window)).toEqual([
     { accountId: 'acme', bucket: sealed - MS_PER_HOUR },
@@ -137,7 +137,7 @@ it('the event store gives up a server that cannot be reached only when its signa
   const unreachable = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
   const abort = new AbortController();
   const store = openStore({ warehouse: unreachable, signal: abort.signal });
-  const stored = store.store([intake('1', [1])]).then(
+  const stored = store.store([preparedJob('1', [1])]).then(
     () => 'stored',
     (error: Error) => error.name,
   );

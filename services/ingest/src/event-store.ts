@@ -15,7 +15,7 @@ import {
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Counter } from 'prom-client';
-import { divideByAge, type PreparedJob, rejectedLater, tooOldBefore } from './intake.js';
+import { type PreparedJob, rejectedLater, separateTooOld, tooOldBefore } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACK_OFF = { firstMs: 200, longestMs: 10_000 };
@@ -54,7 +54,7 @@ export class EventStore {
     await this.#traced(batch, async () => {
       // 1. Store the events that validation rejected. A failure before step 2 leaves them in rejected_events. The redelivery writes the
       //    same rows with the same keys: the receipt time, ID, position and payload.
-      const rejected = batch.flatMap((intake) => intake.rejected);
+      const rejected = batch.flatMap((prepared) => prepared.rejected);
       await this.#keepRejected(rejected);
 
       // 2. Store the accepted events. A failure before step 3 leaves all or some of them in usage_events. The table keeps one row per
@@ -62,9 +62,9 @@ export class EventStore {
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
       const byStorage = await this.#insertAccepted(parts);
 
-      // 3. Read the bounds, after step 2 (see retention.ts and dirty-hours.ts). Store the events that ClickHouse rejected, and those whose
-      //    month is being dropped, as rejected. A failure before step 4 leaves the same as after step 1. Queries may still read sealed
-      //    rollup rows, which lack the new events; that is correct, because the events are not acknowledged before step 5.
+      // 3. Store as rejected: the events that ClickHouse rejected, and the events whose month is being dropped. The bounds are read after
+      //    step 2 (see retention.ts and dirty-hours.ts). A failure before step 4 leaves all these rows, which the redelivery writes again.
+      //    Rollup rows of sealed hours lack the accepted events until step 4, which is correct, because step 5 acknowledges them.
       await this.#keepRejectedByStorage(byStorage);
       const { hourly, droppingBefore } = await this.#readBounds();
       const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage, droppingBefore);
@@ -145,7 +145,7 @@ export class EventStore {
     byStorage: readonly RejectedEvent[],
     droppingBefore: EpochMs,
   ): Promise<{ accepted: readonly Part[]; tooOld: readonly RejectedEvent[] }> {
-    const divided = parts.map(({ job, accepted: rows }) => ({ job, ...divideByAge(rows, droppingBefore) }));
+    const divided = parts.map(({ job, accepted: rows }) => ({ job, ...separateTooOld(rows, droppingBefore) }));
     const known = new Set(byStorage.map(keyOf));
     const tooOld = divided
       .flatMap(({ job, tooOld: rows }) => rejectedLater(job, rows, tooOldBefore(droppingBefore)))

@@ -7,7 +7,7 @@ import {
   PriceBook,
 } from '@meterline/catalog';
 import { SANDBOX_EVENT } from '../../../test/harness/events.js';
-import { Pricer, rejectedLater } from './intake.js';
+import { JobPreparer, rejectedLater } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: '7', receivedAt: NOW - 1_000 };
@@ -18,7 +18,7 @@ const TOO_LARGE = JSON.stringify(EVENT).replace('"2"', '1e999');
 /** @returns the intake, with the accepted events as objects; `text` is the data of the job, `data` what it is to say */
 function taken(given: { text: string } | { data: unknown }, { book = DEFAULT_PRICE_BOOK, closedBefore = 0 } = {}) {
   const data = 'text' in given ? given.text : JSON.stringify(given.data);
-  const { accepted: rows, ...intake } = new Pricer(book).priceJob({ ...JOB, data }, NOW, closedBefore);
+  const { accepted: rows, ...intake } = new JobPreparer(book).prepare({ ...JOB, data }, NOW, closedBefore);
   const accepted = Array.from({ length: rows.length }, (_, row) => ({
     ...{ position: rows.positionOf(row), priced: rows.eventOf(row) },
   }));

@@ -28,14 +28,15 @@ export interface QueuedJob {
   readonly data: string;
 }
 
+/** The rows of a job, or of a slice of it, ready to be stored. */
 export interface PreparedJob {
   readonly job: Omit<QueuedJob, 'data'>;
   readonly accepted: EventRows;
   readonly rejected: readonly RejectedEvent[];
 }
 
-/** Validates and prices events. Jobs share one table of names, because most names repeat. */
-export class Pricer {
+/** Validates and prices the events of jobs. Jobs share one table of names, because most names repeat. */
+export class JobPreparer {
   readonly #book: PriceBook;
   #names = new Names();
 
@@ -44,7 +45,7 @@ export class Pricer {
   }
 
   /** A rejected event does not affect the other events of the job. Events before `closedBefore` are rejected as too old. */
-  priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): PreparedJob {
+  prepare({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): PreparedJob {
     const content = readable(data);
     if (!content.ok) return rejectedJob(job, data, content);
     const events = eventsOfJob(content.value);
@@ -91,7 +92,8 @@ function readable(data: string): Checked<unknown> {
   return oversized ? { ok: false, ...oversized } : { ok: true, value: parseEventJson(data) };
 }
 
-export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted: EventRows; tooOld: EventRows } {
+/** Separates the events of closed months, which are not accepted any more. */
+export function separateTooOld(rows: EventRows, closedBefore: EpochMs): { accepted: EventRows; tooOld: EventRows } {
   if (rows.earliest >= closedBefore) return { accepted: rows, tooOld: rows.pick([]) };
   const all = Array.from({ length: rows.length }, (_, row) => row);
   const isTooOld = (row: number) => rows.timestampOf(row) < closedBefore;

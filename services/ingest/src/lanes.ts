@@ -42,8 +42,8 @@ export class Lanes {
     return this.#current.pendingRows + this.#late.pendingRows;
   }
 
-  split(intake: PreparedJob, now: EpochMs): Split {
-    return splitByAge(intake, currentSince(now, this.#sealDelayMs));
+  split(prepared: PreparedJob, now: EpochMs): Split {
+    return separateLate(prepared, currentSince(now, this.#sealDelayMs));
   }
 
   /** Resolves when all rows are durable. If an insert fails, rejects with its error after all inserts of the job have ended. */
@@ -69,11 +69,14 @@ export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
   return Math.max(due - (due % MS_PER_HOUR), now - LONGEST_CURRENT_MS);
 }
 
-/** A rejected event is as old as its job, because the table of rejected events is partitioned by receipt time. */
-export function splitByAge(intake: PreparedJob, since: EpochMs): Split {
-  const { job, accepted, rejected } = intake;
-  const areRejectedLate = rejected.length > 0 && job.receivedAt < since;
-  if (accepted.earliest >= since && !areRejectedLate) return { current: [{ intake }], late: [] };
+/**
+ * Separates the rows before `since`. A rejected event is as old as its job, because the table of rejected events is partitioned by receipt
+ * time.
+ */
+export function separateLate(prepared: PreparedJob, since: EpochMs): Split {
+  const { job, accepted, rejected } = prepared;
+  const hasLateRejections = rejected.length > 0 && job.receivedAt < since;
+  if (accepted.earliest >= since && !hasLateRejections) return { current: [{ prepared }], late: [] };
 
   const currentRows: number[] = [];
   const months = new Map<number, { rows: number[]; rejected: PreparedJob['rejected'] }>();
@@ -88,14 +91,14 @@ export function splitByAge(intake: PreparedJob, since: EpochMs): Split {
     const rows = timestamp < since ? sliceOf(timestamp).rows : currentRows;
     rows.push(row);
   }
-  if (areRejectedLate) sliceOf(job.receivedAt).rejected = rejected;
+  if (hasLateRejections) sliceOf(job.receivedAt).rejected = rejected;
 
-  const current = { job, accepted: accepted.pick(currentRows), rejected: areRejectedLate ? [] : rejected };
+  const current = { job, accepted: accepted.pick(currentRows), rejected: hasLateRejections ? [] : rejected };
   return {
-    current: current.accepted.length + current.rejected.length > 0 ? [{ intake: current }] : [],
+    current: current.accepted.length + current.rejected.length > 0 ? [{ prepared: current }] : [],
     late: [...months].map(([month, { rows, rejected }]) => ({
       month,
-      intake: { job, accepted: accepted.pick(rows), rejected },
+      prepared: { job, accepted: accepted.pick(rows), rejected },
     })),
   };
 }

@@ -29,7 +29,7 @@ import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
 import { type Env, maxDataInWork, readEnv } from './env.js';
 import { EventStore } from './event-store.js';
-import { Pricer } from './intake.js';
+import { JobPreparer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { Maintainer } from './maintainer.js';
 import { createIngestMetrics, type IngestMetrics } from './metrics.js';
@@ -82,7 +82,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     sealDelayMs: constants.sealDelayMs,
     maxRows: constants.batchRows,
     flushMs: constants.flushMs,
-    maxIntakes: Math.ceil(constants.concurrency / SHARES_OF_PLACES),
+    maxSlices: Math.ceil(constants.concurrency / SHARES_OF_PLACES),
     store: (batch) => store.store(batch),
   });
   const ofQueue = { prefix: env.QUEUE_PREFIX, lockMs: constants.lockMs, metrics, log };
@@ -92,7 +92,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     concurrency: constants.concurrency,
     maxDataInWork: maxDataInWork(constants.batchRows),
     lanes,
-    pricer: new Pricer(priceBook),
+    preparer: new JobPreparer(priceBook),
     closedBefore: closedMonths.before,
     givesUp: giveUp.signal,
     telemetry: tracing.queueTelemetry,

@@ -12,7 +12,7 @@ import { SANDBOX_EVENT } from '../../../test/harness/events.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
 import { until } from '../../../test/harness/waiting.js';
 import { isConsuming, openAdminPort } from './admin.js';
-import { type PreparedJob, Pricer } from './intake.js';
+import { JobPreparer, type PreparedJob } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
@@ -44,7 +44,7 @@ const event = (changes: object = {}) => ({
   timestamp: new Date().toISOString(),
   ...changes,
 });
-const accepted = () => stored.reduce((sum, intake) => sum + intake.accepted.length, 0);
+const accepted = () => stored.reduce((sum, prepared) => sum + prepared.accepted.length, 0);
 const holds = (condition: () => Promise<boolean> | boolean) => until(String(condition), async () => condition());
 const allDone = (events: number) =>
   holds(async () => {
@@ -72,11 +72,11 @@ function start({
   maxDataInWork = 1_000_000,
   address = url,
 } = {}) {
-  const lanes = new Lanes({ maxRows: 65_000, flushMs: 20, maxIntakes: 1_000, sealDelayMs: 300_000, store });
+  const lanes = new Lanes({ maxRows: 65_000, flushMs: 20, maxSlices: 1_000, sealDelayMs: 300_000, store });
   const worker = new UsageWorker({
     connection: openQueueConnection(address),
     ...{ prefix, concurrency, maxDataInWork, lanes, givesUp, log, lockMs: 15_000 },
-    pricer: new Pricer(DEFAULT_PRICE_BOOK),
+    preparer: new JobPreparer(DEFAULT_PRICE_BOOK),
     closedBefore: () => 0,
     metrics: createIngestMetrics(createRegistry('ingest')),
     telemetry: undefined,

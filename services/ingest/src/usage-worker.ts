@@ -14,7 +14,7 @@ import { trace } from '@opentelemetry/api';
 import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Slice } from './batcher.js';
-import type { Pricer } from './intake.js';
+import type { JobPreparer } from './intake.js';
 import type { Lanes } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
 import { WorkInProgress } from './work-in-progress.js';
@@ -54,7 +54,7 @@ export interface UsageWorkerOptions {
   /** Maximum size of the data of jobs in progress, in characters; see {@link WorkInProgress}. */
   readonly maxDataInWork: number;
   readonly lanes: Pick<Lanes, 'split' | 'add'>;
-  readonly pricer: Pricer;
+  readonly preparer: JobPreparer;
   readonly closedBefore: () => EpochMs;
   readonly givesUp: AbortSignal;
   readonly metrics: IngestMetrics;
@@ -194,14 +194,14 @@ export class UsageWorker {
 
   /** Returns false if the job must wait for other late jobs. */
   async #store(job: Job<string, void>): Promise<boolean> {
-    const { closedBefore, givesUp, lanes, pricer } = this.#options;
+    const { closedBefore, givesUp, lanes, preparer } = this.#options;
     // During a shutdown, return the job at once. There may be thousands of jobs, and two seconds for all of them.
     givesUp.throwIfAborted();
     const now = Date.now();
     const span = trace.getActiveSpan()?.spanContext();
     const { data } = job;
     const queued = { id: job.id ?? '', receivedAt: data === '' ? now : receivedAt(job), span, data };
-    const split = lanes.split(pricer.priceJob(queued, now, closedBefore()), now);
+    const split = lanes.split(preparer.prepare(queued, now, closedBefore()), now);
     // Release the memory. Only the rows are needed from here on.
     job.data = '';
     if (split.late.length === 0) await lanes.add(split);
@@ -236,8 +236,8 @@ export class UsageWorker {
 }
 
 /** Drops the rejections. The next attempt checks all events again, and may accept an event whose timestamp was in the future. */
-function onlyAccepted({ intake }: Slice): Slice {
-  return { intake: { ...intake, rejected: [] } };
+function onlyAccepted({ prepared }: Slice): Slice {
+  return { prepared: { ...prepared, rejected: [] } };
 }
 
 /** Returns when the job was added, according to the producer's clock. Producers can write any value, so an impossible value becomes 0. */

@@ -35,7 +35,7 @@ export interface Segment {
  */
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
   const { dirtyHours } = rollups;
-  if (!('windows' in dirtyHours)) return withoutDirtyHours(planSealed(window, resolution, rollups), dirtyHours);
+  if (!('windows' in dirtyHours)) return withDirtyHoursFromEvents(planSealed(window, resolution, rollups), dirtyHours);
   const segments: Segment[] = [];
   let { startTime } = window;
   for (const dirty of dirtyHours.windows) {
@@ -48,10 +48,10 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
 }
 
 /**
- * Moves dirty hours, and days with dirty hours, out of their segments. Then adds segments for the dirty hours and for the days' other
- * hours.
+ * Excludes dirty hours, and days with dirty hours, from the segments of rollup rows. Adds segments that read the dirty hours from the
+ * events, and the days' other hours from hourly rollup rows.
  */
-function withoutDirtyHours(segments: readonly Segment[], dirtyHours: readonly RollupKey[]): Segment[] {
+function withDirtyHoursFromEvents(segments: readonly Segment[], dirtyHours: readonly RollupKey[]): Segment[] {
   const dirty: RollupKey[] = [];
   const ofDays: RollupKey[] = [];
   const reduced = segments.map((segment): Segment => {

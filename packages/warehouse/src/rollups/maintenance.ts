@@ -125,7 +125,10 @@ async function readClock(shard: Warehouse): Promise<EpochMs> {
   return row.second * 1000;
 }
 
-/** Raises the first watermark before it reads the slices. So a rollup row that is in no slice only has events that were stored later. */
+/**
+ * Publishes `sealingUntil` before it reads the slices. So the writer of an event that is missing in the slices reads the new value, and marks
+ * the event's hour: see dirty-hours.ts.
+ */
 async function sealStep(
   shards: readonly Warehouse[],
   grain: Grain,

@@ -12,7 +12,7 @@ import {
 } from '@meterline/warehouse';
 import { execute } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
-import { whileEventsLast } from './pages.js';
+import { retryIfEventsDropped } from './pages.js';
 
 const MAY = Date.UTC(2025, 4);
 const JUNE = Date.UTC(2025, 5);
@@ -48,7 +48,7 @@ it.each([
     bounds.push(droppedBefore);
     await setRetentionBound([database.warehouse], 'dropped', MAY);
   };
-  await whileEventsLast(database.warehouse, window, stateSince(0, state), run);
+  await retryIfEventsDropped(database.warehouse, window, stateSince(0, state), run);
   expect(bounds).toEqual(runs);
 });
 

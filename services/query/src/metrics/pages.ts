@@ -70,7 +70,7 @@ export async function firstPage(
   const requestedAt = clock().getTime();
   const known = await orStorageUnavailable(readRollupState(scope, request.window));
   const { response, rollups } = await orStorageUnavailable(
-    whileEventsLast(warehouse, request.window, known, async (rollups) => ({
+    retryIfEventsDropped(warehouse, request.window, known, async (rollups) => ({
       response: await readMetrics(warehouse, { ...request, accounts, rollups }),
       rollups,
     })),
@@ -105,9 +105,9 @@ export async function nextPage(
   // Read the current dirty hours. Hours marked since the first page are read from the events, like the hours that were dirty then.
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
-    // The first attempt ignores everything inserted since the first page. It may also ignore a void or a revision that the first page took
-    // into account, if that page contained no newer event. Then the second attempt, which reads everything, returns the same result as the
-    // first page, unless rows have been inserted since.
+    // The first attempt reads only rows up to `newestBlock`, the newest insert among the events that the first page counted, so that later
+    // inserts do not change the result. A void counts no event: if one was inserted after `newestBlock`, but before the first page, this
+    // attempt lacks it. The second attempt then reads all rows, and succeeds if nothing has been inserted since the first page.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
@@ -144,7 +144,7 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
  * retention.ts in packages/warehouse proves that no response lacks dropped events.
  * @throws ApiError `events_dropped` if the window includes a part of an hour whose events are dropped
  */
-export async function whileEventsLast<T>(
+export async function retryIfEventsDropped<T>(
   warehouse: Warehouse,
   window: Window,
   state: RollupState,
@@ -159,7 +159,7 @@ export async function whileEventsLast<T>(
   if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;
   const { droppedBefore } = await readBounds(warehouse);
   if (droppedBefore <= state.droppedBefore) return result;
-  return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
+  return retryIfEventsDropped(warehouse, window, stateSince(droppedBefore, state), run);
 }
 
 /** The previous month began at least this long ago, minus a day for clock differences. */

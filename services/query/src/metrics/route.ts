@@ -17,7 +17,7 @@ import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
 import { admitCaller, admitMember, type Requires } from '../http/member.js';
 import type { CursorBinding } from '../http/paging.js';
-import { firstPage, nextPage, type PagesDependencies, pagePosition, whileEventsLast } from './pages.js';
+import { firstPage, nextPage, type PagesDependencies, pagePosition, retryIfEventsDropped } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
@@ -154,7 +154,7 @@ export function resourceTypesRoute(dependencies: Requires<'readRollupState'>): R
         dependencies.readRollupState({ accounts, warehouse }, requested.window),
       );
       const values = await orStorageUnavailable(
-        whileEventsLast(warehouse, requested.window, rollups, (known) =>
+        retryIfEventsDropped(warehouse, requested.window, rollups, (known) =>
           readResourceTypes(warehouse, { ...requested, accounts, rollups: known }),
         ),
       );
