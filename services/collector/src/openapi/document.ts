@@ -191,7 +191,7 @@ const SEND_EVENTS: OperationSketch = {
         results: [
           {
             index: 1,
-            eventId: '48bb1770-de5d-50a4-b30b-f6939f1d2208',
+            eventId: 'run-4711',
             status: 'rejected',
             reason: 'invalid_usage',
             message: 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent',
