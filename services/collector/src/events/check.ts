@@ -178,6 +178,8 @@ export interface CheckedEvents {
   readonly accepted: readonly object[];
   /** The results of the rejected events, in the order of the request. An accepted event has no result. */
   readonly results: readonly z.output<typeof resultSchema>[];
+  /** The first accounts of the rejected events, without duplicates. */
+  readonly rejectedAccounts: readonly string[];
 }
 
 export interface CheckRules {
@@ -190,11 +192,13 @@ export interface CheckRules {
 const YIELD_AFTER_MS = 2;
 /** The clock is read once per this many events, because reading the clock is expensive compared with checking an event. */
 const EVENTS_PER_CLOCK_READ = 16;
+const MAX_REJECTED_ACCOUNTS = 5;
 
 /** Checks each event independently of the others. @throws the errors of `readEvents`, which yields the events */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
+  const rejectedAccounts = new Set<string>();
   let resumedAt = performance.now();
   for (const event of events) {
     const index = accepted.length + results.length;
@@ -208,9 +212,11 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
     if (rejection) {
       const { reason, message } = rejection;
       results.push({ index, ...(isNameValue(sentId) && { eventId: sentId }), status: 'rejected', reason, message });
+      const account = isRecord(event) ? event['accountId'] : undefined;
+      if (typeof account === 'string' && rejectedAccounts.size < MAX_REJECTED_ACCOUNTS) rejectedAccounts.add(account);
     } else if (isRecord(event)) accepted.push(event);
   }
-  return { accepted, results };
+  return { accepted, results, rejectedAccounts: [...rejectedAccounts] };
 }
 
 /** Returns the account of events that name no account. Only a caller with exactly one account may omit the account. */
