@@ -1,6 +1,7 @@
 /** Tests the cost explorer in a browser: sign-in, figures, filters, comparison, all accounts together. */
 import { expect, it } from '@jest/globals';
 import { BUILT_IN_RESOURCE_TYPES } from '@meterline/catalog';
+import { MeterlineClient } from '@meterline/client';
 import type { Page, Request } from 'playwright-core';
 import { event } from '../harness/events.js';
 import {
@@ -223,23 +224,27 @@ it('all accounts can be shown, compared and exported together, and a row opens i
   await api.key('globex');
   const desk = { resourceType: 'agent', resourceName: 'desk', billingDimension: 'agent_compute_runtime_gbs' } as const;
   await api.seed([event({ ...desk, accountId: 'globex', cost: '100', at: '2025-11-14T09:00:00Z' })]);
-  const { page } = await explorer().visit({
-    key: await api.key(undefined, 'operator'),
-    view: 'account=acme&period=month',
-  });
+  const key = await api.key(undefined, 'operator');
+  const provisioner = new MeterlineClient({ baseUrl: api.url, credential: await api.key(undefined, 'provisioner') });
+  await provisioner.nameAccount('globex', 'Globex Corp.');
+  const { page } = await explorer().visit({ key, view: 'account=acme&period=month' });
   await tableRows(page);
   await choose(page, 'Account', 'All accounts');
   await page.getByRole('heading', { name: 'Cost by account' }).waitFor();
   expect(viewOf(page)).toEqual({ accounts: 'all', period: 'month', group: 'account' });
   expect(await tableRows(page)).toEqual([
-    ['globex', '$100.00', '57.1%'],
+    ['Globex Corp. (globex)', '$100.00', '57.1%'],
     ['acme', '$75.02', '42.9%'],
   ]);
+  await page.getByRole('list', { name: 'Legend' }).getByText('Globex Corp. (globex)').waitFor();
+  await page.getByRole('searchbox', { name: 'Search groups' }).fill('corp');
+  await page.getByRole('rowheader', { name: '1 group found' }).waitFor();
+  await page.getByRole('searchbox', { name: 'Search groups' }).fill('');
   await setFilter(page, 'Resource type', { values: ['Agent'] });
   await choose(page, 'Then by', 'Billing dimension');
   await page.getByRole('columnheader', { name: 'Account' }).waitFor();
   expect((await tableRows(page)).map((cells) => cells.slice(0, 3))).toEqual([
-    ['globexAgent computeAgent', 'Agent compute', '$100.00'],
+    ['Globex Corp. (globex)Agent computeAgent', 'Agent compute', '$100.00'],
     ['acmeAgent computeAgent', 'Agent compute', '$40.00'],
     ['acmeAgent async requestsAgent', 'Agent async requests', '$0.000002'],
   ]);
@@ -251,7 +256,7 @@ it('all accounts can be shown, compared and exported together, and a row opens i
   await showView(page, 'accounts=all&group=account&compare=period');
   await page.getByRole('cell', { name: '+$43.02 +134.4%' }).waitFor();
   expect((await tableRows(page)).map((cells) => cells.slice(0, 4))).toEqual([
-    ['globex', '$100.00', '57.1%', '$0.00'],
+    ['Globex Corp. (globex)', '$100.00', '57.1%', '$0.00'],
     ['acme', '$75.02', '42.9%', '$32.00'],
   ]);
   expect((await tableTotal(page))[1]).toBe('$175.02');
@@ -268,6 +273,8 @@ it('all accounts can be shown, compared and exported together, and a row opens i
   expect(await page.getByText('FOCUS').count()).toBe(0);
   expect(lines[0]).toMatch(/^\uFEFFaccount,startTime,endTime,costUsd,/);
   expect(lines[1]).toMatch(/^globex,.*,100,/);
+  await showView(page, 'account=globex');
+  await page.getByRole('heading', { level: 1, name: 'Cost and usage: Globex Corp. (globex)' }).waitFor();
 });
 
 // Runs last, because its account would appear among all accounts.

@@ -12,6 +12,7 @@ it('the API reference sends a request with a key, and shows the exact response a
   const { page, offences } = await explorer().visit({ path: 'docs', now: 'real' });
   await page.getByRole('button', { name: 'Authorize' }).click();
   const dialog = page.locator('.auth-container').first();
+  await dialog.locator('input:focus').waitFor();
   await dialog.locator('input').fill(key);
   await dialog.getByRole('button', { name: 'Apply credentials' }).click();
   await dialog.getByRole('button', { name: 'Close' }).click();
@@ -37,6 +38,9 @@ it('the API reference sends a request with a key, and shows the exact response a
   const code = operation.locator('.request-snippets');
   expect(await code.textContent()).toContain(`-H 'Authorization: Bearer ${key}'`);
   await code.getByText('TypeScript').click();
-  expect(await code.textContent()).toContain(`await fetch("${api.url}/v0/metrics?startTime=2025-10-01T00%3A00%3A00Z&`);
+  // Optional parameters have at most their default: a filter would change the total.
+  const defaults = 'withoutResourceUuid=false&excludeWithoutResourceUuid=false&limit=100';
+  const window = 'startTime=2025-10-01T00%3A00%3A00Z&endTime=2025-10-03T00%3A00%3A00Z';
+  expect(await code.textContent()).toContain(`await fetch("${api.url}/v0/metrics?${window}&${defaults}"`);
   expect(offences).toEqual([]);
 });

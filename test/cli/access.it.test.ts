@@ -196,7 +196,7 @@ it.each<[string, string, Record<string, string>, number, RegExp]>([
     'metrics --account other',
     {},
     3,
-    /^meterline: Access denied \(403 forbidden, request .*\)\nThe account does not exist, or your key /,
+    /^meterline: Access denied \(403 forbidden, request .*\)\nThe account does not exist, .* "meterline accounts" lists the accounts/,
   ],
   [
     'a window over the cap',

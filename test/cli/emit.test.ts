@@ -66,6 +66,8 @@ it('--check takes what the collector completes: an event without an account, who
   const ofAccount = await emit([], lines, ['--check', '--account', 'acme']);
   expect(ofAccount).toMatchObject({ code: 0, stdout: '1 valid event.\n' });
   expect(await emit([], lines, ['--check'])).toMatchObject({ code: 5, stdout: '0 valid events.\n' });
+  const numbered = await emit([], [JSON.stringify({ ...SANDBOX_EVENT, eventId: 7 })], ['--check']);
+  expect(numbered.stderr).toContain('invalid_event_id: eventId must be a string of 1 to 256 characters');
 });
 
 it('a file that is not there is named', async () => {

@@ -291,7 +291,7 @@ describe('provisioning', () => {
   it.each([
     ['x'.repeat(257), { name: 'Tenant' }, 'accountId must be 1 to 256 characters'],
     ['tenant', {}, 'name is missing'],
-    ['tenant', { name: '' }, 'name must be 1 to 256 characters'],
+    ['tenant', { name: '' }, 'name is missing; it must be 1 to 256 characters'],
     ['tenant', { name: 'Tenant', plan: 'free' }, '"plan" is not a field'],
     ['tenant', [], 'The body must be a JSON object'],
   ])('naming %.10j as %j is refused with the reason', async (id, body, reason) => {

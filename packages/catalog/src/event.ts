@@ -312,6 +312,18 @@ function brokenRules(input: Readonly<Record<string, unknown>>, dimension: Dimens
   return first && rejected(first.reason, broken.map(({ message }) => message).join('; '));
 }
 
+/** Stands for the UUID of an event sent over HTTP while its other fields are checked. */
+export const ANY_UUID = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Rejects an event sent over HTTP for its ID, which must be a name there, because the collector replaces a name with a UUID.
+ * @param others the check of the event with a valid ID, whose problems the message also lists
+ */
+export function invalidSentId(others: Checked<unknown>): Rejected {
+  const message = `eventId ${NAME_RULE}`;
+  return rejected('invalid_event_id', others.ok ? message : `${message}; ${others.message}`);
+}
+
 function unknownFields(names: readonly string[]): Rejected {
   const others = names.length - MAX_NAMED_FIELDS;
   const list = names.slice(0, MAX_NAMED_FIELDS).map((name) => JSON.stringify(name));

@@ -65,6 +65,23 @@ describe('record', () => {
     expect(emitter.counters).toMatchObject({ rejected: 4, recorded: 0 });
   });
 
+  it('the report of a rejected event names its account, resource and ID as far as they can be read', async () => {
+    const emitter = await open();
+    const trap = Object.defineProperty({ ...USAGE }, 'accountId', {
+      enumerable: true,
+      get: () => {
+        throw new Error('a getter');
+      },
+    });
+    const named = { ...USAGE, accountId: 'acme', resourceName: 'support', eventId: 'b-2' };
+    for (const event of [named, { ...USAGE, accountId: '' }, trap]) emitter.record(event);
+    expect(fixture.problems.map(({ message }) => message)).toEqual([
+      expect.stringContaining('a usage event (account "acme", resource "support", event ID "b-2") is rejected ('),
+      expect.stringContaining('a usage event (resource "support") is rejected (invalid_account_id): '),
+      expect.stringContaining('a usage event is rejected (event_not_an_object): '),
+    ]);
+  });
+
   it('counters are exported through the meter provider of the program', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });

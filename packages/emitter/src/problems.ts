@@ -1,4 +1,5 @@
 /** Reports problems and counters of an emitter. Problems go to a listener, because `record` never throws. */
+import { isName, property } from '@meterline/catalog/plain';
 
 /** Thrown if an emitter cannot be opened. The message explains how to fix the problem. */
 export class EmitterError extends Error {
@@ -54,7 +55,27 @@ function warner(): Report {
 }
 
 export function rejectedProblem(reason: string, message: string, event: unknown): Problem {
-  return { code: 'rejected', reason, message: `a usage event is rejected (${reason}): ${message}`, event };
+  return {
+    code: 'rejected',
+    reason,
+    message: `a usage event${fieldsOf(event)} is rejected (${reason}): ${message}`,
+    event,
+  };
+}
+
+/** Returns the fields that identify the event, such as ` (account "acme", resource "support")`. */
+function fieldsOf(event: unknown): string {
+  try {
+    const fields = { account: 'accountId', resource: 'resourceName', 'event ID': 'eventId' };
+    const texts = Object.entries(fields).flatMap(([label, field]) => {
+      const value = property(event, field);
+      return typeof value === 'string' && isName(value) ? `${label} ${JSON.stringify(value)}` : [];
+    });
+    return texts.length > 0 ? ` (${texts.join(', ')})` : '';
+  } catch {
+    // A getter of the event throws.
+    return '';
+  }
 }
 
 /** Returns the message of an error. A failed connection to a host with several addresses is an AggregateError with an empty message. */

@@ -12,6 +12,14 @@ interface LoggedFacts {
   caller?: string;
   account?: string;
   keyId?: string;
+  rejected?: RejectedFacts;
+}
+
+/** The rejected events of a request: their number, and the first of their reasons and accounts. */
+interface RejectedFacts {
+  readonly events: number;
+  readonly reasons: readonly string[];
+  readonly accounts: readonly string[];
 }
 
 const records = new WeakMap<IncomingMessage, RequestRecord>();
@@ -29,6 +37,7 @@ export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   if (facts.caller !== undefined) known.caller = shortened(facts.caller);
   if (facts.account !== undefined) known.account = shortened(facts.account);
   if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
+  if (facts.rejected) known.rejected = { ...facts.rejected, accounts: facts.rejected.accounts.map(shortened) };
 }
 
 export function noteFailure(request: IncomingMessage, failure: Error): void {

@@ -69,13 +69,26 @@ const typeScriptOf = (request) => {
     '// The text has all digits of amounts. response.json() would round them.\\n' +
     'console.log(response.status, await response.text());';
 };
+// Swagger UI fills in the examples of parameters. Only those of required parameters stay, because a filter would change the result.
+const withoutOptionalExamples = (update) => (document) => {
+  for (const { parameters = [] } of Object.values(document.paths ?? {}).flatMap(Object.values)) {
+    for (const parameter of parameters) if (!parameter.required) delete parameter.examples;
+  }
+  return update(document);
+};
+// Swagger UI focuses the last credential, but most users need the first one.
+const firstFocused = (Popup, { React }) => (props) => {
+  React.useEffect(() => document.querySelector('.auth-container input')?.focus(), []);
+  return React.createElement(Popup, props);
+};
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   defaultModelsExpandDepth: 0,
   plugins: [() => ({
-    wrapComponents: { responseBody: exactBody },
+    wrapComponents: { responseBody: exactBody, authorizationPopup: firstFocused },
+    statePlugins: { spec: { wrapActions: { updateJsonSpec: withoutOptionalExamples } } },
     fn: { requestSnippetGenerator_typescript: typeScriptOf },
   })],
   requestSnippetsEnabled: true,

@@ -111,8 +111,9 @@ function hintOn(
     return '\nThe data changed between pages: run the command again without --cursor, or end the window earlier with --to.';
   }
   // All 403 responses have the same message. The details explain the reason.
-  if (status === 403) return details.map((detail) => `\n${detail['message'] ?? ''}`).join('');
-  return '';
+  if (status !== 403) return '';
+  const reasons = details.map((detail) => `\n${detail['message'] ?? ''}`).join('');
+  return reasons.replace('GET /v0/accounts', '"meterline accounts"');
 }
 
 function exitCodeOf({ code, status }: MeterlineError): ExitCode {

@@ -46,7 +46,7 @@ export function addTool<Input extends z.ZodType>(
       if (!isExpected) throw error;
       const text = error.message
         .replace(FLAGS, (_, flag: string) => flag.replace(/-./g, ([, letter = '']) => letter.toUpperCase()))
-        .replace('GET /v0/accounts', 'list_accounts')
+        .replace('"meterline accounts"', 'list_accounts')
         .replace(/^choose an account with account/, '$&, or call query_usage with allAccounts: true');
       return { content: [{ type: 'text', text }], isError: true };
     }

@@ -3,7 +3,7 @@ import { type EpochMs, filterQuery, showsWorkspaces, upTo } from '@meterline/cat
 import type { AccountResponse } from '@meterline/client';
 import { useMemo } from 'react';
 import { buildBreakdown } from '../breakdown/breakdown.js';
-import { snapshotOf, useBreakdown } from '../metrics/queries.js';
+import { snapshotOf, useAccountNames, useBreakdown } from '../metrics/queries.js';
 import { measureOf, metricsQuery, usageScope } from '../metrics/query.js';
 import { writeView } from '../view/address.js';
 import type { View } from '../view/view.js';
@@ -26,9 +26,10 @@ export function useCosts(account: string, view: View, role: AccountResponse['rol
   const measure = measureOf(shownView);
   const { unit: usageUnit } = usageScope(shownView);
   const { startTime, endTime } = window;
+  const names = useAccountNames();
   const breakdown = useMemo(
-    () => source && buildBreakdown(source, groupBy, measure, { startTime, endTime }),
-    [source, groupBy, measure, startTime, endTime],
+    () => source && buildBreakdown(source, groupBy, measure, { startTime, endTime }, names),
+    [source, groupBy, measure, startTime, endTime, names],
   );
   const isSameView = !isStale || writeView({ ...shownView, account: view.account }) === writeView(view);
 

@@ -21,6 +21,7 @@ import {
 } from '@meterline/catalog/plain';
 import type { GroupValues, MetricsEntry, MetricsPoint, MetricsResponse } from '@meterline/client';
 import { valueLabel } from '../format/texts.js';
+import { type AccountNames, accountLabel } from '../view/view.js';
 
 /** Maximum number of listed groups. People cannot distinguish more than ten colors. The style sheet defines one color for each group. */
 export const LISTED_GROUPS = 10;
@@ -56,11 +57,14 @@ export function buildBreakdown(
   groupBy: readonly MetricsDimension[],
   measure: Measure,
   window: Window,
+  names?: AccountNames,
 ): Breakdown {
   const buckets = bucketAxis(window, first.resolution);
   const totals = sumSeries(whole?.data ?? first.data, measure, buckets.length);
   const total = sumDecimals(totals);
-  const listed = first.data.slice(0, LISTED_GROUPS).map((entry) => seriesOf(entry, groupBy, measure, buckets.length));
+  const listed = first.data
+    .slice(0, LISTED_GROUPS)
+    .map((entry) => seriesOf(entry, groupBy, measure, buckets.length, names));
   if (first.data.length <= LISTED_GROUPS && !first.meta.hasMore) return { buckets, series: listed, totals, total };
 
   const points = totals.map((amount, bucket) =>
@@ -87,11 +91,12 @@ function seriesOf(
   groupBy: readonly MetricsDimension[],
   measure: Measure,
   buckets: number,
+  names: AccountNames | undefined,
 ): Series {
   const points = entry.timeseries.map((point) => amountOf(point, measure));
   return {
     key: groupKey(entry, groupBy),
-    label: groupLabels(entry, groupBy).join(' · '),
+    label: groupLabels(entry, groupBy, names).join(' · '),
     values: entry,
     total: amountOf(entry.summary, measure),
     // The API returns no points for future buckets, so add zeros.
@@ -99,11 +104,12 @@ function seriesOf(
   };
 }
 
-export function groupLabels(values: GroupValues, groupBy: readonly MetricsDimension[]): string[] {
+export function groupLabels(values: GroupValues, groupBy: readonly MetricsDimension[], names?: AccountNames): string[] {
   if (groupBy.length === 0) return ['All usage'];
   return groupBy.map((dimension) => {
     const field = ENTRY_FIELD[dimension];
-    return valueLabel(field, values[field] ?? '');
+    const value = values[field] ?? '';
+    return field === 'account' ? accountLabel(value, names) : valueLabel(field, value);
   });
 }
 

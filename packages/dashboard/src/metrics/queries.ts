@@ -31,11 +31,11 @@ import {
   useInfiniteQuery,
   useQuery,
 } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useMemo } from 'react';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
 import { readPageSettings } from '../shell/service.js';
 import { type Session, useSession } from '../shell/session.js';
-import type { NameField, View } from '../view/view.js';
+import type { AccountNames, NameField, View } from '../view/view.js';
 import { metricsQuery, resolutionOf, wholeQuery } from './query.js';
 
 const BREAKDOWN_ATTEMPTS = 3;
@@ -47,6 +47,11 @@ function cacheOptions({ maxAgeSeconds }: Session, signal: AbortSignal) {
 export function useAccounts() {
   const { client } = useSession();
   return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
+}
+
+export function useAccountNames(): AccountNames {
+  const { data } = useAccounts();
+  return useMemo(() => new Map(data?.map(({ id, name }) => [id, name])), [data]);
 }
 
 /** Reads the billing dimensions with the account's current prices, and makes the dimensions that the platform has added known to the page. */

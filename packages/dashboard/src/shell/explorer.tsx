@@ -6,12 +6,12 @@ import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
 import { TextButton } from '../controls/controls.js';
 import { SearchSelect, Select } from '../controls/lists.js';
-import { useAccounts, useBillingDimensions } from '../metrics/queries.js';
+import { useAccountNames, useAccounts, useBillingDimensions } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel, RetryBanner } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
 import { navigate, readViewOf, replaceView, useView } from '../view/address.js';
-import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
+import { type AccountNames, accountLabel, DEFAULT_VIEW, type View } from '../view/view.js';
 import { isEmbedded } from './embed-address.js';
 import { Brand, PageMenu, ThemeSwitch } from './header.js';
 import { CACHE_SECONDS, useSession } from './session.js';
@@ -29,6 +29,7 @@ export function Explorer() {
   /** The time of the data on the screen. It is earlier than `now` while the service is unavailable. */
   const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
+  const names = useAccountNames();
   const [first] = accounts.data ?? [];
   const account = view.account ?? (isOperator(accounts.data) ? ALL_ACCOUNTS : first?.id);
 
@@ -40,10 +41,10 @@ export function Explorer() {
     replaceView(readViewOf(account, location.search));
   }, [view, account]);
   useEffect(() => {
-    document.title = account ? `${accountName(account)} · Meterline` : 'Meterline';
-  }, [account]);
+    document.title = account ? `${accountLabel(account, names)} · Meterline` : 'Meterline';
+  }, [account, names]);
 
-  const choices = accountChoices(accounts.data ?? [], account);
+  const choices = accountChoices(accounts.data ?? [], names, account);
   const onChange = (chosen: string) => {
     const groupBy = chosen === ALL_ACCOUNTS ? (['account'] as const) : DEFAULT_VIEW.groupBy;
     navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy });
@@ -72,7 +73,9 @@ export function Explorer() {
       )}
       <main className="page">
         <OfflineBanner />
-        <h1 className="sr-only">Cost and usage: {account === undefined ? 'your accounts' : accountName(account)}</h1>
+        <h1 className="sr-only">
+          Cost and usage: {account === undefined ? 'your accounts' : accountLabel(account, names)}
+        </h1>
         {account !== undefined && (
           <AccountView
             // With this key, React discards the state of the previous account.
@@ -97,12 +100,10 @@ export function Explorer() {
   );
 }
 
-function accountChoices(accounts: readonly AccountResponse[], shown: string | undefined) {
-  const choices = accounts.map(({ id, name, role }) => {
-    return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
-  });
+function accountChoices(accounts: readonly AccountResponse[], names: AccountNames, shown: string | undefined) {
+  const choices = accounts.map(({ id, role }) => ({ value: id, label: accountLabel(id, names), hint: role }));
   if (accounts.length < 2 && shown !== ALL_ACCOUNTS) return choices;
-  return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'combined' }, ...choices];
+  return [{ value: ALL_ACCOUNTS, label: accountLabel(ALL_ACCOUNTS), hint: 'combined' }, ...choices];
 }
 
 function isOperator(accounts: readonly AccountResponse[] = []): boolean {

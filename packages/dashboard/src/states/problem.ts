@@ -1,7 +1,7 @@
 /** Decides which failed requests the page retries, and describes failures for the user. */
 import { backOffMs, isAwayStatus } from '@meterline/catalog/plain';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
-import { accountName } from '../view/view.js';
+import { accountLabel } from '../view/view.js';
 
 const BACK_OFF = { firstMs: 1_000, longestMs: 15_000 };
 /** A user waits for an export. An export therefore fails after a few retries, or immediately if the wait would be long. */
@@ -53,7 +53,7 @@ function problemOfResponse(error: MeterlineError, account: string): Problem {
     const text = reasons || 'The account does not exist, or your key does not have access to it.';
     const advice =
       'Choose another account above, ask an admin of this account to add you, or sign in with another key.';
-    return { title: `You don’t have access to ${accountName(account)}`, text: `${text} ${advice}`, canRetry: false };
+    return { title: `You don’t have access to ${accountLabel(account)}`, text: `${text} ${advice}`, canRetry: false };
   }
   if (isCursorExpired(error)) {
     return { title: 'This list has expired', text: 'Try again to load the current list.', canRetry: true };

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog/plain';
 import { quantityOf } from '../format/texts.js';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
-import { isOnFirstPage, previousCostIn, type Row, searchRows, sortRows } from './rows.js';
+import { isOnFirstPage, previousCostIn, type Row, rowOf, searchRows, sortRows } from './rows.js';
 
 const row = (label: string, cost: string, usage?: string, previous?: string): Row => ({
   key: label,
@@ -52,6 +52,18 @@ it('a search finds rows by a part of their name, ignoring case', () => {
   expect(names(searchRows(rows, ' BOX '))).toEqual(['box 10', 'box 2']);
   expect(names(searchRows(rows, ''))).toEqual(names(rows));
   expect(searchRows(rows, 'nothing')).toEqual([]);
+});
+
+it('a search finds accounts by their name and by their ID', () => {
+  const accounts = ['c-17', 'c-18'].map((account) => ({
+    account,
+    summary: { cost: decimalText('1') },
+    timeseries: [],
+  }));
+  const shown = accounts.map((entry) => rowOf(entry, ['account'], new Map([['c-17', 'Globex Corp.']])));
+  expect(shown.map(({ labels }) => labels)).toEqual([['Globex Corp. (c-17)'], ['c-18']]);
+  expect(names(searchRows(shown, 'globex'))).toEqual(['["c-17"]']);
+  expect(names(searchRows(shown, 'C-17'))).toEqual(['["c-17"]']);
 });
 
 it.each([

@@ -13,7 +13,7 @@ import type { MetricsEntry } from '@meterline/client';
 import { groupLabels } from '../breakdown/breakdown.js';
 import { type Quantity, quantityOf } from '../format/texts.js';
 import type { PreviousGroups } from '../metrics/queries.js';
-import type { View } from '../view/view.js';
+import type { AccountNames, View } from '../view/view.js';
 
 export interface Row {
   readonly key: string;
@@ -38,10 +38,10 @@ export function previousCostIn(
   return (key) => costs.get(key) ?? (previous?.isComplete ? ZERO : undefined);
 }
 
-export function rowOf(entry: MetricsEntry, groupBy: readonly MetricsDimension[]): Row {
+export function rowOf(entry: MetricsEntry, groupBy: readonly MetricsDimension[], names?: AccountNames): Row {
   return {
     key: groupKey(entry, groupBy),
-    labels: groupLabels(entry, groupBy),
+    labels: groupLabels(entry, groupBy, names),
     entry,
     cost: entry.summary.cost,
     usage: entry.summary.usage,

@@ -4,7 +4,7 @@ import { queriesOfGroups } from '@meterline/client';
 import { useMemo } from 'react';
 import type { Comparison } from '../account/use-comparison.js';
 import type { Costs } from '../account/use-costs.js';
-import { useFurtherPages, usePreviousGroups } from '../metrics/queries.js';
+import { useAccountNames, useFurtherPages, usePreviousGroups } from '../metrics/queries.js';
 import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from './rows.js';
 
 /** Maximum number of pages for a view that needs all groups. Beyond it, the table shows a note that it is incomplete. */
@@ -20,12 +20,13 @@ export function useTable({ account, view, query, first }: Costs, { compared, pre
   // Between two pages there is a moment without a request.
   const isBetweenPages = further.hasMore && further.pages < MAX_PAGES - 1 && !further.error;
   const isReadingAll = needsAll && (further.isFetching || isBetweenPages);
+  const names = useAccountNames();
   const found = useMemo(() => {
     // The table shows no rows until all groups are loaded, so do not sort them after each page.
     if (isReadingAll) return [];
-    const rows = [...(first?.data ?? []), ...further.entries].map((entry) => rowOf(entry, groupBy));
+    const rows = [...(first?.data ?? []), ...further.entries].map((entry) => rowOf(entry, groupBy, names));
     return sortRows(searchRows(rows, search), sort);
-  }, [isReadingAll, first, further.entries, groupBy, sort, search]);
+  }, [isReadingAll, first, further.entries, groupBy, names, sort, search]);
   const isReading = isReadingAll || (!needsAll && further.hasMore && found.length < view.page * pageSize);
   // The page number in a link may no longer exist.
   const page = isReading ? view.page : Math.max(1, Math.min(view.page, Math.ceil(found.length / pageSize)));

@@ -25,8 +25,14 @@ export interface View extends ViewQuery {
 
 export const DEFAULT_VIEW: View = { account: undefined, ...DEFAULT_VIEW_QUERY };
 
-export function accountName(account: string): string {
-  return account === ALL_ACCOUNTS ? 'All accounts' : account;
+/** The names of accounts by ID. */
+export type AccountNames = ReadonlyMap<string, string>;
+
+/** Returns the name of an account together with its ID, or only the ID if the name is unknown or equal to the ID. */
+export function accountLabel(account: string, names?: AccountNames): string {
+  if (account === ALL_ACCOUNTS) return 'All accounts';
+  const name = names?.get(account) ?? account;
+  return name === account ? account : `${name} (${account})`;
 }
 
 /** Changes which groups are listed, and returns to the first page. */

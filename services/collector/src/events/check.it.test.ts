@@ -72,6 +72,25 @@ it('an ID that is not a UUID becomes the same UUID each time, and another UUID i
   expect(eventIdOf(ACCOUNT, 'run-4711')).toBe('48bb1770-de5d-50a4-b30b-f6939f1d2208');
 });
 
+it('the result of a rejected event has the ID as sent', async () => {
+  const sent = [
+    { ...EVENT, eventId: 'b-2', usage: -1 },
+    { ...EVENT, eventId: EVENT.eventId.toUpperCase(), usage: -1 },
+    { ...EVENT, eventId: 'b-3', accountId: 'somebody' },
+    { ...EVENT, eventId: 'b-4', accountId: 7 },
+  ];
+  const { results } = await checkJson(sent);
+  expect(results.map(({ eventId }) => eventId)).toEqual(sent.map(({ eventId }) => eventId));
+  const reasons = ['invalid_usage', 'invalid_usage', 'account_not_allowed', 'invalid_account_id'];
+  expect(results.map(({ reason }) => reason)).toEqual(reasons);
+});
+
+it('the rejection of an ID that is not a text says that any text is allowed, and lists the other problems', async () => {
+  const { results } = await checkJson([{ ...EVENT, eventId: 7, usage: -1 }]);
+  const rule = 'eventId must be a string of 1 to 256 characters without control characters; usage must be a number';
+  expect(results).toMatchObject([{ reason: 'invalid_event_id', message: expect.stringContaining(rule) }]);
+});
+
 const OF_GLOBEX = { ...EVENT, accountId: 'globex' };
 
 it.each<[string, CheckRules['accounts'], readonly (string | undefined)[], string]>([

@@ -9,8 +9,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { quoted } from '@meterline/api/http/query-parameters';
 import {
+  ANY_UUID,
   type EpochMs,
   formatTimestamp,
+  invalidSentId,
   isName,
   isRecord,
   isUuid,
@@ -163,7 +165,7 @@ export const resultSchema = z.object({
   index: z.int().min(0).meta({ description: 'Position of the event in the request, starting at 0.' }),
   eventId: z.string().optional().meta({
     description:
-      'ID of the event, if it is a valid name. An ID that is not a UUID is replaced by its UUID if the account is known.',
+      'ID of the event as sent, if it is a valid name. A CloudEvent without `eventId` in its data has the UUID derived from `source` and `id`.',
   }),
   status: z.literal('rejected'),
   reason: z.enum([...REJECTION_REASONS, CLOUD_EVENT_REASON, NOT_ALLOWED]).meta({
@@ -176,6 +178,8 @@ export interface CheckedEvents {
   readonly accepted: readonly object[];
   /** The results of the rejected events, in the order of the request. An accepted event has no result. */
   readonly results: readonly z.output<typeof resultSchema>[];
+  /** The first accounts of the rejected events, without duplicates. */
+  readonly rejectedAccounts: readonly string[];
 }
 
 export interface CheckRules {
@@ -188,11 +192,13 @@ export interface CheckRules {
 const YIELD_AFTER_MS = 2;
 /** The clock is read once per this many events, because reading the clock is expensive compared with checking an event. */
 const EVENTS_PER_CLOCK_READ = 16;
+const MAX_REJECTED_ACCOUNTS = 5;
 
 /** Checks each event independently of the others. @throws the errors of `readEvents`, which yields the events */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
+  const rejectedAccounts = new Set<string>();
   let resumedAt = performance.now();
   for (const event of events) {
     const index = accepted.length + results.length;
@@ -200,25 +206,22 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
       await nextTurn();
       resumedAt = performance.now();
     }
+    // The check replaces the ID, and senders know the event only by the ID that they sent.
+    const sentId = isRecord(event) ? event['eventId'] : undefined;
     const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules);
     if (rejection) {
       const { reason, message } = rejection;
-      const eventId = knownId(event);
-      results.push({ index, ...(eventId !== undefined && { eventId }), status: 'rejected', reason, message });
+      results.push({ index, ...(isNameValue(sentId) && { eventId: sentId }), status: 'rejected', reason, message });
+      const account = isRecord(event) ? event['accountId'] : undefined;
+      if (typeof account === 'string' && rejectedAccounts.size < MAX_REJECTED_ACCOUNTS) rejectedAccounts.add(account);
     } else if (isRecord(event)) accepted.push(event);
   }
-  return { accepted, results };
+  return { accepted, results, rejectedAccounts: [...rejectedAccounts] };
 }
 
 /** Returns the account of events that name no account. Only a caller with exactly one account may omit the account. */
 export function onlyAccount(accounts: CheckRules['accounts']): string | undefined {
   return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
-}
-
-function uuidOf(id: string, account: string): string {
-  if (isUuid(id)) return id.toLowerCase();
-  // Keep an ID that is not a valid name. The check of the event rejects it.
-  return isName(id) ? eventIdOf(account, id) : id;
 }
 
 /** Fills in the account, then the UUID, which depends on the account, and checks the event. Returns undefined if the event is valid. */
@@ -229,7 +232,11 @@ function completeAndCheck(event: unknown, { accounts, book, now }: CheckRules) {
     event['accountId'] = accountId;
     if (typeof accountId === 'string') {
       if (accounts !== 'all' && !accounts.includes(accountId)) return foreign(accountId, accounts);
-      if (typeof eventId === 'string') event['eventId'] = uuidOf(eventId, accountId);
+    }
+    if (typeof eventId === 'string' && isUuid(eventId)) event['eventId'] = eventId.toLowerCase();
+    else if (isNameValue(eventId)) event['eventId'] = eventIdOf(String(accountId), eventId);
+    else if (eventId !== undefined) {
+      return invalidSentId(parsePricedEvent({ ...event, eventId: ANY_UUID }, book, now));
     }
   }
   const checked = parsePricedEvent(event, book, now);
@@ -248,8 +255,7 @@ function foreign(accountId: string, accounts: readonly string[]) {
   return new Unreadable(NOT_ALLOWED, `accountId ${rule} (got ${quoted(accountId)})`);
 }
 
-/** Returns the ID of an event if the ID is valid. Responses omit invalid IDs, because an invalid ID may be arbitrarily long. */
-function knownId(event: unknown): string | undefined {
-  const eventId = isRecord(event) ? event['eventId'] : undefined;
-  return typeof eventId === 'string' && isName(eventId) ? eventId : undefined;
+/** Returns whether the value is a valid ID. Responses omit invalid IDs, because an invalid ID may be arbitrarily long. */
+function isNameValue(value: unknown): value is string {
+  return typeof value === 'string' && isName(value);
 }

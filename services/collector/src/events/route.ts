@@ -117,7 +117,10 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       });
       const { accepted } = checked;
       if (accepted.length > 0 && !isTrial) await orUnavailable(store(accepted, bytes), queueUnavailable);
-      if (!isTrial) metrics.checked(checked);
+      if (!isTrial) {
+        metrics.checked(checked);
+        noteRejections(request, checked);
+      }
       const status = isTrial ? 200 : accepted.length > 0 ? 202 : 400;
       const json = JSON.stringify(responseBody(checked, status === 400 ? requestIdOf(request) : undefined));
       reservation.become(json.length);
@@ -133,6 +136,14 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       void responded.then(() => reservation.release());
     }
   }
+}
+
+const MAX_LOGGED_REASONS = 5;
+
+function noteRejections(request: Request, { results, rejectedAccounts: accounts }: CheckedEvents): void {
+  if (results.length === 0) return;
+  const reasons = [...new Set(results.map(({ reason }) => reason))].slice(0, MAX_LOGGED_REASONS);
+  noteInLog(request, { rejected: { events: results.length, reasons, accounts } });
 }
 
 const DENIED_AFTER_MS = 1_000;

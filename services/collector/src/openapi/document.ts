@@ -164,7 +164,8 @@ const SEND_EVENTS: OperationSketch = {
     'binary mode has its attributes in `ce-` headers and its data in the body. The JSON of one event may have at most 256 values.\n\n' +
     'A 202 confirms that the accepted events are durable in the queue: they cannot get lost, and each event counts once. A rejected ' +
     'event does not affect the other events. It is not stored: correct it and send it again. If no event is accepted, the response is ' +
-    'a 400 with `results`. With `validate=only` the events are only checked: the response is a 200 with `results`, and nothing is kept.',
+    'a 400 with `results`. With `validate=only` the events are only checked: the response is a 200 with `results`, and nothing is kept.\n\n' +
+    'On this page, Execute stores the event of the example as real usage, unless `validate` is `only`.',
   isExtension: true,
   query: EVENTS_PARAMETERS,
   body: ['UsageEvents', 'UsageEvent'],
@@ -182,7 +183,8 @@ const SEND_EVENTS: OperationSketch = {
     },
   },
   examples: {
-    accepted: {
+    accepted: { summary: 'One event', body: [EVENT], response: { accepted: 1, rejected: 0, results: [] } },
+    partly: {
       summary: 'One accepted and one rejected event',
       body: [EVENT, { ...EVENT, eventId: 'run-4711', usage: -1 }],
       response: {
@@ -191,7 +193,7 @@ const SEND_EVENTS: OperationSketch = {
         results: [
           {
             index: 1,
-            eventId: '48bb1770-de5d-50a4-b30b-f6939f1d2208',
+            eventId: 'run-4711',
             status: 'rejected',
             reason: 'invalid_usage',
             message: 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent',

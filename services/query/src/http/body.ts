@@ -42,6 +42,8 @@ function problemsOf(
   const parameter = path.join('.');
   const value = path.reduce<unknown>((object, name) => property(object, String(name)), sent);
   if (value === undefined) return [{ parameter, message: `${parameter} is missing; it is required.` }];
+  // Forms send empty fields as empty strings.
+  if (value === '') return [{ parameter, message: `${parameter} is missing; it ${issue.message}.` }];
   const got = typeof value === 'string' ? quoted(value) : shortened(JSON.stringify(value));
   return [{ parameter, message: `${parameter} ${issue.message} (got ${got}).` }];
 }

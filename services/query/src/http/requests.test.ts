@@ -42,7 +42,7 @@ it.each<Row>([
   [{ ...KEY, ttl: 1 }, 'ttl', '"ttl" is not a field; the fields are role, account, expiresAt.'],
   [{ ...KEY, expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'],
   [{ ...KEY, expiresAt: null }, 'expiresAt', 'expiresAt '],
-  [{ ...KEY, account: '' }, 'account', 'account must be 1 to 256 characters'],
+  [{ ...KEY, account: '' }, 'account', 'account is missing; it must be 1 to 256 characters'],
   [{ role: 'x', expiresAt: 'x', ttl: 1 }, 'role,expiresAt,ttl', 'role must be one of'],
 ])('the body %j of a new key is rejected at %s: %s', (...row) => expectRejected(newApiKeySchema, row));
 
@@ -55,7 +55,7 @@ it.each<Row>([
   [{}, 'name,period,measure,amount', 'amount is missing'],
   alert({ colour: 'red' }, 'colour', '"colour" is not a field; the fields are name, period'),
   alert({ period: 'week', measure: 'money' }, 'period,measure', 'period must be one of day, month (got "week").'),
-  ...['0', '0.000', '0125', '00.5', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map(
+  ...['0', '0.000', '0125', '00.5', '-1', '1e3', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map(
     (amount) => alert({ amount }, 'amount', 'amount must be a decimal string above 0'),
   ),
   ...[[50, 50], [80, 50], Array.from({ length: 11 }, (_, n) => n + 1), 50].map((thresholds) =>
@@ -78,9 +78,11 @@ it.each<Row>([
   ofFilters({ workspace: 'main' }, '.workspace', 'must be an array'),
   ofFilters({ workspace: [] }, '.workspace', 'must have a value or be left out'),
   ofFilters({ workspace: ['a\u0000'] }, '.workspace.0', 'without control characters'),
-  ...['ftp://example.com', 'https://a:b@example.com', 'example.com', 'https://example.com/\r\nhooks', '']
+  ...['ftp://example.com', 'https://a:b@example.com', 'example.com', 'https://example.com/\r\nhooks']
     .concat(`https://example.com/${'a'.repeat(2_048)}`)
     .map((url) => alert({ url }, 'url', 'url must be an https URL of at most 2048 characters')),
+  alert({ url: '' }, 'url', 'url is missing; it must be an https URL of at most 2048 characters'),
+  alert({ name: '' }, 'name', 'name is missing; it must be'),
 ])('the body %j of a new alert is rejected at %s: %s', (...row) => {
   expectRejected(newAlertSchema, row);
 });

@@ -1,7 +1,17 @@
 /** The `meterline emit` command. Streams a JSON Lines file to a collector, or only checks the file. Uses constant memory. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { counted, isName, isUuid, MAX_EVENTS_PER_JOB, parseUsageEvent } from '@meterline/catalog';
+import {
+  ANY_UUID,
+  type Checked,
+  counted,
+  type EpochMs,
+  invalidSentId,
+  isName,
+  MAX_EVENTS_PER_JOB,
+  parseUsageEvent,
+  type UsageEvent,
+} from '@meterline/catalog';
 import { type Fetch, MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, say, sayProgress } from '../../command.js';
@@ -216,20 +226,20 @@ async function emitLines(
 function checkOnly(now: () => Date, account: string | undefined): Send {
   return async (lines, tally) => {
     for (const { number, object } of lines) {
-      const checked = parseUsageEvent(completed(object, account), now().getTime());
+      const checked = checkEvent(object, account, now().getTime());
       if (checked.ok) tally.events += 1;
       else tally.reject(number, `${checked.reason}: ${checked.message}`);
     }
   };
 }
 
-const ANY_UUID = '00000000-0000-0000-0000-000000000000';
-
-/** Completes an event as the collector does: adds the default account, and replaces an ID that is not a UUID with a UUID. */
-function completed(object: object, account: string | undefined): object {
+/** Validates an event as the collector does, which adds the default account and accepts any name as the ID. */
+function checkEvent(object: object, account: string | undefined, now: EpochMs): Checked<UsageEvent> {
+  const event = { ...(account !== undefined && { accountId: account }), ...object };
   const id = 'eventId' in object ? object.eventId : undefined;
-  const isReplaced = typeof id === 'string' && isName(id) && !isUuid(id);
-  return { ...(account !== undefined && { accountId: account }), ...object, ...(isReplaced && { eventId: ANY_UUID }) };
+  if (id === undefined) return parseUsageEvent(event, now);
+  const checked = parseUsageEvent({ ...event, eventId: ANY_UUID }, now);
+  return typeof id === 'string' && isName(id) ? checked : invalidSentId(checked);
 }
 
 /**
