@@ -194,3 +194,42 @@ it('a service without alerts has no alerts on the page', async () => {
   expect(await page.getByRole('button', { name: /alert/i }).count()).toBe(0);
   await page.getByRole('button', { name: 'Table', exact: true }).click();
 });
+
+it('an alert can send e-mails or write to Slack, and an edit without a URL keeps the URL, which the page does not show', async () => {
+  const { alerts } = explorer().api.dependencies;
+  const targets = async () =>
+    (await alerts.listOf('acme')).map(({ name, format, url, to }) => ({ name, format, url, to }));
+  const url = 'https://hooks.slack.com/services/T000/B000/secret';
+  const page = await open('acme', 'admin');
+  await page.getByRole('button', { name: /^(Set an alert|Alerts)/ }).click();
+  const fill = async (name: string, kind: string, target: string, text: string) => {
+    if ((await page.getByLabel('Name').count()) === 0) await press(page, 'New alert');
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Amount (USD per month)').fill('900');
+    await page.getByLabel('Forecast (percent').fill('100');
+    await page.getByRole('combobox', { name: 'Send' }).click();
+    await page.getByRole('option', { name: kind }).click();
+    await page.getByLabel(target).fill(text);
+    await press(page, 'Create alert');
+    await page.getByRole('article', { name }).waitFor();
+  };
+  await fill('By mail', 'E-mail', 'E-mail addresses', 'a@example.com; b@example.com');
+  const mail = page.getByRole('article', { name: 'By mail' });
+  await mail.getByText('a@example.com, b@example.com').waitFor();
+  await mail.getByText('Forecast 100% not fired this month').waitFor();
+  await fill('In Slack', 'Slack', 'Webhook URL', url);
+  const slack = page.getByRole('article', { name: 'In Slack' });
+  await slack.getByText('https://hooks.slack.com', { exact: true }).waitFor();
+  expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
+  expect(await slack.getByRole('button', { name: 'Rotate secret' }).count()).toBe(0);
+  await slack.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Name').fill('In another channel');
+  await press(page, 'Save');
+  await page.getByRole('article', { name: 'In another channel' }).waitFor();
+  expect(await targets()).toEqual(
+    expect.arrayContaining([
+      { name: 'By mail', format: 'standard', to: ['a@example.com', 'b@example.com'] },
+      { name: 'In another channel', format: 'slack', url },
+    ]),
+  );
+});
