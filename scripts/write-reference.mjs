@@ -103,7 +103,7 @@ Give all programs the same catalog. \`ingest\` and \`query\` register it in Clic
 is defined differently. The collector has no access to ClickHouse: as with a price book, **restart the workers first**, then the collector, so that
 no event is accepted that the workers reject. Producers and clients need no catalog.
 
-A dimension with events stays forever. To remove one without events, delete it from the file, stop all services, run
+A dimension with events stays forever. To remove one without events, delete it from the file, stop the producers, wait until the queue is empty, stop all services, run
 \`meterline catalog remove <dimension>\`, and start them again.
 
 ## Constants

@@ -113,7 +113,7 @@ describe('with the schema that migrate has made', () => {
     });
     expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
       code: 0,
-      stdout: 'Erased 8 stored events, 0 rejected events, 1 API key, 0 alerts.\n',
+      stdout: 'Erased 8 stored events, 0 rejected events, 1 API key, 0 alerts, 0 saved views.\n',
     });
     for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
     expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);

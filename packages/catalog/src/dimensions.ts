@@ -90,12 +90,13 @@ const UNIT = /^[a-z]+$/;
 /** Names appear in tables and addresses. */
 export const MAX_CODE_LENGTH = 64;
 
+/** The name `constructor` is not allowed, because it is a member of every object. */
 export function isResourceTypeName(text: string): boolean {
-  return NAME.test(text) && text.length <= MAX_CODE_LENGTH;
+  return NAME.test(text) && text.length <= MAX_CODE_LENGTH && !(text in {});
 }
 
 export function isUnitName(text: string): boolean {
-  return UNIT.test(text) && text.length <= MAX_CODE_LENGTH;
+  return UNIT.test(text) && text.length <= MAX_CODE_LENGTH && !(text in {});
 }
 
 /**

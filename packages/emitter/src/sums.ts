@@ -75,9 +75,10 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
 }
 
 /** Joins the fields with NUL, because validation ensures that no name contains NUL. */
-function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {
+function keyOf(event: UsageEvent): string {
+  const { accountId, workspace, resourceType, resourceName, resourceUuid, billingDimension, timestamp } = event;
   const hour = Math.floor(timestamp / MS_PER_HOUR);
-  return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join('\0');
+  return [accountId, workspace, resourceType, resourceName, resourceUuid, billingDimension, hour].join('\0');
 }
 
 export type GbSecondsDimension = `${string}_gbs`;

@@ -14,7 +14,7 @@ import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type { AlertMetrics } from './metrics.js';
 import { ATTEMPT_TIMEOUT_MS, type AttemptResult, type PostOptions, postWebhook } from './post-webhook.js';
-import type { SendMail } from './send-mail.js';
+import { MAIL_TIMEOUT_MS, type SendMail } from './send-mail.js';
 
 export interface DelivererOptions extends PostOptions {
   readonly alerts: AlertStore;
@@ -39,6 +39,7 @@ const WAIT_STEP_MS = 50;
 const TURN_MS = 1_000;
 /** Longer than an attempt, so that a lease expires only if the process died or lost its connection to Redis. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 5_000;
+const MAIL_LEASE_MS = MAIL_TIMEOUT_MS + 5_000;
 const MAX_RETRY_AFTER_MS = MS_PER_HOUR;
 
 export class Deliverer {
@@ -132,6 +133,8 @@ export class Deliverer {
     const now = Date.now();
     if (now + ATTEMPT_TIMEOUT_MS > leaseUntil)
       return alerts.deliveries.postpone(delivery.id, leaseUntil, now + WAIT_MS);
+    const lease = delivery.to === undefined ? leaseUntil : now + MAIL_LEASE_MS;
+    if (lease !== leaseUntil) await alerts.deliveries.postpone(delivery.id, leaseUntil, lease);
     const at = new Date();
     const { isDelivered, outcome, retryAfterMs = 0, isFinal = false, reason } = await this.#send(delivery, alert, at);
     // A test is never retried, because it shows the result of one attempt.
@@ -141,7 +144,7 @@ export class Deliverer {
       at,
       outcome,
       state: isDelivered ? 'delivered' : isLast ? 'failed' : 'pending',
-      leaseUntil,
+      leaseUntil: lease,
       dueAt: Date.now() + waitMs,
     });
     metrics.attempts.inc({ outcome: isDelivered ? 'delivered' : state === 'pending' ? 'retried' : 'failed' });
@@ -155,6 +158,9 @@ export class Deliverer {
     const { sendMail } = this.#options;
     const { id, payload, body = payload } = delivery;
     if (alert.url !== undefined) return postWebhook(alert.url, body, headersOf(id, body, alert, at), this.#options);
+    if (!alert.to?.includes(delivery.to ?? '')) {
+      return { isDelivered: false, isFinal: true, outcome: 'the address was removed from the alert' };
+    }
     return sendMail?.(delivery) ?? { isDelivered: false, outcome: 'the operator has not set a mail server' };
   }
 }

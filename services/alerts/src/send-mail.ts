@@ -2,20 +2,25 @@
 import { property } from '@meterline/catalog';
 import { type Delivery, mailBody } from '@meterline/service/alerts';
 import { createTransport } from 'nodemailer';
-import { ATTEMPT_TIMEOUT_MS, type AttemptResult } from './post-webhook.js';
+import type { AttemptResult } from './post-webhook.js';
 
 export type SendMail = (delivery: Delivery) => Promise<AttemptResult>;
+
+/** Mail servers may check a message for long before they accept it. An attempt that gives up before that is sent again. */
+export const MAIL_TIMEOUT_MS = 120_000;
 
 /** Replies to these commands are about the recipient or the message. All others are about the server or its settings. */
 const ABOUT_DELIVERY: readonly unknown[] = ['RCPT TO', 'DATA'];
 const PERMANENT = 500;
+/** The prefix of codes about security and policy, such as a missing login. The operator can correct these. Source: RFC 3463. */
+const POLICY = '5.7.';
 
 /**
  * Returns a function that sends mails. Its promise rejects only if the delivery is not an e-mail.
  * @param url of the mail server. Unlike webhooks, it may be private, because only the operator sets it
  * @param timeoutMs covers a whole attempt, from the connection to the last reply
  */
-export function mailSender(url: string, from: string, timeoutMs = ATTEMPT_TIMEOUT_MS): SendMail {
+export function mailSender(url: string, from: string, timeoutMs = MAIL_TIMEOUT_MS): SendMail {
   const transport = createTransport({ url, disableFileAccess: true, disableUrlAccess: true });
   const domain = /@([^>]+)/.exec(from)?.[1];
   return async ({ id, to, body = '', createdAt }) => {
@@ -45,7 +50,7 @@ function failureOf(error: unknown, timeoutMs: number): AttemptResult {
   return {
     isDelivered: false,
     outcome: status === undefined ? noStatus : [status, detail].filter(Boolean).join(' '),
-    isFinal: isAboutDelivery && Number(status) >= PERMANENT,
+    isFinal: isAboutDelivery && Number(status) >= PERMANENT && !detail?.startsWith(POLICY),
     // A reply about a recipient usually contains the address, which does not belong in the log.
     reason: isAboutDelivery || !(error instanceof Error) ? undefined : error.message,
   };

@@ -43,7 +43,10 @@ export const alertSchema = z.object({
     z.optional(z.string()),
     'Only the origin for Slack and Teams, and for callers who may not change the alert: the path may hold a secret.',
   ),
-  to: described(z.optional(z.array(z.string())), 'The e-mail addresses of an alert by e-mail.'),
+  to: described(
+    z.optional(z.array(z.string())),
+    'The e-mail addresses of an alert by e-mail. Callers who may not change the alert see only the domains.',
+  ),
   createdAt: instant(),
   updatedAt: instant(),
   fired: described(z.array(firedThresholdSchema), 'The thresholds crossed in the current period.'),

@@ -4,12 +4,17 @@ import { z } from 'zod';
 import { insertRows, onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
 import type { Shards } from '../shards.js';
 
+/** Of two definitions that were registered at the same moment, the older one counts. */
 const REGISTERED_DIMENSIONS: Statement = {
   name: 'read_added_dimensions',
   query: `
-SELECT DISTINCT billing_dimension AS billingDimension, resource_type AS resourceType, unit
-FROM added_dimensions
-ORDER BY ALL`,
+SELECT billing_dimension AS billingDimension, oldest.1 AS resourceType, oldest.2 AS unit
+FROM (
+  SELECT billing_dimension, argMin((resource_type, unit), (registered_at, resource_type, unit)) AS oldest
+  FROM added_dimensions
+  GROUP BY billing_dimension
+)
+ORDER BY billingDimension`,
   query_params: {},
 };
 
@@ -48,7 +53,7 @@ export async function checkDimensions(
 
 /**
  * Registers the dimensions on every shard. Each process writes before it reads for the last time, so of two processes that register
- * different catalogs at the same moment, at least one fails.
+ * different catalogs at the same moment, the later one fails.
  * @throws CatalogConflictError
  */
 export async function registerDimensions({ all }: Shards, catalog: readonly NamedDimension[]): Promise<void> {

@@ -129,7 +129,7 @@ export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<
 export function deliveryListRoute(dependencies: RouteDependencies): RequestHandler<AlertPath> {
   const { alerts, clock, cursors } = dependencies;
   return async (request, response) => {
-    const { alert, role, version } = await admitReader(dependencies, request, response);
+    const { alert, caller, role, version } = await admitReader(dependencies, request, response);
     const listRequest = parseListRequest(rawQuery(request), version, DELIVERY_LIST_PARAMETERS);
     const all = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
     const read = async (entries: readonly { id: string }[]) =>
@@ -138,7 +138,9 @@ export function deliveryListRoute(dependencies: RouteDependencies): RequestHandl
       );
     const visible = role === 'admin' ? all : (await read(all)).filter(({ seenBy }) => seenBy === role);
     const list = listResponse(visible, listRequest, ['deliveries', alert.id], cursors);
-    const shown = async (page: readonly { id: string }[]) => (await read(page)).map(deliveryEntry);
+    const isWriter = mayWrite(caller, alert.account);
+    const shown = async (page: readonly { id: string }[]) =>
+      (await read(page)).map((delivery) => deliveryEntry(delivery, isWriter));
     send(response, 'data' in list ? { ...list, data: await shown(list.data) } : await shown(list));
   };
 }
@@ -183,7 +185,7 @@ function rejectTooMany(error: unknown): never {
 async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, isWriter: boolean) {
   const { startTime } = periodAt(alert.period, clock().getTime());
   const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
-  const { id, createdAt, updatedAt, url } = alert;
+  const { id, createdAt, updatedAt, to, url } = alert;
   const entryOf = ({ value, forecast, ...mark }: Fired) => {
     const exact = forecast === undefined ? {} : { forecast: exactNumber(decimalText(forecast)) };
     return { ...mark, value: exactNumber(decimalText(value)), ...exact };
@@ -191,6 +193,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, is
   return {
     id,
     ...settingsOf(alert),
+    ...(to && !isWriter && { to: to.map(maskedAddress) }),
     ...(url !== undefined && !(isWriter && isSigned(alert)) && { url: new URL(url).origin }),
     ...{ createdAt, updatedAt },
     fired: fired.filter(({ forecast }) => forecast === undefined).map(entryOf),
@@ -198,8 +201,17 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, is
   };
 }
 
-function deliveryEntry({ account, alertId, type, failures, seenBy, payload, body, ...delivery }: Delivery) {
-  return { ...delivery, payload: new RawJson(payload) };
+/** @param isWriter if false, the address of an e-mail is masked, because addresses are personal data */
+function deliveryEntry(
+  { account, alertId, type, failures, seenBy, payload, body, to, ...delivery }: Delivery,
+  isWriter = true,
+) {
+  const shown = to === undefined ? {} : { to: isWriter ? to : maskedAddress(to) };
+  return { ...delivery, ...shown, payload: new RawJson(payload) };
+}
+
+function maskedAddress(address: string): string {
+  return `…${address.slice(address.lastIndexOf('@'))}`;
 }
 
 function send(response: Response, value: ExactJson): void {

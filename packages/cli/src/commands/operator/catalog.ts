@@ -17,7 +17,8 @@ export function addCatalog(catalog: Command, context: CommandContext): void {
     .summary('Remove a dimension that has no events')
     .description(
       'Remove a registered billing dimension, so that CATALOG need not define it any more. Fails if the dimension has events.\n' +
-        'First remove the dimension from CATALOG, and stop all services, because a running service could still store its events.',
+        'First stop the producers and the collector, and wait until the queue is empty, because queued events of the dimension would be rejected. ' +
+        'Then stop all services, and remove the dimension from CATALOG.',
     )
     .argument('<dimension>', 'Billing dimension')
     .action((dimension: string, flags: RemoveFlags) => runRemove(context, dimension, flags));
