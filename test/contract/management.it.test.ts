@@ -506,6 +506,11 @@ describe('alerts', () => {
     const { body } = await ask('GET', `/${id}/deliveries`);
     expect(list.parse(body).map((delivery) => delivery['to'])).toEqual(expect.arrayContaining(to));
     expect(body).toMatchObject([{ payload: { type: 'alert.test' } }, { payload: { data: { alertId: id } } }]);
+    const reader = bearer(await api.key(account, 'member', 'reader'));
+    const asMember = async (path: string) =>
+      (await api.request(`/v0/accounts/${account}/alerts/${id}${path}`, reader)).body;
+    expect(await asMember('')).toMatchObject({ to: ['…@example.com', '…@example.com'] });
+    for (const { to: shown } of list.parse(await asMember('/deliveries'))) expect(shown).toBe('…@example.com');
     expect((await ask('PATCH', `/${id}`, { to: ['c@example.com'] })).body).toMatchObject({ to: ['c@example.com'] });
   });
 

@@ -38,6 +38,11 @@ it.each<[string, unknown, string]>([
   ['an unknown member of a dimension', { dimensions: [{ ...GPU, price: '1' }] }, 'price'],
   ['no name', { dimensions: [{ ...GPU, billingDimension: undefined }] }, `dimensions.0.billingDimension ${NAME}`],
   ['capitals', { dimensions: [{ ...GPU, resourceType: 'GPU' }] }, `dimensions.0.resourceType ${NAME}`],
+  [
+    'a member of every object',
+    { dimensions: [{ ...GPU, resourceType: 'constructor' }] },
+    `dimensions.0.resourceType ${NAME}`,
+  ],
   ['a long type', { dimensions: [{ ...GPU, resourceType: 'x'.repeat(65) }] }, `dimensions.0.resourceType ${NAME}`],
   [
     'a unit of two words',

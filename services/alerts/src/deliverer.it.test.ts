@@ -230,6 +230,28 @@ it('a rejected recipient fails alone and at once, one that must wait is tried ag
   await server.close();
 });
 
+it('an address that was removed from the alert gets no more mails, and its delivery fails', async () => {
+  const server = await startMailServer();
+  await deliverer.close();
+  deliverer = openDeliverer({ sendMail: mailSender(server.url, 'billing@example.com') });
+  const to = ['gone@example.com', 'here@example.com'];
+  const alert = await alerts.create('acme', { ...ALERT_SETTINGS, url: undefined, to }, new Date());
+  await alerts.deliveries.addTest(alert, new Date(), '{}', messageBody(alert, periodAt('month', OCTOBER), undefined));
+  await alerts.change(alert.id, { to: ['here@example.com'] }, new Date(), () => undefined);
+  deliverer.run();
+  const ended = async () => {
+    const listed = await alerts.deliveries.listOf('acme', alert.id, new Date());
+    return Promise.all(listed.map(({ id }) => alerts.deliveries.find(id)));
+  };
+  await until('both deliveries have ended', async () => (await ended()).every((each) => each?.state !== 'pending'));
+  expect((await ended()).find((each) => each?.to === 'gone@example.com')).toMatchObject({
+    state: 'failed',
+    lastOutcome: 'the address was removed from the alert',
+  });
+  expect(server.received.map((mail) => mail.to)).toEqual(['here@example.com']);
+  await server.close();
+});
+
 it('a failed delivery is tried again after twice the wait each time', async () => {
   receiver.respond = (response) => response.writeHead(500).end();
   const id = await addCrossing();

@@ -43,6 +43,8 @@ it.each([
   [550, '5.1.1 no such user at 10.0.0.7', { outcome: '550 5.1.1', isFinal: true }],
   [451, '4.7.1 greylisted, try again', { outcome: '451 4.7.1', isFinal: false }],
   [452, 'full', { outcome: '452', isFinal: false }],
+  // The operator has not logged in to the server, or the server does not relay for it.
+  [554, '5.7.1 relay access denied', { outcome: '554 5.7.1', isFinal: false }],
 ])(
   'a recipient that the server rejects with %i fails at once only if the reply is permanent',
   async (code, text, result) => {

@@ -70,3 +70,18 @@ it('two different catalogs are never accepted at the same moment', async () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeLessThan(2);
   }
 });
+
+it('of two definitions that were registered at the same moment, the older one counts', async () => {
+  await execute(database.warehouse, 'TRUNCATE TABLE added_dimensions');
+  const [older, later] = ['gpu', 'gpu_node'].map((resourceType) => ({
+    ...{ billingDimension: 'gpu_node_hours_count', resourceType, unit: 'count' },
+  }));
+  if (!older || !later) throw new Error('two definitions');
+  await register(older);
+  await execute(
+    database.warehouse,
+    `INSERT INTO added_dimensions (billing_dimension, resource_type, unit) VALUES ('gpu_node_hours_count', 'gpu_node', 'count')`,
+  );
+  await register(older);
+  await expect(register(later)).rejects.toThrow('with the resource type gpu and the unit count differently');
+});
