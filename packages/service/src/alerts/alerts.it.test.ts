@@ -278,9 +278,12 @@ it('an attempt does not restore a deleted delivery', async () => {
   expect(await deliveriesOf(alert)).toEqual([]);
 });
 
-it('an account keeps its newest 1,000 deliveries, each for at most 30 days', async () => {
+it('an account keeps its newest 1,000 deliveries and those that are pending, each for at most 30 days', async () => {
   const times = Array.from({ length: 1_001 }, (_, n) => new Date(NOW.getTime() + n));
   await Promise.all(times.map((time) => alerts.deliveries.addTest(alert, time, '{}')));
+  expect(await deliveriesOf(alert)).toHaveLength(1_001);
+  await redis.del(`${prefix}:alert-deliveries-pending`);
+  await alerts.deliveries.addTest(alert, new Date(NOW.getTime() + 1_001), '{}');
   expect(await deliveriesOf(alert)).toHaveLength(1_000);
   await alerts.deliveries.addTest(alert, new Date(NOW.getTime() + 31 * MS_PER_DAY), '{}');
   expect(await deliveriesOf(alert)).toHaveLength(1);

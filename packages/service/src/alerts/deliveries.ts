@@ -4,7 +4,8 @@
  * pending deliveries, ordered by due time. A process claims due deliveries by moving their due time to the end of a lease. If the process
  * dies, the lease expires, and another process claims the deliveries.
  *
- * Deliveries are kept for 30 days. An account keeps at most its newest 1,000 deliveries.
+ * Deliveries are kept for 30 days. An account keeps at most its newest 1,000 deliveries, and up to 10,000
+ * if the others are pending.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY, WEBHOOK_TYPES } from '@meterline/catalog';
@@ -15,6 +16,8 @@ import type { Alert } from './alert.js';
 const ID_DIGITS = 32;
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
+/** While a mail server is down, each crossing leaves a pending delivery for each recipient. Without a limit, they could fill Redis. */
+const MAX_PENDING = 10_000;
 /** Each fired threshold leaves a mark for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
 export const MAX_MARKS = 5_000;
 /**
@@ -265,8 +268,12 @@ export class DeliveryStore {
   async #deleteOldest(account: string, now: Date): Promise<void> {
     const index = this.#indexOf(account);
     const aboveLimit = await this.#redis.zrange(index, 0, `${-MAX_DELIVERIES - 1}`);
+    const ids = aboveLimit.map((entry) => entry.split(' ')[1] ?? '');
+    const due = ids.length === 0 ? [] : await this.#redis.zmscore(this.#outbox(), ...ids);
+    const left = aboveLimit.length + MAX_DELIVERIES - MAX_PENDING;
+    const surplus = aboveLimit.filter((_, position) => due[position] === null || position < left);
     const expired = await this.#redis.zrangebyscore(index, '-inf', now.getTime() - KEPT_MS);
-    await this.#delete(account, [...new Set([...aboveLimit, ...expired])]);
+    await this.#delete(account, [...new Set([...surplus, ...expired])]);
   }
 
   async #delete(account: string, entries: readonly string[]): Promise<void> {

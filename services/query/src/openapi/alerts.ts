@@ -181,7 +181,7 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     summary: 'List the deliveries of an alert',
     description:
       'The webhooks, messages and e-mails of the last 30 days with their outcome. `payload` is the body of a webhook; messages and e-mails ' +
-      'state the same facts. There are at most the newest 1,000 of an account. Pages and parameters are the same ' +
+      'state the same facts. There are at most the newest 1,000 of an account, or 10,000 if the others are pending. Pages and parameters are the same ' +
       'as for the list of alerts.',
     query: DELIVERY_LIST_PARAMETERS,
     success: { description: 'The deliveries.', schemas: ['DeliveryPage', 'DeliveryArray'] },
