@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { MeterlineClient, type MetricsQuery } from '@meterline/client';
 import { openEmitter } from '@meterline/emitter';
+import { registerDimensions } from '@meterline/warehouse';
 import { runMeterline } from '../cli/run-command.js';
 import { faultsOf, parseCsv } from '../focus/check.js';
 import { startReceiver } from '../harness/alerts.js';
@@ -233,10 +234,7 @@ it.each<['ingest' | 'query', string, () => Promise<Partial<typeof env>>, string]
 
 it('catalog remove keeps a dimension that has events, and removes one that has none', async () => {
   const extra = { billingDimension: 'gpu_cluster_memory_count', resourceType: 'gpu_cluster', unit: 'count' };
-  await product.warehouse.run({
-    ...{ name: 'register', query_params: {} },
-    query: `INSERT INTO added_dimensions (billing_dimension, resource_type, unit) SELECT '${extra.billingDimension}', 'gpu_cluster', 'count'`,
-  });
+  await registerDimensions(product.shards, [GPU, CALLS, extra]);
   const remove = (name: string) => runMeterline(['catalog', 'remove', name], { env: product.env });
   expect(await remove(GPU.billingDimension)).toMatchObject({
     ...{ code: 1, stderr: expect.stringContaining('has events, so it must stay in CATALOG') },

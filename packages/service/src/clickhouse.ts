@@ -55,16 +55,21 @@ export async function registerCatalog(options: WarehouseOptions, warehouse: Ware
   try {
     const missing = await checkDimensions(warehouse, addedDimensions());
     if (missing.length === 0) return;
-    const shards = await openShards(options);
+    const shards = await openShards(options).catch(unlessUnreachable);
     try {
-      await registerDimensions(shards, addedDimensions());
+      if (shards) await registerDimensions(shards, addedDimensions());
     } finally {
-      await shards.close();
+      await shards?.close();
     }
   } catch (error) {
     if (error instanceof CatalogConflictError) throw new StartError(error.message, { cause: error });
     throw startError('the dimensions of the catalog could not be registered in ClickHouse', error);
   }
+}
+
+/** The address of query may be that of a balancer, which does not reach each shard. Then only the workers register. */
+function unlessUnreachable(error: unknown): undefined {
+  if (!(error instanceof ClusterError)) throw error;
 }
 
 async function presentHosts(options: WarehouseOptions, log: Logger): Promise<string> {
