@@ -1,5 +1,5 @@
 -- The billing dimensions that catalog files have added. Every process with ClickHouse registers its own at start, and must know all of
--- these, so that no process rejects or misreads the events of another. One dimension with two rows is a conflict.
+-- these, so that no process rejects or misreads the events of another. If a dimension has two definitions, the older row counts.
 CREATE TABLE IF NOT EXISTS added_dimensions
 (
     billing_dimension String,
