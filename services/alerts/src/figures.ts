@@ -1,5 +1,5 @@
 /**
- * Reads what is compared with the thresholds of alerts: what accounts have used in a period, or the forecast of the month. The metrics API
+ * Reads the figures that alerts compare with their thresholds: the cost or usage of a period, or the forecast of the month. The metrics API
  * uses the same statement, so alerts and metrics agree.
  */
 import {
@@ -24,13 +24,13 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 
-/** What alerts measure. */
+/** The part of an alert's definition that decides which figures are read. */
 export interface Measured extends Pick<Alert, 'measure' | 'filters'> {
   readonly period: Window;
   readonly isForecast: boolean;
 }
 
-/** What an account has used in a period, and what is compared with the thresholds: the same, or the forecast. */
+/** The cost or usage of an account in a period. `judged` is compared with the thresholds: `value`, or the forecast. */
 export interface Figure extends Pick<Fired, 'forecast'> {
   readonly value: DecimalText;
   readonly judged: DecimalText | undefined;
