@@ -75,7 +75,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
     proxyAgent: env.ALERT_PROXY === undefined ? undefined : new HttpsProxyAgent(env.ALERT_PROXY),
   });
-  // Commands wait while Redis is unavailable. Concurrent health checks share one read, so that reads do not pile up.
+  // While Redis is unavailable, commands wait. Concurrent health checks share one read, so that waiting reads do not pile up.
   const redisStatus = shared(() => readRedisStatus(connection));
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);

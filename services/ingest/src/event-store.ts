@@ -64,7 +64,7 @@ export class EventStore {
 
       // 3. Store as rejected: the events that ClickHouse rejected, and the events whose month is being dropped. The bounds are read after
       //    step 2 (see retention.ts and dirty-hours.ts). A failure before step 4 leaves all these rows, which the redelivery writes again.
-      //    Rollup rows of sealed hours lack the accepted events until step 4, which is correct, because step 5 acknowledges them.
+      //    Until step 4, queries may miss accepted events of sealed hours, which is correct, because they are not acknowledged yet.
       await this.#keepRejectedByStorage(byStorage);
       const { hourly, droppingBefore } = await this.#readBounds();
       const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage, droppingBefore);
@@ -137,8 +137,8 @@ export class EventStore {
   }
 
   /**
-   * Stores as rejected the events whose months are being dropped, unless `byStorage` shows that they already are. Returns these events, and
-   * the parts without them.
+   * Stores as rejected the events whose months are being dropped, except those in `byStorage`, which are stored as rejected already.
+   * Returns the stored events, and the parts without any event of these months.
    */
   async #rejectTooOld(
     parts: readonly Part[],

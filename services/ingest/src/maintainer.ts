@@ -1,7 +1,7 @@
 /**
- * Keeps the rollups up to date: every few seconds it recomputes dirty hours and seals the hours and days that are due. A job scheduler in
- * Redis starts one process at a time, and the next run retries failures. A process that dies midway, or that is suspended and continues
- * while another process runs, does no harm: see dirty-hours.ts in packages/warehouse.
+ * Keeps the rollup rows up to date. Every few seconds, it recomputes dirty hours (hours with late events), and seals the hours and days
+ * that are due (computes their rows). A job scheduler in Redis starts one process at a time, and the next run retries failures. A process
+ * that dies midway, or that is suspended and continues while another process runs, does no harm: see dirty-hours.ts in packages/warehouse.
  */
 
 import { formatTimestamp } from '@meterline/catalog';
@@ -28,7 +28,7 @@ const SLOW_STEP_MS = 1_000;
 
 export interface MaintainerOptions
   extends Pick<SchedulerOptions, 'connection' | 'prefix' | 'everyMs' | 'rescheduleMs' | 'lockMs'> {
-  /** How long after its end an hour is sealed. Later events count exactly too, but each costs a mark and a recomputed row. */
+  /** How long after its end an hour is sealed. Later events count exactly too, but each leads to a dirty hour and a recomputed row. */
   readonly delayMs: number;
   /** Connections whose statements may take minutes, because a step seals at least one hour, even if the hour has many events. */
   readonly shards: readonly Warehouse[];
@@ -75,8 +75,8 @@ export class Maintainer {
   }
 
   /**
-   * Alternates between recomputing and sealing until no step is due, or until this process loses the scheduler's job, because two processes
-   * would both do every step. Failures are logged.
+   * Alternates between recomputing and sealing until no step is due. Stops if this process loses the scheduler's job, because another
+   * process may have taken it, and both would do every step. Failures are logged.
    */
   async runDueSteps(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
