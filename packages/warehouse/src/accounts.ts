@@ -22,7 +22,7 @@ export function accountsParameters(accounts: Accounts): StatementParameters {
   return account === undefined ? { accounts } : { account_id: account };
 }
 
-/** Finds accounts in the daily rollup rows, and in events that these rows may not include yet. The cost grows with the number of daily rows. */
+/** Finds accounts in the daily rollup rows (stored sums), and in events that these rows may lack. The time grows with the number of these rows. */
 export async function readAccountsWithUsage(warehouse: Warehouse): Promise<string[]> {
   const { daily } = await readBounds(warehouse);
   const statement = {

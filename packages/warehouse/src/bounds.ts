@@ -8,7 +8,7 @@ import type { Statement, Warehouse } from './clickhouse/connection.js';
 import { GRAINS, type Grain } from './rollups/rollup-rows.js';
 
 export interface GrainWatermarks {
-  /** The rollup rows before this instant may be being computed right now. So a worker that stores an event there must mark its hour as dirty. */
+  /** A process may be computing the rollup rows before this instant. So a worker that stores an event there must mark its hour as dirty. */
   readonly sealingUntil: EpochMs;
   /** The rollup rows before this instant contain all acknowledged events, except the events of dirty hours (see dirty-hours.ts). */
   readonly sealedUntil: EpochMs;
@@ -16,8 +16,8 @@ export interface GrainWatermarks {
 export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
 
 /**
- * A month is closed to new events, then dropping (its rollup rows are being made final), then dropped. Each bound is the start of a UTC
- * month, or 1970 if it was never set. No bound is later than the bound above it.
+ * A month is first closed to new events, then its rollup rows are made final, and then its events are dropped. Each bound is the start of a
+ * UTC month, or 1970 if it was never set. No bound is later than the bound above it.
  */
 export interface RetentionBounds {
   /** New events before this instant are rejected. An operator may lower this bound again, down to `droppingBefore`. */

@@ -156,9 +156,8 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
 }
 
 /**
- * Compares the watermarks of all hosts. `sealingUntil` is always published on every host before any `sealedUntil` (see
- * rollups/watermarks.ts). So if the `sealedUntil` of one host is above the `sealingUntil` of another, a host was restored from a backup or
- * added empty.
+ * Compares the watermarks of all hosts. `sealingUntil` is published on every host before any `sealedUntil` (see rollups/watermarks.ts). So
+ * if one host's `sealedUntil` is above another host's `sealingUntil`, a host was restored from a backup or added empty.
  */
 async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
   // Read `sealedUntil` before `sealingUntil`, because both may rise between the two reads.

@@ -37,7 +37,7 @@ const WAIT_MS = 1_000;
 const WAIT_STEP_MS = 50;
 /** How long a delivery waits for that of a lower threshold. The waits of an account's concurrent attempts together must fit into a lease. */
 const TURN_MS = 1_000;
-/** Longer than an attempt, so that a lease expires only if the process died or lost its connection to Redis. */
+/** How long a claim (lease) holds: longer than an attempt, so that it expires only if the process died or lost its connection to Redis. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 5_000;
 const MAIL_LEASE_MS = MAIL_TIMEOUT_MS + 5_000;
 const MAX_RETRY_AFTER_MS = MS_PER_HOUR;

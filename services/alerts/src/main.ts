@@ -94,7 +94,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
         await abortable(Promise.all([scheduler.close(), deliverer.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
-        // An attempt may take longer than the deadline. When its lease expires, the webhook is sent again with the same ID.
+        // An attempt may take longer than the deadline. When its claim (lease) expires, the webhook is sent again with the same ID.
         log.warn(
           { event: 'stopped_unfinished' },
           'unfinished webhook deliveries are sent again when their leases expire',

@@ -23,7 +23,7 @@ export interface BatcherOptions {
   readonly maxRows: number;
   /** How long a row waits for more rows; up to five times as long while inserts are slow. */
   readonly flushMs: number;
-  /** Maximum number of pending slices before a flush. Without it, all jobs that may be in progress could wait for more jobs in vain. */
+  /** Maximum number of pending slices before a flush. Without this limit, all concurrent jobs could wait for more jobs that never come. */
   readonly maxSlices: number;
   readonly maxInFlight: number;
   /** Stores a batch. Rejects with an AbortError if a shutdown ends the retries, and with another error if there is a bug. */

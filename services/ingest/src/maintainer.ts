@@ -28,7 +28,7 @@ const SLOW_STEP_MS = 1_000;
 
 export interface MaintainerOptions
   extends Pick<SchedulerOptions, 'connection' | 'prefix' | 'everyMs' | 'rescheduleMs' | 'lockMs'> {
-  /** How long after its end an hour is sealed. Later events count exactly too, but each leads to a dirty hour and a recomputed row. */
+  /** How long after its end an hour is sealed (its rollup rows are computed). Later events count exactly too, but cost recomputed rows. */
   readonly delayMs: number;
   /** Connections whose statements may take minutes, because a step seals at least one hour, even if the hour has many events. */
   readonly shards: readonly Warehouse[];
@@ -99,7 +99,7 @@ export class Maintainer {
     }
   }
 
-  /** Recomputes one step of dirty hours on each shard. Returns true if there may be more. */
+  /** Recomputes the rollup rows of some dirty hours on each shard. Returns true if there may be more. */
   async #recompute(): Promise<boolean> {
     const { metrics, log } = this.#options;
     const open = await onEachShard(this.#shards, readOpenMarks);
@@ -119,7 +119,7 @@ export class Maintainer {
     return total('marks') > 0;
   }
 
-  /** Seals one step of hours or days. Returns true if there may be more. */
+  /** Computes the rollup rows of the next hours or days that are due. Returns true if there may be more. */
   async #seal(): Promise<boolean> {
     const { delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();

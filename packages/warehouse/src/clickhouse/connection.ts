@@ -210,7 +210,7 @@ export async function onEachShard<Shard, T>(
   });
 }
 
-/** Sends encoded rows, which are durable when the promise resolves. If it rejects, they may or may not be stored, and a retry is safe. */
+/** Sends encoded rows, which are durable when the promise resolves. After a rejection, they may or may not be stored; a retry is safe. */
 export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 
 /** DateTime columns are in seconds, DateTime64(3) columns in milliseconds. */

@@ -1,7 +1,6 @@
 /**
- * Defines the settings that Meterline sends with every statement. They override the settings profile of the user on the server. An
- * operator's profile may make a statement slow or fail, but must never change its result. Source: all settings in ClickHouse 26.7's
- * system.settings.
+ * Defines the settings that Meterline sends with every statement. They override the user's settings profile on the server, which may make a
+ * statement slow or fail, but must never change its result. Source: all settings in ClickHouse 26.7's system.settings.
  */
 import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client';
 

@@ -16,7 +16,7 @@ import { bucketOf, type Grain, nextBucket, type RollupKey } from '../rollups/rol
 import { dateTime } from '../rollups/sources.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
 
-/** A part of a query's window that is read from one table, with from <= time < to. `only` and `except` list hours or days of accounts. */
+/** A part of a window that is read from one table, with from <= time < to. `only` selects and `except` excludes hours or days of accounts. */
 export interface Segment {
   readonly source: 'events' | Grain;
   readonly from: EpochMs;
@@ -48,8 +48,8 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
 }
 
 /**
- * Excludes dirty hours, and days with dirty hours, from the segments of rollup rows. Adds segments that read the dirty hours from the
- * events, and the days' other hours from hourly rollup rows.
+ * Takes dirty hours (whose rollup rows may lack events), and days with dirty hours, out of the segments of rollup rows. Adds segments that
+ * read the dirty hours from the events, and the days' other hours from hourly rollup rows.
  */
 function withDirtyHoursFromEvents(segments: readonly Segment[], dirtyHours: readonly RollupKey[]): Segment[] {
   const dirty: RollupKey[] = [];
@@ -96,7 +96,7 @@ function restOfDays(hours: readonly RollupKey[]): Segment[] {
   return [{ source: 'hourly', from, to, days, except }];
 }
 
-/** Plans a window without regard to dirty hours. The segments ascend without gaps and cover the window exactly. */
+/** Plans a window as if no hour were dirty. The segments ascend without gaps and cover the window exactly. */
 function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableRollups): Segment[] {
   const hours = spanBetween(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
   if (!hours) return [{ source: 'events', from: startTime, to: endTime }];

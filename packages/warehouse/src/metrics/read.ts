@@ -67,7 +67,7 @@ export async function readResourceTypes(
   selection: Selection & Pick<MetricsQuery, 'rollups'>,
 ): Promise<ResourceType[]> {
   const types = resourceTypes();
-  // Any resolution except hourly allows the query to read daily rollup rows.
+  // A resolution other than hourly lets the query read daily rollup rows, of which there are fewer.
   const request = {
     ...selection,
     resolution: 'monthly',

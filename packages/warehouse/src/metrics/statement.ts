@@ -1,9 +1,9 @@
 /**
  * Builds the SQL of a metrics query. One statement reads each segment of the window once, so that groups, series and totals add up.
  *
- * Two rules keep the statement fast and correct (docs/decisions/0010). It avoids subqueries, because each level costs ClickHouse about a
- * millisecond of planning, nearly as long as computing a summary. SELECT never gives a parameter an alias, because in WHERE the alias would
- * hide the column with the same name.
+ * Two rules keep the statement fast and correct (docs/decisions/0010). The statement avoids subqueries, because each level costs ClickHouse
+ * about a millisecond of planning, nearly as long as computing a summary. SELECT never gives a parameter an alias, because in WHERE the
+ * alias would hide the column with the same name.
  */
 import {
   billingDimensions,
@@ -189,7 +189,7 @@ function entriesOf(segments: readonly Segment[], request: EntriesQuery): Entries
   const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, request) }));
   const [only, ...others] = parts;
   if (only && others.length === 0 && (only.segment.source !== 'events' || request.isOneBucket)) return only.entries;
-  // Events and the clean hours of dirty days have many rows per group and bucket. Summing these rows first is faster than `sumMap`.
+  // Events, and single hours of days with dirty hours, have many rows per group and bucket. Summing them first is faster than `sumMap`.
   const selects = parts.map(({ segment: { source, days }, entries }) =>
     source === 'events' || days ? sumsSelect(entries, request) : entriesSelect(entries, request),
   );

@@ -83,9 +83,8 @@ const recomputationRow = z.object({ query_id: z.string() });
 const RECOMPUTATION_POLL_MS = 50;
 
 /**
- * Waits for all running recomputations, because they may still store rows computed from erased events. The wait is bounded, because the
- * server limits how long a statement may run. Checks only one replica of each shard, so with several replicas the caller must erase once
- * more later.
+ * Waits for all running recomputations, which may still store rows computed from erased events. The server's limits on statements bound the
+ * wait. Checks only one replica of each shard, so with several replicas the caller must erase once more later.
  */
 export async function recomputationsEnded(shards: readonly Warehouse[]): Promise<void> {
   const read = async (shard: Warehouse) =>

@@ -167,9 +167,9 @@ ORDER BY rollup_bucket, account_id, part`,
 }
 
 /**
- * Returns the rollup rows that differ from their events. Rows of dirty hours and of their days may differ, because no query reads them.
- * While events arrive, other rows may differ until their hours are marked as dirty.
- * @param scope a window of whole, sealed buckets of the grain
+ * Returns the rollup rows that differ from their events. Rows of dirty hours and of their days may differ: they wait for a recomputation,
+ * and no query reads them. While events arrive, other rows may differ until their hours are marked as dirty.
+ * @param scope a window of whole hours or days, which must be sealed (their rollup rows are computed)
  */
 export async function readRollupDifferences(
   warehouse: Warehouse,
@@ -181,9 +181,8 @@ export async function readRollupDifferences(
 }
 
 /**
- * Recomputes a rollup row. Set `remove` if the stored version is too high, for example after a restored backup. The new row would not
- * replace the stored row, so the stored row is removed first. Until the new row is stored, queries read its hours from the events, even if
- * this process dies.
+ * Recomputes a rollup row. Set `remove` if its version is too high, for example after a restored backup: a new row would not replace it, so
+ * it is removed first. Until the new row is stored, queries read its hours from the events, even after a crash.
  */
 export async function replaceRollup(
   warehouse: Warehouse,

@@ -81,7 +81,7 @@ WHERE account_id = {account_id: String}`;
     { name: 'read_event_hours', query, query_params: { account_id: accountId } },
     markedHourRow,
   );
-  // Read the watermark after the events, as a worker does. Hours at or after the watermark are sealed later, with these events.
+  // Read the watermark after the events, as a worker does. The rollup rows of hours at or after it are computed later, with these events.
   const { hourly } = await readBounds(shard);
   const sealed = rows.filter(({ bucket }) => bucket < hourly.sealingUntil);
   await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
@@ -120,7 +120,8 @@ export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
 }
 
 /**
- * Clears marks. Call this only when the rollup rows of all marked hours and of their days are durable.
+ * Clears marks of dirty hours, so that queries read the rollup rows again. Call this only when the rollup rows of all marked hours and of
+ * their days are durable.
  * @param left marked hours whose rollup rows are too large. The same insert marks them again, due later.
  */
 export async function clearMarks(
@@ -217,7 +218,7 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
   };
 }
 
-/** Selects the marks that are not cleared. If one mark of an account is due later, because a rollup row is too large, all its marks wait. */
+/** Selects open marks. If one mark of an account is due later, because a rollup row is too large, all marks of the account wait. */
 const OPEN_MARKS = `
     SELECT
       account_id,

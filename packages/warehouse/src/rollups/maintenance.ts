@@ -23,14 +23,14 @@ import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sour
 import { lowestWatermarks, raiseWatermarks } from './watermarks.js';
 
 export interface DirtyLimits extends StatementLimits {
-  /** Approximate number of dirty hours per step. A step reads at least one whole mark, even if it has more hours. */
+  /** Approximate number of dirty hours per step. A step reads at least one mark, even if this mark has more hours. */
   readonly hours: number;
 }
 
 export const DIRTY_LIMITS: DirtyLimits = { hours: 10_000, statementRows: 500_000, largeRows: LARGE_ROWS };
 
 export interface Recomputed extends Readonly<Record<Grain | 'marks', number>> {
-  /** Rollup rows that exceed the server's limits. Their hours are marked again, due in an hour. */
+  /** Rollup rows that exceed the server's limits. Their hours stay dirty, and the next attempt is due in an hour. */
   readonly tooLarge: readonly RollupKey[];
   readonly conflicts: Conflicts;
 }
@@ -47,7 +47,7 @@ export async function recomputeDirtyHours(
   if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [], conflicts: { events: 0 } };
   const hourly = bucketsOf(marks, 'hourly');
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
-  // Read the watermark after the hourly rows are durable. So a sealer that publishes a later watermark finds these rows.
+  // Read the watermark after the hourly rows are durable. So a process that begins to seal one of these days later finds these rows.
   const { sealingUntil } = (await readBounds(shard)).daily;
   const daily = bucketsOf(marks, 'daily').filter(({ bucket }) => bucket < sealingUntil);
   const largeDays = await recomputeEach(shard, 'daily', daily, limits);
@@ -102,8 +102,8 @@ export interface SealedStep {
 }
 
 /**
- * Seals the next hours that ended before `due`, or, if there are none, the next days. How many depends on `limits`. After a failure, the
- * next call repeats the step, in this or another process. Returns undefined if there is nothing to seal.
+ * Seals the next hours that ended before `due`, or, if there are none, the next days: computes their rollup rows, and lets queries read
+ * them. After a failure, the next call repeats the step, in this or another process. Returns undefined if there is nothing to seal.
  */
 export async function sealNext(
   shards: readonly Warehouse[],
@@ -113,7 +113,7 @@ export async function sealNext(
   const { hourly, daily } = await lowestWatermarks(shards);
   return (
     (await sealStep(shards, 'hourly', hourly.sealedUntil, bucketOf(due, 'hourly'), limits)) ??
-    // A day can be sealed only after all its hours, because it is computed from them.
+    // A day can be sealed only after all its hours, because its rollup rows are computed from theirs.
     sealStep(shards, 'daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily'), limits)
   );
 }

@@ -1,6 +1,7 @@
 /**
- * Determines which rollup rows and events a query may read. The watermarks may be up to two seconds old. The dirty hours are read for each
- * query, after the watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an acknowledged event.
+ * Determines which rollup rows (stored sums) a query may read. The query reads all other hours from the events. The watermarks, up to which
+ * rows are computed, may be up to two seconds old. The dirty hours, whose rows may lack events, are read for each query, after the
+ * watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an acknowledged event.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import type { Accounts } from '../accounts.js';

@@ -22,8 +22,7 @@ export const ROLLUP_COLUMNS = [
 
 /**
  * SQL: the highest bit of a version, which marks a rollup row as final. Other versions reach this bit only with more than 2^31 events in
- * one row. A day's version is the sum of the versions of its hours. Adding final versions may overflow this bit, but leaves the other bits
- * correct.
+ * one row. Adding up the final versions of hours may overflow this bit, but leaves the other bits correct.
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
@@ -129,7 +128,7 @@ export async function recomputeRollups(
 export interface StatementLimits {
   /** Approximate maximum number of rows that one statement reads. Each row takes a few hundred bytes of the server's memory. */
   readonly statementRows: number;
-  /** A statement of this size that exceeds a limit is too large. If a smaller one does, the server is busy and may recover. */
+  /** A statement of this size that exceeds a limit is too large. If a smaller one does, the server is overloaded and may recover. */
   readonly largeRows: number;
 }
 

@@ -26,7 +26,7 @@ export interface Source {
   readonly bucket: string;
   /** Expression for the number of source rows of a rollup row, including unmerged duplicates. */
   readonly rows: string;
-  /** Additional conditions that help ClickHouse find the rows of a slice. */
+  /** Additional conditions that help ClickHouse find the rows of a slice (a range of rollup rows). */
   readonly ofSlice: readonly string[];
   /** @param condition may use only key columns, because it applies before FINAL picks a row for each key */
   readonly relation: (condition: string) => string;
