@@ -252,7 +252,7 @@ export function startSender(
   };
 }
 
-/** How to treat errors without a response: the collector or the network is down. */
+/** How to treat errors without a complete response: the collector or the network is down. */
 const AWAY = { code: 'unreachable', isOfBatch: false, isTrouble: true, pauseMs: 0 } as const;
 
 function textBytes(texts: readonly string[]): number {

@@ -8,7 +8,7 @@ import { readPrivateFile, writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const POLL_MS = 100;
-/** From this many events on, they count as history, and the start waits until they are stored. A minute of live usage has fewer events. */
+/** At least this many events count as history, and the start waits until they are stored. A minute of live usage has fewer events. */
 const HISTORY_EVENTS = 200;
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Maximum time that the start waits until the history is sent, and again until it is stored. The rest continues in the background. */

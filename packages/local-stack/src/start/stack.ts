@@ -85,7 +85,7 @@ export async function startStack(session: Session, options: StackOptions) {
     { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks } },
   ];
   const starts = services.map(async ({ name, ...service }, index) => {
-    // Use fixed ports after those of the API and the collector, so that a Prometheus configuration stays valid after a restart.
+    // Prefer fixed ports (the API's port + 2 and so on), so that a Prometheus configuration stays valid after a restart.
     const adminPort = await choosePort(`the admin server of ${name}`, undefined, port + 2 + index, say, collectorPort);
     const options = { ...service, name, adminPort, env: { ...env.inherited, ...service.env } };
     session.add(new Supervised(await startService(options, directory), say));
