@@ -12,7 +12,7 @@ if (!existsSync(main)) {
 }
 // In Node 22.8 and later, cache compiled code, which makes the start a third faster.
 module.enableCompileCache?.();
-// The HTTP parser of fetch is WebAssembly. At exit, Node would wait 0.2 s for its optimization, which only helps long runs.
+// Do not optimize WebAssembly, such as the HTTP parser of fetch. At exit, Node would wait 0.2 s for this, which only helps long runs.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
 await import(main.href);

@@ -14,7 +14,7 @@ export interface CommandContext extends CommandStreams {
   readonly settings: Settings;
   readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   now(): Date;
-  /** Returns a signal that Ctrl-C or SIGTERM aborts, so that a command can finish its step and report. A second one ends the process. */
+  /** Returns a signal that Ctrl-C or SIGTERM aborts, so that a command can finish its step and report. A second Ctrl-C ends the process. */
   interruption(): AbortSignal;
 }
 
@@ -22,7 +22,7 @@ export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): v
   stderr.write(`${line}\n`);
 }
 
-/** Shows progress. On a terminal, each call replaces the same line, and '' clears it. Elsewhere, prints milestones, one per line. */
+/** Shows progress. On a terminal, each call replaces the same line, and '' clears it. Elsewhere, prints only milestones, one per line. */
 export function sayProgress({ stderr }: Pick<CommandStreams, 'stderr'>, text: string, isMilestone = false): void {
   if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
   else if (isMilestone) stderr.write(`${text}\n`);

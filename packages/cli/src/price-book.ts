@@ -4,7 +4,7 @@ import { CommandError, readFailure, systemErrorCode } from './failure.js';
 import type { Setting } from './setting-sources.js';
 
 /**
- * Returns the price book in a JSON file, or without a file the built-in one.
+ * Returns the price book in a JSON file, or the built-in price book if no file is set.
  * @param catalog the file with the dimensions that the platform has added
  * @throws CommandError if a file is unreadable or invalid
  */

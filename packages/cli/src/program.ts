@@ -160,7 +160,7 @@ Setup:
   fish  meterline completion fish > ~/.config/fish/completions/meterline.fish
 Then open a new shell. "meterline" must be on the PATH.`;
 
-/** Adds the `completion` command, and the hidden `complete` command, which shells call. Both know the commands added so far. */
+/** Adds the `completion` command, and the hidden `complete` command, which shells call. Both only know the commands that were added before. */
 function addCompletion(program: Command, typed: string | undefined): void {
   if (typed !== undefined) {
     for (const command of program.commands.flatMap((each) => [each, ...each.commands]))

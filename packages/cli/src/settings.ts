@@ -106,7 +106,7 @@ export class Settings {
     return { profile, url, key, account, warning };
   }
 
-  /** Returns the address of the API. Skips the login file if a flag or variable has it, so that `login` can replace a broken file. */
+  /** Returns the address of the API. If a flag or variable sets it, does not read the login file, so that `login` can replace a broken file. */
   async apiUrl(flags: ApiFlags): Promise<Setting> {
     return (await findServer('apiUrl', this.#apiSources(flags), canonicalUrl)).url;
   }
@@ -116,7 +116,7 @@ export class Settings {
     return stack && canonicalUrl(stack) !== url.value ? stack : undefined;
   }
 
-  /** Returns the account of events that name no account. Ignores files: a file of events must mean the same on every machine. */
+  /** Returns the account of events that name no account. Ignores logins and the local stack: a file must mean the same on every machine. */
   emitAccount(flags: Pick<Flags, 'account'>): string | undefined {
     return this.#named(flags)('account')?.value;
   }
@@ -186,7 +186,7 @@ export class Settings {
     return namedSettings(flags, this.#variables);
   }
 
-  /** With --profile, the profile takes precedence over variables, so variables are not used. */
+  /** Without --profile, variables come before the login file. With --profile, variables are not used, so that the profile applies. */
   #apiSources(flags: ApiFlags): Source[] {
     const named = flags.profile === undefined ? this.#named(flags) : namedSettings(flags);
     return [{ isFile: false, find: named }, fileSource(() => readLogin(this.loginPath(flags))), this.#stack()];

@@ -1,4 +1,4 @@
-/** Manages spend alerts: signed webhooks sent when cost or usage in a calendar day or month passes a threshold. */
+/** Manages spend alerts: messages sent when cost or usage in a calendar day or month passes a threshold (webhook, Slack, Teams or e-mail). */
 import {
   type AlertChange,
   type AlertResponse,
@@ -29,7 +29,7 @@ export class AlertsClient {
     this.#transport = transport;
   }
 
-  /** Returns all alerts of the account, oldest first, each with the thresholds it has fired in the current period. */
+  /** Returns all alerts of the account, oldest first, each with its thresholds that have fired in the current period. */
   async list(account: string, options: RequestOptions = {}): Promise<AlertResponse[]> {
     return this.#transport.list(pathOf(account), 'createdAt:asc', alertPageSchema, options);
   }
@@ -39,16 +39,16 @@ export class AlertsClient {
   }
 
   /**
-   * Creates an alert. Only this response contains the signing secret. The client does not retry this request after a connection error or a
-   * 503, because the first attempt may have created the alert. Call {@link list} to find out.
+   * Creates an alert. Only this response contains the secret that signs webhooks. The client does not retry this request after a connection
+   * error or a 503, because the first attempt may have created the alert. Call {@link list} to find out.
    */
   async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretResponse> {
     return this.#transport.call({ method: 'POST', path: pathOf(account), body, signal }, alertWithSecretSchema);
   }
 
   /**
-   * Changes an alert. If the change affects what the alert watches, thresholds that are already crossed fire once more.
-   * The response contains the signing secret only if the change created a new secret.
+   * Changes an alert. After a change of the period, measure, amount or filters, thresholds that are already crossed fire once more. The
+   * response contains the signing secret only if the change created a new secret.
    */
   async update(
     account: string,
@@ -67,13 +67,13 @@ export class AlertsClient {
     await this.#transport.remove(pathOf(account, alertId), options);
   }
 
-  /** Sends a test webhook. Call {@link deliveries} to see its outcome. */
+  /** Sends a test message. Call {@link deliveries} to see its outcome. */
   async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryResponse> {
     const path = `${pathOf(account, alertId)}/test`;
     return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }
 
-  /** Returns the sent and pending deliveries of an alert, newest first. */
+  /** Returns the deliveries of an alert (pending, delivered and failed), newest first. */
   async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryResponse[]> {
     const path = `${pathOf(account, alertId)}/deliveries`;
     return this.#transport.list(path, 'createdAt:desc', deliveryPageSchema, options);

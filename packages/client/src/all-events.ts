@@ -1,4 +1,4 @@
-/** Reads all events behind an amount, each once. */
+/** Reads all events that an amount was computed from, each event once. */
 import { DEFAULT_EVENTS_PAGE, type EventPage, type EventResponse, type EventsQuery } from '@meterline/catalog';
 import { COST_SCALE, decimalOfNumberText, toScaled } from '@meterline/catalog/plain';
 import type { MeterlineClient, PageOptions } from './client.js';
@@ -9,9 +9,10 @@ export interface AllEventsOptions extends PageOptions {
 }
 
 /**
- * Iterates over all pages of a query. Each event is on one page. By cost, an event whose cost changes between two requests could be on two of
- * the API's pages, or on none. This function therefore reads all events by timestamp, keeps them in memory and sorts them at the end.
- * @throws MeterlineError by cost, if the window has too many events to sort
+ * Iterates over all pages of a query. Each event is on one page. If the query sorts by cost, an event whose cost changes between two
+ * requests could be on two pages of the API, or on none. This function then reads all events by timestamp, keeps them in memory, and sorts
+ * them at the end.
+ * @throws MeterlineError if the query sorts by cost and the window has too many events to sort
  */
 export async function* allEvents(
   client: Pick<MeterlineClient, 'events' | 'eventsPages'>,
@@ -21,7 +22,7 @@ export async function* allEvents(
 ): AsyncGenerator<EventPage> {
   const { orderBy, order, limit = DEFAULT_EVENTS_PAGE } = query;
   const isByCost = orderBy === 'cost';
-  // Only the API knows whether the window has too many events to sort.
+  // Let the API reject a window that has too many events to sort, because only the API knows their number.
   if (isByCost) await client.events(account, { ...query, limit: 1 }, options);
   const found: { readonly event: EventResponse; readonly cost: bigint }[] = [];
   for await (const page of client.eventsPages(account, { ...query, orderBy: 'timestamp' }, options)) {

@@ -91,8 +91,8 @@ export class MeterlineClient {
   }
 
   /**
-   * Returns one page of usage and cost: the first page, or the page at the query's cursor. If `groupBy` is a literal, the compiler infers
-   * the fields of the groups.
+   * Returns one page of usage and cost: the page at the query's cursor, or the first page without a cursor. If `groupBy` is a literal
+   * array, TypeScript infers the fields of the groups.
    * @param account an account ID or `ALL_ACCOUNTS`, here and in the methods below
    */
   metrics<const Dimensions extends GroupBy = readonly []>(
@@ -141,7 +141,7 @@ export class MeterlineClient {
         const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
         if (!isExpired || !onRestart || query.cursor || restarts === MAX_RESTARTS) throw error;
         await onRestart();
-        // The first page must come from the database now: the cached first page contains the expired cursor.
+        // Bypass the API's response cache, because its first page contains the expired cursor.
         [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
       }
     }
@@ -185,9 +185,10 @@ export class MeterlineClient {
   }
 
   /**
-   * Returns one page of the events behind an amount, each in its current revision: the first page, or the page at the query's cursor.
+   * Returns one page of the events that an amount was computed from, each in its current revision: the page at the query's cursor, or the
+   * first page without a cursor. For admins.
    * The API searches a limited part of the account's events per request. This method therefore repeats the request until a page has events
-   * or the search ends. For admins.
+   * or the search ends.
    */
   async events(account: string, query: EventsQuery, { signal, onText }: PageOptions = {}): Promise<EventPage> {
     for (let { cursor } = query; ; ) {
@@ -202,7 +203,7 @@ export class MeterlineClient {
     }
   }
 
-  /** Iterates over all pages of {@link events}, starting at the query's cursor. By cost, `allEvents` lists each event once. */
+  /** Iterates over all pages of {@link events}, starting at the query's cursor. To sort events by cost, use `allEvents` instead. */
   async *eventsPages(account: string, query: EventsQuery, options?: PageOptions): AsyncGenerator<EventPage> {
     for (let { cursor } = query; ; ) {
       const page = await this.events(account, { ...query, cursor }, options);
@@ -215,8 +216,8 @@ export class MeterlineClient {
   /**
    * Sends 1 to 5,000 usage events. The client needs the `baseUrl` of a collector and a key with the role emitter. If the key belongs to one
    * account, the events may omit `accountId`.
-   * The client retries a request that got no response. This is safe, because each event counts once. A program that must not lose events
-   * should use `@meterline/emitter` instead.
+   * The client retries a request that got no response. This is safe, because an event that is sent twice counts once. A program that must
+   * not lose events should use `@meterline/emitter` instead.
    * @param options `isTrial`: check the events without storing them
    */
   async sendEvents(

@@ -1,18 +1,19 @@
-/** Types metrics responses by the dimensions of their `groupBy`. */
+/** Derives the type of a metrics response from the dimensions in the `groupBy` of its query. */
 import type { MetricsEntry, MetricsPoint, MetricsQuery, MetricsResponse } from '@meterline/catalog';
 import { type ENRICHED_BY, ENTRY_FIELD, type MetricsDimension, showsUsage } from '@meterline/catalog/plain';
 
 /** Dimensions to group by. Only queries of all accounts can group by `account`. */
 export type GroupBy = readonly MetricsDimension[];
 
-/** A metrics query whose dimensions the compiler infers if `groupBy` is a literal. */
+/** A metrics query. If its `groupBy` is a literal array, the compiler infers the dimensions. */
 export type MetricsQueryBy<Dimensions extends GroupBy> = Omit<MetricsQuery, 'groupBy'> & {
   readonly groupBy?: Dimensions | undefined;
 };
 
 /**
- * A group with one field per dimension. Fields of requested dimensions are required. Fields of dimensions that the API adds to a requested
- * dimension are optional. All other fields are absent. If the compiler cannot infer the dimensions, every field is optional.
+ * A group with one field per dimension. Fields of requested dimensions are required. Fields of dimensions that the API adds are optional,
+ * such as `resourceType` if `resource_name` is requested. All other fields are absent. If the compiler cannot infer the dimensions, every
+ * field is optional.
  */
 export type MetricsEntryBy<Dimensions extends GroupBy> = number extends Dimensions['length']
   ? MetricsEntry
@@ -39,7 +40,7 @@ type Members<Dimensions extends GroupBy> = Dimensions extends readonly [
   ? MembersOf<First> & Members<Others>
   : unknown;
 
-/** The fields of one dimension. For a union of dimensions, TypeScript distributes the type over its members. */
+/** The fields of one dimension, or for a union of dimensions, the union of their fields (a distributive conditional type). */
 type MembersOf<Dimension> = Dimension extends MetricsDimension
   ? { [Field in (typeof ENTRY_FIELD)[Dimension]]: NonNullable<MetricsEntry[Field]> } & {
       [Enriched in (typeof ENRICHED_BY)[Dimension][number] as (typeof ENTRY_FIELD)[Enriched]]?:
@@ -48,7 +49,7 @@ type MembersOf<Dimension> = Dimension extends MetricsDimension
     }
   : never;
 
-/** Resolves to `Shown` if the dimensions include billing_dimension. Only then do all usage amounts have the same unit. */
+/** Resolves to `Shown` if the dimensions include billing_dimension. Only then does each group have usage in a single unit. */
 type Usage<Dimensions extends GroupBy, Shown> = Dimensions extends readonly [
   infer First,
   ...infer Others extends GroupBy,

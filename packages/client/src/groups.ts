@@ -1,4 +1,4 @@
-/** Builds queries that return only certain groups, such as the queries for the previous costs of the groups on a page. */
+/** Builds queries that return only certain groups, for example to read the previous month's costs of the groups on a page. */
 import type { FilterQuery, MetricsEntry, MetricsQuery } from '@meterline/catalog';
 import {
   ENTRY_FIELD,
@@ -14,7 +14,7 @@ export type GroupValues = Partial<Pick<MetricsEntry, (typeof ENTRY_FIELD)[Metric
 const MAX_GROUPS_IN_QUERY = 25;
 /** Maximum URL-encoded bytes of group names in one query. The API accepts 24 KiB for the URL and the headers together. */
 const MAX_NAMES_BYTES = 12_000;
-/** If fewer groups than this fit into a query, the query is sent without the filter. Its first page may then lack some of the groups. */
+/** If fewer groups than this fit into a query, one query for all groups is sent. Its first page may then lack some of the groups. */
 const MIN_GROUPS_IN_QUERY = 5;
 
 const FILTERS = [...Object.entries(EXCLUDING_PARAMETER).flat(), 'withoutResourceUuid', 'excludeWithoutResourceUuid'];

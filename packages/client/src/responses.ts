@@ -115,7 +115,7 @@ function problemText({ issues: [first] }: Problem): string {
 /** Status of the response if the collector accepts none of the events. Its body still contains the results of the events. */
 export const NO_EVENT_ACCEPTED = 400;
 
-/** The outcome of a request. All events that are not in `rejected` are durable. */
+/** The outcome of sending events. All events that are not in `rejected` are durable, except in a trial, which stores no events. */
 export interface EventsReceipt {
   readonly accepted: number;
   readonly rejected: readonly RejectedEvent[];
@@ -130,7 +130,7 @@ export function readReceipt({ response, text }: RawResponse, events: number, isT
   const expected = isTrial ? [200] : [202, NO_EVENT_ACCEPTED];
   const body = parseJson(text);
   const rejected = expected.includes(response.status) ? rejectedIn(body, events) : undefined;
-  // This check comes after the results are read, because a response that rejects all events has both results and an error code.
+  // Look for results before errors, because a response that rejects all events contains both results and an error code.
   if (rejected) return { accepted: events - rejected.length, rejected };
   if (!expected.includes(response.status) || 'error' in Object(body)) throw errorOfResponse(response, text, new Date());
   throw unexpectedResponse(

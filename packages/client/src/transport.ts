@@ -59,7 +59,7 @@ interface Call {
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
   readonly maxAgeSeconds?: number | undefined;
-  /** Whether the request is idempotent. The client retries idempotent requests after a connection error or a 5xx (default: only GET). */
+  /** Whether the request is idempotent (default: only GET). The client retries idempotent requests after a connection error or a 5xx. */
   readonly isRepeatable?: boolean;
   /** A status outside 2xx that `send` returns instead of throwing an error. */
   readonly responseStatus?: number;
@@ -139,7 +139,7 @@ export class Transport {
     let isRequested = false;
     const request = async () => {
       const credential = await this.#credential();
-      // Check the characters here, because the error that fetch throws for them quotes the credential.
+      // Check the characters here. `fetch` would reject them too, but its error message contains the credential.
       if (!VISIBLE_ASCII.test(credential))
         throw new TypeError('the credential must be one line of visible ASCII characters');
       const headers = {
@@ -182,7 +182,7 @@ function waitAfter(
     return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  // The service did not execute a request that it rate-limited (429). With all other errors, a write may have happened.
+  // A 429 means that the service did not execute the request. With all other errors, a write may have happened.
   if (status !== 429 && !(isAwayStatus(status) && isRepeatable)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
@@ -246,7 +246,7 @@ export function pathSegment(name: string): string {
 
 /**
  * Returns the query string without the question mark. Omits undefined parameters but sends empty strings.
- * @throws TypeError if a filter is an empty array. The API would receive no filter and return everything.
+ * @throws TypeError if a filter is an empty array, because the API would receive no filter and return everything
  */
 export function queryString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
   return encoded({ ...others, groupBy: groupBy.join(',') || undefined });

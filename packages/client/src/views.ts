@@ -1,8 +1,8 @@
-/** Manages saved views: named queries of the page, kept by the API. */
+/** Manages saved views, which are named queries of the web page. The API stores them. */
 import { type SavedViewResponse, savedViewPageSchema, savedViewSchema } from '@meterline/catalog';
 import { accountPath, pathSegment, type RequestOptions, type Transport } from './transport.js';
 
-/** Manages saved views. Admins can change views. Members can read views without workspaces. Throws like {@link MeterlineClient}. */
+/** Admins can change views. Members can read views that do not use workspaces. Throws like {@link MeterlineClient}. */
 export class ViewsClient {
   readonly #transport: Transport;
 

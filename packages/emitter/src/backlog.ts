@@ -1,17 +1,17 @@
 /**
- * Queues unsent events in segments, oldest first. A segment is stored in memory, in a spool file, or in both.
+ * Queues unsent events in segments of about 1 MiB, oldest first. A segment is stored in memory, in a spool file, or in both.
  * Two kinds of segments are only in the spool: segments that do not fit into memory, and segments of earlier processes. They are loaded
  * when they reach the head of the queue. Events that cannot be written to the spool are stored only in memory.
- * Events are numbered from 0 in the order in which they are added and taken.
+ * Events are numbered from 0. They are taken in the order in which they were added.
  */
 import type { Spool, SpoolFile } from './spool.js';
 
-/** A segment of this size is sealed. After a crash, at most the events of one segment and the events in flight are sent twice. */
+/** A segment of this size gets no more events. After a crash, at most the events of one segment and the events in flight are sent twice. */
 const SEGMENT_BYTES = 1024 * 1024;
 
 interface Segment {
   readonly file: SpoolFile | undefined;
-  /** JSON of each event, with empty strings for events that were taken. The list is undefined if the events are only in the file. */
+  /** JSON of each event, or an empty string after the event was taken. Undefined if the events are only in the file. */
   texts: string[] | undefined;
   bytes: number;
   /** `size` counts all events of the segment. `taken` and `sent` count the events that were taken and sent. */
@@ -32,7 +32,7 @@ export type Backlog = ReturnType<typeof openBacklog>;
 
 /** Creates a backlog that starts with the events that earlier processes left in the spool. */
 export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
-  /** The tail, and all segments with events that are not taken yet, oldest first. */
+  /** All segments with events that are not taken yet, oldest first, and the tail: the segment that new events are added to. */
   const segments: Segment[] = [];
   let tail: Segment | undefined;
   let usedBytes = 0;
@@ -58,7 +58,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     return undefined;
   }
 
-  /** Returns a segment for an event in memory only, or undefined if memory is full. First unloads segments that also have a file. */
+  /** Returns a segment for an event that is only in memory. To make room, unloads segments that have a file. Undefined if memory is full. */
   function segmentInMemory(bytes: number): Segment | undefined {
     while (usedBytes + bytes > memoryBytes) {
       const copy = segments.findLast((each, index) => index > 0 && each.file && each.texts && each !== tail);
@@ -85,7 +85,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
     if (sealed.sent === sealed.size) finish(sealed);
   }
 
-  /** Empties the tail after all its events are sent. The tail is then reused. */
+  /** Empties the tail after all its events are sent, so that it can be reused. */
   function clear(segment: Segment): void {
     segment.file?.empty();
     Object.assign(segment, emptySegment(segment.file, segment.texts && []));
@@ -179,7 +179,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined) {
       if (segment === tail) clear(segment);
       else finish(segment);
     },
-    /** Seals the tail. Deletes files whose events are all sent, and leaves other files for the next process. */
+    /** Closes the file of the tail, and deletes it if all its events are sent. Other files stay for the next process. */
     close: seal,
   };
 }

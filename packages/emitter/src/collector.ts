@@ -23,7 +23,7 @@ const EARLY = 'timestamp_in_future';
  * instead of UTC, so it is kept and retried. An event that is further ahead is rejected permanently.
  */
 const MAX_EARLY_MS = 86_400_000;
-/** Statuses that a single event of the request may cause. A proxy can reject the content of the event, or the collector can fail on it. */
+/** HTTP statuses that one event may cause for the whole request: a proxy can reject its content, or the collector can fail on it. */
 const ABOUT_CONTENT: readonly number[] = [400, 413, 500];
 /** Larger bodies are compressed. 500 events shrink to a fifth, in less than a millisecond on another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
@@ -35,7 +35,7 @@ const KEY = /^[!-~]+$/;
 /** A key, or a function that returns the key. The emitter calls the function before every attempt, so the function can renew the key. */
 export type ApiKey = string | (() => string | Promise<string>);
 
-/** Thrown if the collector's response does not accept the events. The emitter keeps the events and retries them. */
+/** Thrown if a server responds but does not accept the events. The emitter keeps the events and retries them. */
 export class NotAcceptedError extends Error {
   readonly code: 'unreachable' | 'held';
   readonly pauseMs: number;
@@ -113,7 +113,8 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < MAX_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
-      // If the local clock was set back, only events from before are ahead of it. Otherwise the clock itself is ahead, and all events fail.
+      // If the event is ahead of the local clock, that clock was set back, and only events from before fail. Otherwise the local clock is
+      // itself ahead of the collector's, and all events fail.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
       const message = early?.message ?? (messageOf(text) || `the response is not from a collector; check url: ${text}`);
       throw new NotAcceptedError(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));

@@ -21,16 +21,16 @@ const FLUSH_TIMEOUT_MS = 10_000;
 
 export interface Emitter {
   /**
-   * Queues an event without waiting. With a spool, the event is in a file when this method returns. An event without an ID gets a UUID
-   * version 7. An event without a timestamp gets the current time. Never throws.
+   * Queues an event without waiting. With a spool (files on disk), the event is in a file when this method returns, unless the spool is full
+   * or cannot be written. An event without an ID gets a UUID version 7, and without a timestamp the current time. Never throws.
    * @returns the event's ID, or undefined if the event is rejected or dropped (counted, and reported to `onProblem`)
    */
   record(event: EventToRecord): string | undefined;
 
-  /** Adds usage to a sum. Each sum becomes an event at the end of its window. A crash loses the sums of the window. Never throws. */
+  /** Adds usage to a sum in memory. Every `reportMs`, each sum becomes one event. A crash loses the sums since then. Never throws. */
   add(usage: UsageToSum): void;
 
-  /** Measures a running workload in GB-seconds. Records an event per interval and UTC hour. Never throws: reports an invalid workload. */
+  /** Starts to measure a workload in GB-seconds. Records its usage as an event every `reportMs`. Never throws: reports an invalid workload. */
   start(workload: Workload): RunningTimer;
 
   /**
@@ -40,7 +40,7 @@ export interface Emitter {
   flush(options?: TimeoutOptions): Promise<boolean>;
 
   /**
-   * Stops all timers, records the sums, sends all events, and closes the connection. Never rejects.
+   * Stops all timers, turns the sums into events, sends all events, and closes the connection. Never rejects.
    * Events that are still unsent at the timeout stay in the spool for the next process. Without a spool, they are lost.
    * @returns whether all events were sent
    */
@@ -74,7 +74,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const hideMetrics = await exposeMetrics(counters);
   let isDropping = false;
-  /** After `close`, new calls are rejected. Sums and timers can still add events until `hasEnded`. */
+  /** Set by `close`. Input of new calls is then dropped, but sums and timers can still add events until `hasEnded`. */
   let isClosed = false;
   let hasEnded = false;
   let closing: Promise<boolean> | undefined;
@@ -109,13 +109,13 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     return true;
   }
 
-  /** Offers an event to the backlog. @returns false if the backlog is full, and true if the event was added, rejected or dropped */
+  /** Adds an event of a timer to the backlog. @returns false if the timer must try again because the backlog (of unsent events) is full */
   function offer(event: EventToRecord): boolean {
     const sent = validated(event, checkEvent)?.sent;
     return !sent || offerChecked(sent);
   }
 
-  /** Offers a checked event without validation. A checked sum would fail the check of its timestamp if the clock was set back since. */
+  /** Adds a valid event. A sum is not validated again, because its timestamp would be in the future if the clock was set back since. */
   function offerChecked(event: UsageEventInput): boolean {
     if (keep(event)) return true;
     if (hasEnded) drop();
@@ -141,7 +141,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     const until = performance.now() + timeoutMs;
     let recorded: number;
     let isSent: boolean;
-    // Sending makes room for events that did not fit into the backlog. Repeat until no such events were added.
+    // If the backlog is full, some sums and timers cannot add their events yet. Sending makes room, so repeat until nothing is added.
     do {
       ({ recorded } = tally);
       isSent = await sender.flush(until - performance.now());
@@ -178,7 +178,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     closeOn: (signal, options) => {
       let isAlone: boolean | undefined;
       const listener = async () => {
-        // Count the listeners on the first signal, before any of them runs: a `once` listener removes itself when it runs.
+        // Check whether the program also listens, before its listener runs: a `once` listener removes itself when it runs.
         isAlone ??= process.listenerCount(signal) === 1;
         await emitter.close(options);
         process.off(signal, listener);

@@ -18,7 +18,10 @@ export interface CheckedEvent {
   readonly read: UsageEvent;
 }
 
-/** Validates an event with the rules of the ingest worker, but leaves unknown dimensions to the collector. @throws if a getter of the event throws */
+/**
+ * Validates an event by the rules of the collector, but accepts unknown billing dimensions, because only the collector knows all of them.
+ * @throws if a getter of the event throws
+ */
 export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedEvent> {
   const eventId = input.eventId ?? uuidV7();
   const sent: UsageEventInput = { ...input, eventId, timestamp: input.timestamp ?? new Date(now).toISOString() };

@@ -73,7 +73,7 @@ function fieldsOf(event: unknown): string {
     });
     return texts.length > 0 ? ` (${texts.join(', ')})` : '';
   } catch {
-    // A getter of the event throws.
+    // The event may have a getter that throws.
     return '';
   }
 }
@@ -85,7 +85,7 @@ export function errorMessage(error: unknown): string {
 }
 
 export interface Counters {
-  /** Events added to the backlog, including events from sums and timers. */
+  /** Events added to the queue of unsent events, including events from sums and timers. */
   readonly recorded: number;
   /** Events accepted by the collector, including events recovered from the spool. */
   readonly sent: number;

@@ -5,8 +5,8 @@
  * If the collector is unreachable or rejects the key, all batches wait. If the collector rejects a batch because of its content, the batch
  * is split in half repeatedly, until the faulty event is alone in its batch. Only that batch then waits.
  *
- * Events of accounts that the key is not allowed to send also wait in batches of their own, as soon as the collector has accepted any
- * event.
+ * If the key may not send the events of some accounts, these events also wait in batches of their own. But until the collector has accepted
+ * any event, all batches wait, because the key itself is probably wrong.
  */
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,9 +20,9 @@ const MAX_REQUESTS = 4;
 /** Maximum bytes of a batch as JSON. A single event may be larger. */
 const BATCH_BYTES = 1024 * 1024;
 const PAUSE = { firstMs: 50, longestMs: 5_000 };
-/** Maximum number of batches that wait separately. If more batches wait, sending pauses completely. */
+/** Maximum number of rejected batches that wait separately for their retry. If there are more, all sending pauses. */
 const MAX_ALONE = 64;
-/** Maximum share of memory for events that the key may not send. Events beyond it are rejected, so that they never block others. */
+/** Maximum share of memory for events that the key may not send. Beyond it, such events are rejected, so that they never block other events. */
 const NOT_ALLOWED_SHARE = 1 / 4;
 
 export function startSender(
@@ -32,14 +32,14 @@ export function startSender(
   tally: Tally,
   report: Report,
 ) {
-  /** Batches that were taken from the backlog and are not settled yet, oldest first. */
+  /** Batches that were taken from the backlog, and whose events are neither accepted nor finally rejected yet. */
   const batches = new Set<Batch>();
   const ready: Batch[] = [];
   const tried = new WeakSet<Batch>();
   const rejectedBatches = new WeakSet<Batch>();
   const notAllowed = new Set<Batch>();
   let alone = 0;
-  /** Kinds of problems that were reported to the program since the last success. */
+  /** Problems that the program already knows of, until the next success: `everything` stops all sending, and `batch` only some batches. */
   const reported = new Set<'everything' | 'batch'>();
   /** Emits `change` after every change of state, so that waiting loops check their conditions again. */
   const state = new EventEmitter().setMaxListeners(0);
@@ -52,7 +52,7 @@ export function startSender(
   setMaxListeners(0, stopped.signal);
   let requests = 0;
   let bytes = 0;
-  /** Number of the first event that is not in a batch yet. `backlog.taken` increases slightly before the batch exists. */
+  /** Number of the first event that is not in a batch yet. Not `backlog.taken`, which increases slightly before the batch exists. */
   let batched = 0;
   /** Events with a lower number are sent now, without waiting for a full batch. */
   let due = backlog.added;
@@ -97,7 +97,7 @@ export function startSender(
       ready.push(batch);
     }
     batched = backlog.taken;
-    // Emit a change even if there is no batch: unreadable events count as sent, so they may complete a flush.
+    // Emit a change even without a batch: events that the spool cannot read count as sent, so a flush that waits may now be complete.
     changed();
     return batch !== undefined;
   }
@@ -119,7 +119,7 @@ export function startSender(
 
   function keepBack(batch: Batch, cause: unknown): void {
     const { code, isOfBatch, isTrouble, pauseMs } = cause instanceof NotAcceptedError ? cause : AWAY;
-    // Jitter keeps emitters from retrying all at the same moment.
+    // The jitter keeps emitters from all retrying at the same moment.
     const requestedMs = pauseMs * (1 + Math.random() / 4);
     if (isOfBatch) {
       const middle = notAllowed.has(batch) ? 0 : batch.texts.length / 2;
@@ -178,8 +178,9 @@ export function startSender(
   }
 
   /**
-   * Settles a batch. Events that the key is not allowed to send are kept and wait, because the key may be replaced. If the collector has
-   * never accepted any event, the key itself is probably wrong, and all batches wait.
+   * Settles a batch that the collector has processed: counts its events as sent or rejected, and forgets them. Only the events that the key
+   * is not allowed to send are kept and wait, because the key may be replaced. If the collector has never accepted any event, the key
+   * itself is probably wrong, and all batches wait.
    */
   function receive(batch: Batch, rejectedEvents: readonly RejectedEvent[]): void {
     notAllowed.delete(batch);
@@ -204,7 +205,7 @@ export function startSender(
     keepBack(part, new NotAcceptedError(403, message, !isKeyWrong));
   }
 
-  /** @param sent the events of the request. The indexes of the rejected events refer to this array. */
+  /** @param sent all events of the request, which may be more than the batch. The indexes of the rejected events refer to this array. */
   function settle(batch: Batch, rejectedEvents: readonly RejectedEvent[], sent = batch.texts): void {
     // A success resets the back-off but does not end the current pause, because the collector may have requested that pause.
     pauses = 0;
@@ -251,7 +252,7 @@ export function startSender(
   };
 }
 
-/** How to treat errors without a response: the collector or the network is down. */
+/** How to treat errors without a complete response: the collector or the network is down. */
 const AWAY = { code: 'unreachable', isOfBatch: false, isTrouble: true, pauseMs: 0 } as const;
 
 function textBytes(texts: readonly string[]): number {

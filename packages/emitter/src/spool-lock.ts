@@ -3,8 +3,8 @@
  * connect to all other sockets in the folder. If a socket accepts the connection, its process is alive and owns the spool. If connecting
  * fails with ECONNREFUSED, its process is gone, because the kernel closes sockets however a process ends.
  *
- * A start after `kill -9` therefore does not wait, and a frozen process keeps its lock. If two processes start together, at least one of
- * them sees the other. A lock file with a process ID has none of these properties: IDs are reused, and they differ between containers.
+ * A start after `kill -9` therefore does not wait, and a frozen process keeps its lock. If two processes start together, at least one sees
+ * the other and fails. A lock file with a process ID would not ensure this, because IDs are reused and differ between containers.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

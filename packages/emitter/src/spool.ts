@@ -149,7 +149,7 @@ export class Spool {
       if (!TEMPORARY_ERRORS.has(Object(error).code)) throw error;
       if (!isReported) this.failed('cannot be read at the moment and will be retried', error);
       await delay(RETRY_MS, undefined, { ref: false });
-      // After `close`, another process may own the file. The promise then stays pending, which is safe because no caller waits for it.
+      // After `close`, do not read, because another process may own the file. The promise may stay pending: no caller waits for it any more.
       return this.#isClosed ? new Promise(() => undefined) : this.#read(file, true);
     }
   }
@@ -179,8 +179,8 @@ export class SpoolFile {
   }
 
   /**
-   * Appends an event with one system call. A failed call may leave a partial line. The caller must then seal the file, so that the partial
-   * line stays the last line and has no newline. Readers ignore such a line.
+   * Appends an event with one system call. A failed call may leave a partial line. The caller must then call `seal`, which closes the file.
+   * The partial line then stays the last line. Readers ignore it, because it has no newline.
    * @param bytes length of the text
    * @returns whether the whole line was written
    */
@@ -229,10 +229,10 @@ export class SpoolFile {
     });
   }
 
-  /** Deletes a sealed file after all its events are sent. Renames a damaged file instead, so that later processes ignore but keep it. */
+  /** Deletes a closed file after all its events are sent. Instead renames a damaged file to *.damaged, which later processes ignore and keep. */
   finish(isDamaged: boolean): void {
     this.#attempt(EMPTYING_FAILED, () => {
-      // The new name is unique, so that it never overwrites an earlier damaged file. File numbers restart when the folder is empty.
+      // Make the new name unique. Otherwise it could overwrite an earlier damaged file, because numbers restart when the folder is empty.
       if (isDamaged) renameSync(this.#path, `${this.#path}.${uuidV7()}.damaged`);
       else unlinkSync(this.#path);
       this.#grow(-this.#bytes);

@@ -18,7 +18,7 @@ export type UsageToSum = Omit<EventToRecord, (typeof EVENT_FIELDS)[number]>;
 
 const EVENT_FIELDS = ['eventId', 'timestamp', 'revision', 'void'] as const;
 
-/** Maximum number of open sums. Beyond it, all sums are reported early. A platform has several sums per tenant. */
+/** Maximum number of sums in memory. Beyond it, all sums become events early. A platform has several sums per tenant. */
 const MAX_SUMS = 100_000;
 /** Exclusive upper limit of the usage in an event: 10^15, as a scaled integer. */
 const LARGEST_USAGE = 10n ** BigInt(15 + USAGE_SCALE);
@@ -29,12 +29,12 @@ export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEven
   return checkEvent(input, now);
 }
 
-/** Offers an event. @returns false if there is no room. The sum or timer then offers the event again later, with more usage. */
+/** Offers an event to the backlog. @returns false if there is no room. The sum or timer then tries again later, with more usage. */
 export type Offer<Event = EventToRecord> = (event: Event) => boolean;
 
 /**
- * Sums usage of the same resource and dimension within a window and a UTC hour into one event. The event has the ID and the timestamp that
- * the first usage was given. Like any event, it counts once even if it is sent several times.
+ * Adds up the usage of the same resource and billing dimension, within a window and a UTC hour, into one event. The event has the ID and
+ * the timestamp of the first usage. Like any event, it counts once even if it is sent several times.
  */
 export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
   const sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
@@ -45,7 +45,7 @@ export function openSums(windowMs: number, offer: Offer<UsageEventInput>) {
     window ??= setTimeout(reportAll, windowMs);
   }
 
-  /** Reports all sums. If there is no room for a sum, the sum stays for the next window. */
+  /** Turns all sums into events. If the backlog has no room for a sum, the sum stays for the next window. */
   function reportAll(): void {
     clearTimeout(window);
     window = undefined;
@@ -178,7 +178,7 @@ function startTimer({ event, gb }: CheckedWorkload, clock: Clock, offer: Offer) 
     stop: () => {
       stoppedAt ??= clock.elapsed();
     },
-    /** Offers one event per UTC hour since the last report. @returns whether the timer is stopped and there was room for all events */
+    /** Offers one event per UTC hour since the last report. @returns whether the timer is done: stopped, and its usage is in events */
     report: (): boolean => {
       const elapsed = clock.elapsed();
       const until = stoppedAt ?? elapsed;

@@ -31,7 +31,7 @@ export const FREE_SPACE = { rejectsBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIB
 
 export const CLUSTER = 'meterline';
 
-/** An embedded engine in a cluster. Each engine is one shard with one replica. */
+/** An embedded engine in a cluster. Each engine is one shard, which stores the events of some of the accounts, with one replica. */
 export interface Shard {
   readonly number: number;
   /** Ports for connections between the shards. The list includes the port of this shard. */

@@ -19,7 +19,7 @@ import { ENGINE_PROGRAM, probe, type RunningServer, startServer } from './server
 
 const DATABASE = 'meterline';
 
-/** The engine does not get the developer's other variables, because users with insert rights can read its environment. */
+/** Variables for the engine. It does not get the developer's other variables, because users with insert rights can read its environment. */
 const ENVIRONMENT = Object.fromEntries(
   ['PATH', 'TZ', 'LD_LIBRARY_PATH'].map((name) => [name, process.env[name]] as const),
 );

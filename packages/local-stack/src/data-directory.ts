@@ -1,7 +1,8 @@
 /**
- * Manages the directory with the data, the logs and the secret of a stack. A process locks the directory with flock(2) on `stack.lock`. All
- * child processes inherit the lock, and the kernel releases it when the last of them ends. A start after `kill -9` therefore waits until
- * the old servers are gone. The lock is needed because Redis allows two servers in one directory (docs/decisions/0013).
+ * Manages the directory with the data, the logs and the secret of a local stack (ClickHouse, Redis and the services). A process locks the
+ * directory with flock(2) on `stack.lock`. All child processes inherit the lock, and the kernel releases it when the last of them ends. A
+ * start after `kill -9` therefore waits until the old servers are gone. Without the lock, a second Redis could use the same directory
+ * (docs/decisions/0013).
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -102,7 +103,7 @@ export function signalTo(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Returns whether a process runs. If the signal is not permitted, the process runs as another user. */
+/** Returns whether a process runs. An error means yes: the process exists, but belongs to another user, so the signal is not permitted. */
 function isRunning(pid: number): boolean {
   try {
     return signalTo(pid, 0);
@@ -143,7 +144,7 @@ export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Pr
   }
 }
 
-/** Derives a password. @param secret the secret of the data directory, or the password of a server's owner, who has all rights anyway */
+/** Derives a user's password. @param secret the secret of the data directory, or the password of an admin, who has all rights anyway */
 export function passwordOf(secret: string, user: string): string {
   return createHash('sha256').update(`${secret} ${user}`).digest('hex');
 }

@@ -15,9 +15,9 @@ import {
 import { v5 as uuidV5 } from 'uuid';
 
 export const SLICE_MS = 10_000;
-/** Length of a time span in history before {@link HOURLY_DAYS}. The page shows that history in daily bars, which need no shorter spans. */
+/** Length of the time spans in history older than {@link HOURLY_DAYS}. The web page shows it in daily bars, which need no shorter spans. */
 const LONG_SPAN_MS = 6 * MS_PER_HOUR;
-/** Days of history with hourly spans. The page can show up to seven days by hour. */
+/** Days of history with spans of one hour, because the web page can show up to seven days by hour. */
 const HOURLY_DAYS = 8;
 const HISTORY_DAYS = 92;
 
@@ -75,7 +75,7 @@ const FLEET: readonly Workload[] = [
 
 const INSTANCES: readonly BuiltInResourceType[] = ['sandbox', 'volume'];
 
-/** Time of the first start with a database. The growth and the activity of workloads are relative to its hour. */
+/** Time of the first start of the demo with a database. The growth and the activity of workloads are relative to this start's hour. */
 export interface Origin {
   readonly firstHour: EpochMs;
   /** Start of live usage. It is within the first hour. */
@@ -94,8 +94,8 @@ interface Span {
 }
 
 /**
- * Splits the time up to `now` into completed spans: six hours long in older history, then one hour long. The first hour has one span until
- * the first start. The current hour has slices of {@link SLICE_MS}. A later call continues at the end of the last span.
+ * Splits the time up to `now` into completed spans: six hours long in older history, then one hour long. The hour of the first start has
+ * one span until that start. In the current hour, spans are {@link SLICE_MS} long. A later call continues at the end of the last span.
  */
 export function* spansUntil(from: EpochMs, now: EpochMs, { firstHour, liveFrom }: Origin): Generator<Span> {
   const hourlyFrom = firstHour - HOURLY_DAYS * MS_PER_DAY;

@@ -1,4 +1,4 @@
-/** Sends three months of history for the demo account, and then live usage. Like any events, they go from an emitter to the collector. */
+/** Sends three months of history for the demo account, and then live usage, through an emitter and the collector like any events. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { type Emitter, openEmitter } from '@meterline/emitter';
@@ -8,10 +8,10 @@ import { readPrivateFile, writePrivateFile } from './data-directory.js';
 import { eventsOfSpan, originAt, SLICE_MS, spansUntil } from './demo-usage.js';
 
 const POLL_MS = 100;
-/** The start waits if there are at least this many events to send, because only history has more events than a minute of live traffic. */
+/** At least this many events count as history, and the start waits until they are stored. A minute of live usage has fewer events. */
 const HISTORY_EVENTS = 200;
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Maximum wait of the start for sending the history, and again for storing it. Later events continue in the background. */
+/** Maximum time that the start waits until the history is sent, and again until it is stored. The rest continues in the background. */
 const HISTORY_TIMEOUT_MS = 60_000;
 
 const stateSchema = z
@@ -28,8 +28,8 @@ const stateSchema = z
 type DemoState = z.output<typeof stateSchema>;
 
 /**
- * Returns the progress of earlier starts with this database. A first start saves its origin before it sends any event, because later starts
- * must split the history into the same spans.
+ * Returns the progress of earlier starts with this database. A first start saves its time before it sends any event, because later starts
+ * must split the history into the same time spans.
  */
 export async function openDemoState(file: string, databaseId: string, now: EpochMs): Promise<DemoState> {
   const kept = await readPrivateFile(file, stateSchema);
@@ -104,7 +104,7 @@ export class Demo {
     const areRecorded = events.every((event) => this.meter.record(event) !== undefined);
     const last = spans.at(-1);
     const areSent = await this.meter.flush({ timeoutMs: HISTORY_TIMEOUT_MS });
-    // After `stop`, `areSent` does not prove that the collector accepted the events, because a closed emitter is empty too.
+    // After `stop`, do not save progress: `areSent` may then only mean that the emitter was closed, and has nothing left to send.
     if (!last || !areRecorded || !areSent || this.options.stop.aborted) return isHistory;
     this.state = { ...this.state, next: last.to };
     await writePrivateFile(file, this.state);

@@ -1,14 +1,14 @@
 /**
- * Runs a ClickHouse server inside this process, from the shared library of chdb.
+ * Runs a ClickHouse server inside this process, from the shared library of chdb (an embeddable ClickHouse).
  *
  * Usage: `node engine.js LIBRARY MIN_FREE_BYTES [clickhouse-local option]...`, in the data directory.
  *
  * The engine needs a process of its own, because the call into the library blocks until the server ends. The server shuts down at the end
  * of its standard input, so it also ends if its parent process is killed.
  *
- * A worker thread kills the process in two cases: if the engine hangs after a crash, and before the disk is full. The second case is
- * necessary because chdb removes ClickHouse's check for failed writes. A merged part that is empty because of a full disk would replace its
- * source parts (docs/decisions/0026).
+ * A worker thread kills the process in two cases: if the parent is gone but the engine does not end, and before the disk is full. The
+ * second case is necessary because chdb removes ClickHouse's check for failed writes. On a full disk, a merge of data files would write an
+ * empty file, which would replace the merged ones (docs/decisions/0026).
  */
 import { statfsSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -7,7 +7,7 @@ export const LOOPBACK = '127.0.0.1';
 const LAUNCH_ATTEMPTS = 5;
 const PORT_ATTEMPTS = 50;
 
-/** Ports are chosen below the ephemeral range (from 32,768 on Linux). Otherwise an outgoing connection could take a port too early. */
+/** Ports are below the ephemeral range (from 32,768 on Linux), so that no outgoing connection takes a port before its server starts. */
 const MIN_PORT = 10_000;
 const MAX_PORT = 30_000;
 

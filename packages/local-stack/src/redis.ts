@@ -71,7 +71,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   });
 }
 
-/** Returns the URL of a user. @param adminUrl the URL of the admin, whose password the other passwords are derived from */
+/** Returns the URL of a user. @param adminUrl the URL of the admin. The passwords of the other users are derived from the admin's. */
 export function redisUrlOf(adminUrl: string, user: RedisUser): string {
   const url = new URL(adminUrl);
   if (user !== 'admin') url.password = passwordOf(url.password, user);
@@ -88,7 +88,7 @@ async function usersFor(adminUrl: string, queuePrefix: string | undefined): Prom
   );
 }
 
-/** Converts a prefix to a key pattern. `?` (any byte) replaces special characters of patterns, and blanks, which would end a pattern. */
+/** Converts a prefix to a key pattern. Replaces characters with a meaning in patterns, and blanks, which end a pattern, by `?` (any byte). */
 function patternOf(prefix: string): string {
   return prefix.replace(/[^\w.:-]/gu, (character) => '?'.repeat(Buffer.byteLength(character)));
 }
@@ -103,7 +103,7 @@ async function pingRedis(url: string): Promise<void> {
     connectTimeout: PROBE_TIMEOUT_MS,
     disconnectTimeout: 1,
   });
-  // Keep the error of the event, because only this error has the reason of a failed connection.
+  // Keep the error of this event, because the error that `connect` throws does not contain the reason.
   let reason: unknown;
   redis.on('error', (error) => {
     reason = error;

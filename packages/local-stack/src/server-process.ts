@@ -54,7 +54,7 @@ export interface ServerOptions {
   readonly readyTimeoutMs?: number;
 }
 
-/** Path of the compiled engine program. The path is valid even if this file runs from source. */
+/** Path of the compiled engine.ts. The path is valid even if this file runs from source. */
 export const ENGINE_PROGRAM = fileURLToPath(new URL('../dist/engine.js', import.meta.url));
 
 /**
@@ -73,7 +73,7 @@ const WATCHDOG = `exec 4<&0 </dev/null
 ) &
 exec 4<&-; exec "$@"`;
 
-/** Returns a program and arguments that run the command under the watchdog. The command keeps the PID. Standard input must be a pipe. */
+/** Returns a program and arguments that run the command under the watchdog. The command has the program's PID. Standard input must be a pipe. */
 export function watched(command: string, args: readonly string[]): [string, string[]] {
   return ['/bin/sh', ['-c', WATCHDOG, 'sh', command, ...args]];
 }
@@ -95,7 +95,7 @@ interface StartingServer extends RunningServer {
 
 /**
  * Starts a server and waits until it is ready.
- * @param directory must stay open
+ * @param directory must be open, also when `restart` is called
  * @throws LocalStackError if the server ends early or is not ready before the timeout. The server is then stopped.
  */
 export async function startServer(directory: DataDirectory, options: ServerOptions): Promise<RunningServer> {
@@ -173,7 +173,7 @@ export function describeExit({ code, signal }: ServerExit): string {
   return signal ?? `exit code ${code}`;
 }
 
-/** Returns the error for a process that ended before it was ready. The message has its start errors, or else the end of its log. */
+/** Returns the error for a process that ended before it was ready. The message has the start errors in its log, or else the log's end. */
 async function exitedEarly(server: StartingServer): Promise<LocalStackError> {
   const exit = await server.exited;
   const lines = (await tailOf(server)).split('\n');

@@ -57,7 +57,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
     const plan = await planShards(count, directory.path);
     const engines = plan.map((shard) => started(startClickHouse({ dataDir: directory, shard, database, profile })));
     const redis = hasRedis ? started(startRedis({ dataDir: directory, queuePrefix, say })) : undefined;
-    // Wait for all starts, so that `stop` includes every server if one of them fails.
+    // Wait for all starts, even if one of them fails, so that `stop` knows every server that has started.
     await Promise.allSettled([...engines, redis]);
     const [shards, only] = [await Promise.all(engines), await redis];
     return {
@@ -84,7 +84,7 @@ const SHARD = /^clickhouse-shard-\d+$/;
 
 /**
  * Returns the cluster settings of each engine, or undefined for a single engine.
- * @throws LocalStackError if the directory has the data of another number of engines. Queries would not find the events of some accounts.
+ * @throws LocalStackError if the directory has the data of another number of engines, because queries would miss the events of some accounts
  */
 export async function planShards(count: number, directory: string): Promise<(Shard | undefined)[]> {
   if (count === 0) return [];
@@ -92,7 +92,7 @@ export async function planShards(count: number, directory: string): Promise<(Sha
   if (count === 1) return [undefined];
   const tcpPorts = await Promise.all(Array.from({ length: count }, () => findFreePort()));
   const plan = tcpPorts.map((_, index) => ({ number: index + 1, tcpPorts }));
-  // Create all folders before the engines start. After an interrupted start, the number of folders must not be too small.
+  // Create all folders before the engines start, because a later start counts them, even if this start is interrupted.
   for (const { number } of plan) await mkdir(join(directory, engineLabel(number)), { recursive: true, mode: 0o700 });
   return plan;
 }

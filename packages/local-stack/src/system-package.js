@@ -26,7 +26,7 @@ import { text } from 'node:stream/consumers';
 const APT = ['env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=120'];
 
 /**
- * Package managers, in the order of attempts.
+ * Package managers, in the order in which they are tried.
  * @type {Readonly<Record<string, PackageManager>>}
  */
 const PACKAGE_MANAGERS = {

@@ -1,9 +1,9 @@
-/** Builds the conditions that select accounts in a statement. */
+/** Builds the SQL conditions that select accounts, and finds the accounts that have usage. */
 import { z } from 'zod';
 import { readBounds } from './bounds.js';
 import type { StatementParameters, Warehouse } from './clickhouse/connection.js';
 
-/** A list has no duplicates. In a cluster, ClickHouse sends a statement about a single account only to that account's shard. */
+/** The accounts that a statement reads. A list has no duplicates. If it has one account, a cluster reads only that account's shard. */
 export type Accounts = readonly string[] | 'all';
 
 export function onlyAccount(accounts: Accounts): string | undefined {
@@ -22,7 +22,7 @@ export function accountsParameters(accounts: Accounts): StatementParameters {
   return account === undefined ? { accounts } : { account_id: account };
 }
 
-/** Reads daily rollup rows, and the events that they may lack. The cost grows with the number of daily rollup rows. */
+/** Finds accounts in the daily rollup rows (stored sums), and in events that these rows may lack. The time grows with the number of these rows. */
 export async function readAccountsWithUsage(warehouse: Warehouse): Promise<string[]> {
   const { daily } = await readBounds(warehouse);
   const statement = {

@@ -1,4 +1,4 @@
-/** Parses ClickHouse addresses. Separate from the connection, so that callers need not load the ClickHouse client. */
+/** Parses ClickHouse addresses. In a file of its own, so that code that only needs addresses does not load the ClickHouse client. */
 const EXAMPLE = 'http://127.0.0.1:8123';
 const PROTOCOLS: readonly string[] = ['http:', 'https:'];
 
@@ -7,8 +7,9 @@ export function hostsOf(urls: string): string[] {
 }
 
 /**
- * Validates a comma-separated list of addresses. Returns an error message that follows the setting's name, or undefined if all are valid.
- * Rejects paths, credentials and parameters, which the client would ignore. Never repeats the address, because it may hold a password.
+ * Validates a comma-separated list of addresses. Returns undefined if all are valid. Otherwise returns an error message without a subject,
+ * so that the caller can put the setting's name before it. The message never contains the address, because it may hold a password.
+ * Rejects paths, credentials and parameters, because the client would ignore them.
  */
 export function clickHouseUrlProblem(text: string): string | undefined {
   return hostsOf(text)

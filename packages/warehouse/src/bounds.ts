@@ -1,24 +1,30 @@
-/** Reads the watermarks and the retention bounds in one statement, because every query and every insert needs both. */
+/**
+ * Reads the watermarks (up to which time rollup rows are complete) and the retention bounds (before which time months are closed or
+ * dropped). One statement reads both, because every query and every insert needs both.
+ */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from './clickhouse/connection.js';
 import { GRAINS, type Grain } from './rollups/rollup-rows.js';
 
 export interface GrainWatermarks {
-  /** A sealer may be computing rollup rows below this instant. So a writer that stores an event there must mark its hour as dirty. */
+  /** A process may be computing the rollup rows before this instant. So a worker that stores an event there must mark its hour as dirty. */
   readonly sealingUntil: EpochMs;
-  /** Rollup rows below this instant contain all acknowledged events, except the events of dirty hours (see dirty-hours.ts). */
+  /** The rollup rows before this instant contain all acknowledged events, except the events of dirty hours (see dirty-hours.ts). */
   readonly sealedUntil: EpochMs;
 }
 export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
 
-/** Each bound is the start of a UTC month, or 1970 if never set. No bound is later than the bound listed above it. */
+/**
+ * A month is first closed to new events, then its rollup rows are made final, and then its events are dropped. Each bound is the start of a
+ * UTC month, or 1970 if it was never set. No bound is later than the bound above it.
+ */
 export interface RetentionBounds {
   /** New events before this instant are rejected. An operator may lower this bound again, down to `droppingBefore`. */
   readonly closedBefore: EpochMs;
-  /** Rollup rows before this instant are being made final. An event stored there now may be too late to count. The bound never falls. */
+  /** The rollup rows before this instant are being made final. An event stored there now may be too late to count. This bound never falls. */
   readonly droppingBefore: EpochMs;
-  /** Rollup rows before this instant are final. Their events may be gone, so nothing may read them. This bound only rises. */
+  /** The rollup rows before this instant are final, and their events may be deleted. So nothing may read those events. This bound never falls. */
   readonly droppedBefore: EpochMs;
 }
 

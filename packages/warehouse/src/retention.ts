@@ -1,5 +1,6 @@
 /**
- * Drops old events. Rollup rows are kept forever; the events of a month may be dropped once the month's rollup rows are final.
+ * Drops old events to save space. Rollup rows (the sums per account and hour or day) are kept forever. The events of a month may be dropped
+ * once the month's rollup rows are final, which means that they are never computed from events again.
  *
  * Claim 1: every event either counts exactly once in the rollup rows that stay, or is stored as rejected. The protocol:
  *
@@ -36,7 +37,7 @@ import { FINAL_VERSION, ROLLUP_COLUMNS, ROLLUP_SETTINGS, recomputeRollups } from
 import { ROLLUP_TABLE } from './rollups/rollup-rows.js';
 import { readSlices } from './rollups/sources.js';
 
-/** Sets a bound on every shard. The bound is durable when the promise resolves. Only `closed` may be lowered again. */
+/** Sets a bound on every shard. The bound is durable when the promise resolves. Of the three bounds, only `closed` may be lowered again. */
 export async function setRetentionBound(shards: readonly Warehouse[], bound: Bound, before: EpochMs): Promise<void> {
   const row = { bound, before: before / 1000 };
   await onEachShard(shards, (shard) => insertRows(shard, 'retention_bounds', [row], `set_${bound}_before`));
@@ -68,7 +69,7 @@ export async function readEventMonths(warehouse: Warehouse): Promise<EventMonth[
   });
 }
 
-/** Approximate number of hourly groups that one statement combines into days. */
+/** Approximate number of entries in hourly rollup rows that one statement sums up to days. */
 const SLICE_ROWS = 250_000;
 
 /**
@@ -82,7 +83,7 @@ export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endT
   }
 }
 
-/** Copies the rows and gives the copies final versions, because a version cannot be changed in place. A merge drops the original rows. */
+/** Copies the rows with a final version, because a version cannot be changed in place. A later merge in ClickHouse drops the original rows. */
 async function makeHoursFinal(warehouse: Warehouse, from: EpochMs, to: EpochMs): Promise<void> {
   const table = ROLLUP_TABLE.hourly;
   const copied = ROLLUP_COLUMNS.map((column) =>
@@ -109,8 +110,8 @@ ${ROLLUP_SETTINGS}`,
 }
 
 /**
- * Drops a month atomically: a statement sees all its events or none. Resolves when they are gone from every replica; ClickHouse removes the
- * files some minutes later. The caller must ensure that the month may be dropped.
+ * Drops the events of a month atomically: a statement sees all of them or none. Resolves when they are gone from every replica; ClickHouse
+ * removes the files some minutes later. The caller must ensure that the month may be dropped.
  */
 export async function dropEvents(warehouse: Warehouse, { startTime }: EventMonth): Promise<void> {
   await warehouse.run({

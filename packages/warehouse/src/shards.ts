@@ -18,7 +18,7 @@ import { type Cluster, localDatabase } from './clickhouse/hosts.js';
 import { GRAINS } from './rollups/rollup-rows.js';
 
 export interface Shards {
-  /** All rows of all shards. On a single server this is the only shard. */
+  /** A connection that covers the rows of all shards. On a single server, it is also the only entry of `all`. */
   readonly whole: Warehouse;
   /** Connections to each shard's own tables, by shard number. */
   readonly all: readonly Warehouse[];
@@ -156,11 +156,11 @@ async function readTopology(options: WarehouseOptions, cluster: Cluster): Promis
 }
 
 /**
- * A sealer publishes `sealingUntil` on every host before any `sealedUntil` (see rollups/watermarks.ts). So a `sealedUntil` above another
- * host's `sealingUntil` means that a host was restored or added empty, and that the hosts disagree.
+ * Compares the watermarks of all hosts. `sealingUntil` is published on every host before any `sealedUntil` (see rollups/watermarks.ts). So
+ * if one host's `sealedUntil` is above another host's `sealingUntil`, a host was restored from a backup or added empty.
  */
 async function watermarksProblem(hosts: readonly Warehouse[]): Promise<string | undefined> {
-  // Read `sealedUntil` before `sealingUntil`, because a sealer may raise both between the reads.
+  // Read `sealedUntil` before `sealingUntil`, because both may rise between the two reads.
   const sealed = await onEachShard(hosts, readBounds);
   const sealing = await onEachShard(hosts, readBounds);
   const agree = GRAINS.every((grain) =>

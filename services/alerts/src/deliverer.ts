@@ -1,6 +1,6 @@
 /**
- * Delivers webhooks, messages and e-mails from the outbox in Redis. A loop claims due deliveries, each with a lease, and sends them. If the
- * process dies, the leases expire and another process claims the deliveries.
+ * Delivers webhooks, messages and e-mails from the outbox in Redis. A loop claims due deliveries and sends them. A claim is a lease, which
+ * expires at a set time. If the process dies, another process claims the delivery after that time.
  *
  * Each delivery arrives at least once, always with the same body and ID. If a process dies after the receiver got the delivery and before
  * Redis recorded the attempt, the receiver gets the delivery again.
@@ -31,13 +31,13 @@ export const MAX_ATTEMPTS = 14;
 const CONCURRENCY = 100;
 /** Limits the concurrent attempts of an account, so that its slow endpoint does not delay the webhooks of other accounts. */
 const CONCURRENCY_OF_ACCOUNT = 4;
-/** A delivery above this limit waits at least this long. */
+/** If an account already has {@link CONCURRENCY_OF_ACCOUNT} attempts in progress, its next delivery waits at least this long. */
 const WAIT_MS = 1_000;
-/** An account's waiting deliveries become due this far apart. Otherwise thousands would be claimed every second, in vain. */
+/** The waiting deliveries of an account become due at this interval. Otherwise thousands would be claimed every second, in vain. */
 const WAIT_STEP_MS = 50;
-/** Limits the wait for the receiver of a lower threshold. The waits of an account's concurrent attempts together must fit into the lease. */
+/** How long a delivery waits for that of a lower threshold. The waits of an account's concurrent attempts together must fit into a lease. */
 const TURN_MS = 1_000;
-/** Longer than an attempt, so that a lease expires only if the process died or lost its connection to Redis. */
+/** How long a claim (lease) holds: longer than an attempt, so that it expires only if the process died or lost its connection to Redis. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 5_000;
 const MAIL_LEASE_MS = MAIL_TIMEOUT_MS + 5_000;
 const MAX_RETRY_AFTER_MS = MS_PER_HOUR;
@@ -46,7 +46,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
-  /** Ends when the next first attempt for an alert, or for one of its recipients, may start. */
+  /** By alert and recipient: resolves when the next first attempt may start. */
   readonly #turns = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;
@@ -113,7 +113,7 @@ export class Deliverer {
     }
   }
 
-  /** Starts once the receiver has responded to the first attempt for a lower threshold, or a second after that attempt. */
+  /** Waits for the first attempt for a lower threshold, but at most a second, so that lower thresholds usually arrive first. */
   async #deliverInTurn(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
     const receiver = `${alert.id} ${delivery.to}`;
     const start = Promise.resolve(this.#turns.get(receiver));
@@ -128,7 +128,7 @@ export class Deliverer {
   }
 
   async #deliver(delivery: Delivery, alert: Alert, leaseUntil: EpochMs): Promise<void> {
-    // The delivery may have waited for Redis or its turn. Without enough of the lease left, another process would post at the same time.
+    // The delivery may have waited for Redis or its turn. If too little of the lease is left, another process could send it as well.
     const { alerts, metrics, log, retryMs } = this.#options;
     const now = Date.now();
     if (now + ATTEMPT_TIMEOUT_MS > leaseUntil)

@@ -1,8 +1,8 @@
 /**
- * Finds crossed thresholds. Alerts with the same measure, period and filters share one statement over all their accounts. A crossed
- * threshold is marked as fired together with its deliveries, and only once.
+ * Finds crossed thresholds of alerts. Alerts with the same measure, period and filters share one statement over all their accounts. A
+ * crossed threshold is marked as fired together with its deliveries, in one Redis script, so it fires only once.
  *
- * Thresholds of the forecast have statements of their own, which read the sum of each day, once an hour for each alert.
+ * Thresholds of the forecast have their own statements, which read the sum of each day. They run once an hour for each alert.
  */
 import {
   bucketStart,
@@ -54,7 +54,7 @@ interface OpenAlert {
 interface Run {
   readonly now: Date;
   readonly usedMs: Map<string, number>;
-  /** IDs of alerts that could not be evaluated for all their periods. */
+  /** IDs of alerts that this run could not evaluate for the current or for the previous period. */
   readonly skipped: Set<string>;
   /** Queries with one alert each, which run after all other queries. */
   readonly alone: Query[];
@@ -65,11 +65,11 @@ interface Run {
 }
 
 const MAX_ACCOUNTS_PER_STATEMENT = 1_000;
-/** Statement time of one account per run. The account's remaining alerts wait for a later run, so that they do not delay other accounts. */
+/** Maximum statement time of an account per run. Its remaining alerts wait for a later run, so that they do not delay other accounts. */
 const ACCOUNT_MS = 3_000;
-/** Time per run for alerts evaluated alone. It bounds the statements that a run sends to a ClickHouse that rejects them all. */
+/** Maximum time per run for alerts evaluated alone. So if ClickHouse rejects every statement, a run does not send one for each alert. */
 const ALONE_MS = 10_000;
-/** The forecast is judged from the third day of a month on, because the first days say little about a month. */
+/** The forecast is compared with thresholds from the third day of a month on, because the first days say little about a month. */
 const FORECAST_AFTER_MS = 2 * MS_PER_DAY;
 
 const REDIS = 'thresholds cannot be evaluated or marked as fired: Redis rejects a command, or a stored mark is corrupt';
@@ -87,9 +87,9 @@ export class Evaluator {
   readonly #logTooLarge: (facts: object) => void;
   readonly #logRejected: (facts: object) => void;
   readonly #logNotFired: (facts: object, reason: string) => void;
-  /** Keys of alerts whose own statement was rejected. These alerts are evaluated alone, because they would make a shared statement fail. */
+  /** Keys of alerts whose own statement was rejected. They are evaluated alone, because they would make a shared statement fail. */
   #alone = new Set<string>();
-  /** The hour of the last run, and the alerts whose forecast was judged in this hour, each as ID and version. */
+  /** The hour of the last run, and the alerts whose forecast was compared in this hour, each as ID and version. */
   #hour: EpochMs = 0;
   #forecasted = new Set<string>();
   /** Shown on the health page. Undefined until this process has finished a run, because only one process at a time evaluates. */
@@ -123,7 +123,7 @@ export class Evaluator {
       hasSucceeded: false,
       hasFailed: false,
     };
-    // Shuffled, so that an account whose time runs out gets to each of its alerts in one of the next runs.
+    // Shuffle the queries, because the time of an account may run out. Each of its alerts then comes early in one of the next runs.
     for (const query of shuffled(await this.#queries(run))) {
       for (const open of inParts(query.open, listedSize)) await this.#evaluate({ ...query, open: [...open] }, run);
     }
@@ -178,7 +178,7 @@ export class Evaluator {
   }
 
   /**
-   * Skips the alerts of accounts that have used up their time. If ClickHouse rejects a statement over several alerts, one of them may be
+   * Skips the alerts of accounts that have used up their time. If ClickHouse rejects a statement over several alerts, a single alert may be
    * the cause, so each is evaluated alone at the end of the run.
    */
   async #evaluate({ open: all, ...definition }: Query, run: Run): Promise<void> {
@@ -212,7 +212,7 @@ export class Evaluator {
     for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
   }
 
-  /** An alert is at fault if ClickHouse accepted another statement of the run, or reached a limit. Otherwise ClickHouse rejects everything. */
+  /** Blames the alert if another statement of the run succeeded, or its own reached a limit. Otherwise ClickHouse rejects everything. */
   #noteRejections(run: Run): void {
     for (const { query, error } of run.rejected) {
       if (run.hasSucceeded || isStatementLimit(error)) {
@@ -272,7 +272,7 @@ function aloneKey({ open: [first], period, isForecast }: Query): string {
   return `${first?.alert.id} ${period.startTime} ${isForecast}`;
 }
 
-/** A changed alert is a new version, whose forecast is judged in the next run. */
+/** A changed alert counts as a new version, so its forecast is compared in the next run, not in the next hour. */
 function versionOf({ id, updatedAt }: Alert): string {
   return `${id} ${updatedAt}`;
 }
@@ -281,7 +281,7 @@ function skip(open: readonly OpenAlert[], { skipped }: Run): void {
   for (const { alert } of open) skipped.add(alert.id);
 }
 
-/** The lower bound limits a statement to {@link MAX_ACCOUNTS_PER_STATEMENT} accounts. */
+/** Size of an alert's account in a list. The minimum size limits a list to {@link MAX_ACCOUNTS_PER_STATEMENT} accounts. */
 function listedSize({ alert }: OpenAlert): number {
   return Math.max(listedBytes(alert.account), MAX_LIST_BYTES / MAX_ACCOUNTS_PER_STATEMENT);
 }

@@ -30,7 +30,7 @@ export interface Measured extends Pick<Alert, 'measure' | 'filters'> {
   readonly isForecast: boolean;
 }
 
-/** The cost or usage of an account in a period. `judged` is compared with the thresholds: `value`, or the forecast. */
+/** The cost or usage of an account in a period. `judged` is the amount to compare with the thresholds: `value`, or the forecast. */
 export interface Figure extends Pick<Fired, 'forecast'> {
   readonly value: DecimalText;
   readonly judged: DecimalText | undefined;
@@ -49,7 +49,7 @@ export async function readFigures(
     window,
     filters: dimensionsOf(filters),
     groupBy: ['account'],
-    // Any resolution except hourly can use daily rollup rows. Retention keeps the last two months, so no usage is missing.
+    // Any resolution except hourly can use daily rollup rows. The current and the previous month are never dropped, so no usage is missing.
     resolution: isForecast ? 'daily' : 'monthly',
     rollups: await readRollupState({ accounts, warehouse }, window),
     limit: accounts.length,

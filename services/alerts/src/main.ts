@@ -75,7 +75,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
     allowedHosts: env.ALERT_ALLOWED_HOSTS,
     proxyAgent: env.ALERT_PROXY === undefined ? undefined : new HttpsProxyAgent(env.ALERT_PROXY),
   });
-  // Commands wait while Redis is unavailable. Concurrent health checks share one read, so that reads do not pile up.
+  // While Redis is unavailable, commands wait. Concurrent health checks share one read, so that waiting reads do not pile up.
   const redisStatus = shared(() => readRedisStatus(connection));
   const health = async () => {
     const status = await inTime('Redis', redisStatus(), HEALTH_TIMEOUT_MS).catch(() => undefined);
@@ -94,7 +94,7 @@ async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Se
         await abortable(Promise.all([scheduler.close(), deliverer.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
-        // An attempt may take longer than the deadline. When its lease expires, the webhook is sent again with the same ID.
+        // An attempt may take longer than the deadline. When its claim (lease) expires, the webhook is sent again with the same ID.
         log.warn(
           { event: 'stopped_unfinished' },
           'unfinished webhook deliveries are sent again when their leases expire',

@@ -3,7 +3,7 @@ import { instruments } from '@meterline/service/metrics';
 import { inTime } from '@meterline/service/waiting';
 import type { Registry } from 'prom-client';
 
-/** Shorter than the timeout of a scrape, about 10 s. A Redis command waits until Redis is back. */
+/** Shorter than the timeout of a scrape, about 10 s. Without this timeout, a read would wait until Redis is back. */
 const READ_TIMEOUT_MS = 1_500;
 const RUN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60];
 

@@ -1,6 +1,6 @@
 /**
- * Posts one webhook. Without a proxy, this module resolves host names itself and connects only to public addresses, so a name that resolves
- * differently after a check does no harm. Redirects are not followed. docs/decisions/0013 explains the choice of libraries.
+ * Posts one webhook. Without a proxy, this module resolves host names itself and connects only to public addresses. So it does no harm if a
+ * name leads to another address than at an earlier check. Redirects are not followed. docs/decisions/0013 explains the choice of libraries.
  */
 import { promises as dns } from 'node:dns';
 import { type RequestOptions, request as requestHttp } from 'node:http';
@@ -13,7 +13,7 @@ import type { HttpsProxyAgent } from 'https-proxy-agent';
 
 /** Covers a whole attempt, from the DNS query to the last packet. */
 export const ATTEMPT_TIMEOUT_MS = 10_000;
-/** The share of the timeout for DNS. If only the A or only the AAAA query succeeds, enough time is left to connect. */
+/** The share of the timeout for DNS. If one of the queries for IPv4 and IPv6 addresses hangs, enough time is left to connect. */
 const DNS_SHARE = 0.4;
 /** The response body is ignored. The connection is closed after this many bytes. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
@@ -105,7 +105,7 @@ function dnsLookup(timeoutMs: number): LookupFunction {
   };
 }
 
-/** Fails unless all addresses of the name are public. `targetProblem` checks literal addresses in URLs, which need no lookup. */
+/** Wraps a lookup, and fails if the name has an address that is not public. `targetProblem` checks addresses in URLs. */
 function publicOnly(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) =>
     lookup(hostname, options, (error, result, family) => {

@@ -6,10 +6,10 @@ import type { AttemptResult } from './post-webhook.js';
 
 export type SendMail = (delivery: Delivery) => Promise<AttemptResult>;
 
-/** Mail servers may check a message for long before they accept it. An attempt that gives up before that is sent again. */
+/** Mail servers may check a message for long before they accept it. If an attempt gives up earlier, the message is sent again. */
 export const MAIL_TIMEOUT_MS = 120_000;
 
-/** Replies to these commands are about the recipient or the message. All others are about the server or its settings. */
+/** Replies to these SMTP commands are about the recipient or the message. Replies to others are about the server or its settings. */
 const ABOUT_DELIVERY: readonly unknown[] = ['RCPT TO', 'DATA'];
 const PERMANENT = 500;
 /** The prefix of codes about security and policy, such as a missing login. The operator can correct these. Source: RFC 3463. */
@@ -17,7 +17,7 @@ const POLICY = '5.7.';
 
 /**
  * Returns a function that sends mails. Its promise rejects only if the delivery is not an e-mail.
- * @param url of the mail server. Unlike webhooks, it may be private, because only the operator sets it
+ * @param url address of the mail server. It may be private, unlike the address of a webhook, because only the operator sets it
  * @param timeoutMs covers a whole attempt, from the connection to the last reply
  */
 export function mailSender(url: string, from: string, timeoutMs = MAIL_TIMEOUT_MS): SendMail {

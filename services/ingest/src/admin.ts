@@ -11,9 +11,9 @@ import type { EventStore } from './event-store.js';
 import type { Lanes } from './lanes.js';
 import type { UsageWorker } from './usage-worker.js';
 
-/** Shorter than the timeouts of scrapes (about ten seconds) and of health checks. */
+/** Shorter than the timeouts of metrics scrapes (about ten seconds) and of health checks. */
 const READ_TIMEOUT_MS = 1_500;
-/** Longer than the read timeout, because no health check waits for the start. */
+/** Longer than the timeout of later reads, because no health check waits while the service starts. */
 const OPEN_WITHIN_MS = 5_000;
 /** The worker counts as stuck if jobs wait this long without progress. While ClickHouse is up, an insert with retries takes less. */
 const STALE_MS = 60_000;
@@ -45,7 +45,7 @@ export async function openAdminPort(
   });
   const health = async (): Promise<Health> => {
     const current = consumptionOf(watched, await queue.depth());
-    // A full Redis does not make the worker unhealthy, because the worker must go on to empty Redis.
+    // A full Redis does not make the worker unhealthy, because only a running worker empties Redis.
     const redis = worker.state.isWaiting ? undefined : await queue.redisStatus();
     const healthy = isConsuming(current, clock()) && redis?.problem === undefined;
     return { healthy, facts: { ...current, redisFull: redis?.isFull, redisProblem: redis?.problem } };
@@ -68,7 +68,7 @@ function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined
     lastProgressAt,
     /** True if ClickHouse or Redis is unavailable. The worker waits on purpose then, so a restart would not help. */
     outage: store.isClickHouseAway || isWaiting,
-    /** Undefined if Redis does not respond, because jobs may be waiting. 0 during an outage of Redis. */
+    /** Jobs in the queue. Undefined if a read of Redis fails, because jobs may be waiting. 0 while the worker knows of a Redis outage. */
     waitingJobs: isWaiting ? 0 : depth?.waiting,
     unacknowledged,
     queueError,

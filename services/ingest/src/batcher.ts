@@ -1,8 +1,8 @@
 /**
- * Collects the rows of many jobs into inserts. The lanes split the prepared rows of a job into slices.
+ * Collects the rows of many jobs into inserts. A job has one or more slices of rows (see lanes.ts). An insert takes whole slices.
  *
- * A slice is first pending. An insert takes it, and it is in flight while the insert runs. Then its promise resolves. Invariants, all
- * checked at run time except the third:
+ * A slice is first pending, then in flight while its insert runs. Then its promise resolves. Invariants, all checked at run time except the
+ * third:
  * - At most `maxInFlight` batches are in flight. While ClickHouse stores one batch, the next is encoded and sent.
  * - A batch that is not full starts only if no other batch is in flight. So inserts are small under light load and grow with a backlog.
  * - The promise of a slice resolves only after the insert with all its rows is durable.
@@ -23,7 +23,7 @@ export interface BatcherOptions {
   readonly maxRows: number;
   /** How long a row waits for more rows; up to five times as long while inserts are slow. */
   readonly flushMs: number;
-  /** Maximum number of pending slices before a flush. Without this limit, all worker slots could wait for more jobs that never come. */
+  /** Maximum number of pending slices before a flush. Without this limit, all concurrent jobs could wait for more jobs that never come. */
   readonly maxSlices: number;
   readonly maxInFlight: number;
   /** Stores a batch. Rejects with an AbortError if a shutdown ends the retries, and with another error if there is a bug. */
@@ -33,7 +33,7 @@ export interface BatcherOptions {
 /** The rows of a job that go into one insert: all rows, or the rows of one month. */
 export interface Slice {
   readonly prepared: PreparedJob;
-  /** Undefined for current rows, which span few months. */
+  /** The month of late rows, which are split by month. Undefined for current rows, which span few months. */
   readonly month?: number | undefined;
 }
 
@@ -98,7 +98,7 @@ export class Batcher {
     this.#flush();
   }
 
-  /** Call this only after every promise has settled. Throws if rows are pending or in flight, because this worker would lose their job. */
+  /** Call this only after every promise has settled. Throws if rows are pending or in flight, because stopping would lose their jobs. */
   stop(): void {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
     const { length } = this.#pending;

@@ -50,7 +50,7 @@ export function readEnv(variables: NodeJS.ProcessEnv): Env {
   return readEnvironment(environment, variables);
 }
 
-/** Slightly more than the usual 250 characters of JSON. */
+/** Slightly more than the usual 250 characters of an event as JSON. */
 const CHARACTERS_PER_EVENT = 300;
 
 /** Returns the maximum size of the data of jobs in progress. The size is enough for one running insert and the next one being collected. */

@@ -45,9 +45,9 @@ export class EventStore {
   }
 
   /**
-   * Stores a batch in the numbered steps below, which docs/guarantees.md refers to. Resolves when every row is durable and the sealed hours
-   * of all events are marked as dirty. Only then does the caller acknowledge the jobs. A crash at any point leaves the jobs in the queue,
-   * and their redelivery runs all steps again.
+   * Stores a batch in the numbered steps below, which docs/guarantees.md refers to. Resolves when every row is durable, and the hours of
+   * late events are marked as dirty. Only then does the caller acknowledge the jobs. A crash at any point leaves the jobs in the queue, and
+   * their redelivery runs all steps again.
    * @throws when the signal is aborted, or if there is a bug
    */
   async store(batch: readonly PreparedJob[]): Promise<void> {
@@ -64,13 +64,13 @@ export class EventStore {
 
       // 3. Store as rejected: the events that ClickHouse rejected, and the events whose month is being dropped. The bounds are read after
       //    step 2 (see retention.ts and dirty-hours.ts). A failure before step 4 leaves all these rows, which the redelivery writes again.
-      //    Rollup rows of sealed hours lack the accepted events until step 4, which is correct, because step 5 acknowledges them.
+      //    Until step 4, queries of rollup rows miss late events, which is correct, because they are not acknowledged yet.
       await this.#keepRejectedByStorage(byStorage);
       const { hourly, droppingBefore } = await this.#readBounds();
       const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage, droppingBefore);
 
-      // 4. Mark the hours below the watermark as dirty, so that queries read them from the events. A failure before step 5 leaves marks,
-      //    which cost a recomputation. The redelivery marks the hours again.
+      // 4. Mark the hours of late events (below the watermark) as dirty, so that queries read these hours from the events. A failure before
+      //    step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again.
       await this.#markDirtyHours(accepted, hourly.sealingUntil);
 
       // 5. The caller acknowledges the jobs. After a failure before that, the redelivery changes nothing.
@@ -137,8 +137,8 @@ export class EventStore {
   }
 
   /**
-   * Stores as rejected the events whose months are being dropped, unless `byStorage` shows that they already are. Returns these events, and
-   * the parts without them.
+   * Stores as rejected the events whose months are being dropped, except those in `byStorage`, which are stored as rejected already.
+   * Returns the stored events, and the parts without any event of these months.
    */
   async #rejectTooOld(
     parts: readonly Part[],

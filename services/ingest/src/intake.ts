@@ -28,7 +28,7 @@ export interface QueuedJob {
   readonly data: string;
 }
 
-/** The rows of a job, or of a slice of it, ready to be stored. */
+/** The rows of a job, or of one of its slices, ready to be stored. */
 export interface PreparedJob {
   readonly job: Omit<QueuedJob, 'data'>;
   readonly accepted: EventRows;
@@ -44,7 +44,7 @@ export class JobPreparer {
     this.#book = book;
   }
 
-  /** A rejected event does not affect the other events of the job. Events before `closedBefore` are rejected as too old. */
+  /** A rejected event does not affect the other events of the job. Events before `closedBefore` are too old, and are rejected. */
   prepare({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): PreparedJob {
     const content = readable(data);
     if (!content.ok) return rejectedJob(job, data, content);

@@ -1,7 +1,7 @@
 /**
- * Separates late rows from current rows, so that late rows do not delay current ones.
+ * Separates late rows (of hours that ended more than `sealDelayMs` ago) from current rows, so that late rows do not delay current ones.
  *
- * ClickHouse writes one part for each month that an insert has rows of, and each part needs an fsync. Inserting 5,000 events from all
+ * ClickHouse writes one part (a set of files) for each month in an insert, and syncs each part to disk. Inserting 5,000 events from all
  * months since 1970 takes many seconds. So late rows are split into slices by month. An insert of late rows has only a few months, and
  * slices of several jobs alternate. A job is stored when all its slices are stored. Each slice goes through all steps of
  * `EventStore.store()`.
@@ -10,12 +10,12 @@ import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
 import type { PreparedJob } from './intake.js';
 
-/** Maximum age of current rows, however late hours are sealed. So current rows span at most three months. */
+/** Maximum age of current rows, even if hours are sealed later than this. So current rows span at most three months. */
 const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 
 /** While ClickHouse stores one insert, the next is encoded and sent. A third insert would only wait in ClickHouse and take memory. */
 const CURRENT_IN_FLIGHT = 2;
-/** One at a time. Late inserts write many parts, so two inserts would compete for the same disk. */
+/** Late inserts run one at a time. Each writes many parts, so two inserts would compete for the same disk. */
 const LATE_IN_FLIGHT = 1;
 
 export interface LanesOptions extends Omit<BatcherOptions, 'maxInFlight'> {
@@ -63,15 +63,15 @@ export class Lanes {
   }
 }
 
-/** Returns the start of the unsealed hours by the local clock. A wrong clock makes inserts slower, never wrong. */
+/** Returns the start of the unsealed hours by the local clock. Earlier rows are late. A wrong clock makes inserts slower, but not wrong. */
 export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
   const due = now - sealDelayMs;
   return Math.max(due - (due % MS_PER_HOUR), now - LONGEST_CURRENT_MS);
 }
 
 /**
- * Separates the rows before `since`. A rejected event is as old as its job, because the table of rejected events is partitioned by receipt
- * time.
+ * Separates the rows before `since`. A rejected event is late if its job was received before `since`, because the table of rejected events
+ * is partitioned by receipt time.
  */
 export function separateLate(prepared: PreparedJob, since: EpochMs): Split {
   const { job, accepted, rejected } = prepared;

@@ -35,15 +35,15 @@ import { Maintainer } from './maintainer.js';
 import { createIngestMetrics, type IngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
 
-/** Long, because an insert that times out is sent again, which would make a slow ClickHouse even slower. */
+/** The timeout is long, because an insert that times out is sent again, which would make a slow ClickHouse even slower. */
 const INSERT_TIMEOUT_MS = 60_000;
-/** Long, because no caller waits for maintenance. A step that timed out would start over, perhaps forever. */
+/** The timeout is long, because no caller waits for maintenance. A step that timed out would start over, perhaps forever. */
 const RECOMPUTING_TIMEOUT_MS = 900_000;
-/** The server stops working on a statement this long before the client's timeout, so that the statement has ended before a retry begins. */
+/** The server stops a statement this long before the client's timeout, so that the statement has ended before a retry begins. */
 const ENDS_BEFORE_CALLER_MS = 5_000;
-/** Share of the shutdown time for storing rows. The rest is for returning unfinished jobs to the queue. */
+/** The share of the shutdown time in which rows may still be stored. In the rest, unfinished jobs are returned to the queue. */
 const STORING_SHARE = 0.75;
-/** The concurrent jobs are shared by three inserts: two that are running, and a third that is being collected. */
+/** The limit of concurrent jobs is divided among three inserts: two that are running, and a third that is being collected. */
 const SHARES_OF_PLACES = 3;
 /** Each worker learns of newly closed months within this time. */
 const BOUNDS_EVERY_MS = 5_000;
@@ -150,8 +150,8 @@ async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> 
 }
 
 /**
- * Follows the bound before which events are too old to accept. A worker that does not know a new bound yet stores events that other workers
- * already reject; retention.ts in packages/warehouse explains why results stay correct. Resolves once the current bound is known.
+ * Reads the bound before which events are too old to accept, every few seconds. A worker that does not know a new bound yet stores events
+ * that others already reject; retention.ts in packages/warehouse explains why this is correct. Resolves once the current bound is known.
  */
 async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, log: Logger) {
   let before: EpochMs = 0;

@@ -1,7 +1,7 @@
 /**
- * Keeps the rollups up to date: every few seconds it recomputes dirty hours and seals the hours and days that are due. A job scheduler in
- * Redis starts one process at a time, and the next run retries failures. A process that dies midway, or that is suspended and continues
- * while another process runs, does no harm: see dirty-hours.ts in packages/warehouse.
+ * Keeps the rollup rows up to date. Every few seconds, it recomputes dirty hours (hours with late events), and seals the hours and days
+ * that are due (computes their rows). A job scheduler in Redis starts one process at a time, and the next run retries failures. A process
+ * that dies midway, or that is suspended and continues while another process runs, does no harm: see dirty-hours.ts in packages/warehouse.
  */
 
 import { formatTimestamp } from '@meterline/catalog';
@@ -28,7 +28,7 @@ const SLOW_STEP_MS = 1_000;
 
 export interface MaintainerOptions
   extends Pick<SchedulerOptions, 'connection' | 'prefix' | 'everyMs' | 'rescheduleMs' | 'lockMs'> {
-  /** How long after its end an hour is sealed. Later events count exactly too, but each costs a mark and a recomputed row. */
+  /** How long after its end an hour is sealed (its rollup rows are computed). Later events count exactly too, but cost recomputed rows. */
   readonly delayMs: number;
   /** Connections whose statements may take minutes, because a step seals at least one hour, even if the hour has many events. */
   readonly shards: readonly Warehouse[];
@@ -75,8 +75,8 @@ export class Maintainer {
   }
 
   /**
-   * Alternates between recomputing and sealing until no step is due, or until this process loses the scheduler's job, because two processes
-   * would both do every step. Failures are logged.
+   * Alternates between recomputing and sealing until no step is due. Stops if this process loses the scheduler's job, because another
+   * process may have taken it, and both would do every step. Failures are logged.
    */
   async runDueSteps(): Promise<void> {
     for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
@@ -99,7 +99,7 @@ export class Maintainer {
     }
   }
 
-  /** Recomputes one step of dirty hours on each shard. Returns true if there may be more. */
+  /** Recomputes the rollup rows of some dirty hours on each shard. Returns true if there may be more. */
   async #recompute(): Promise<boolean> {
     const { metrics, log } = this.#options;
     const open = await onEachShard(this.#shards, readOpenMarks);
@@ -119,7 +119,7 @@ export class Maintainer {
     return total('marks') > 0;
   }
 
-  /** Seals one step of hours or days. Returns true if there may be more. */
+  /** Computes the rollup rows of the next hours or days that are due. Returns true if there may be more. */
   async #seal(): Promise<boolean> {
     const { delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();

@@ -3,7 +3,7 @@ import { instruments } from '@meterline/service/metrics';
 import { GRAINS } from '@meterline/warehouse';
 import type { Registry } from 'prom-client';
 
-/** `returned`: the worker stopped before the job's rows were durable. `deferred`: put back for some seconds in favor of other jobs. */
+/** `returned`: the worker stopped before the job's rows were durable. `deferred`: put back for some seconds, so that other jobs go first. */
 const JOB_RESULTS = ['acknowledged', 'returned', 'deferred', 'failed'] as const;
 const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
 export type InsertedTable = (typeof INSERTED_TABLES)[number];

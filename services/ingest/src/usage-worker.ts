@@ -20,7 +20,7 @@ import type { IngestMetrics } from './metrics.js';
 import { WorkInProgress } from './work-in-progress.js';
 
 const RETRY_MS = 1_000;
-/** How long a late job waits in the queue while too many other late jobs are in progress. */
+/** How long a job with late events waits in the queue while too many other such jobs are in progress. */
 const DEFERRAL = { firstMs: 2_000, longestMs: 15_000 };
 const TOLERATED_CLOCK_MS = 10_000;
 /** Later times do not fit into the column received_at. */
@@ -29,10 +29,10 @@ const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_LENGTH = 4 * 1024 * 1024;
 
-/** Keeps a job's data as the string in Redis, which need not be valid JSON. The string is parsed only once, when the job is checked. */
+/** Leaves a job's data as the string from Redis, which may be invalid JSON. The string is parsed once, when the job is checked. */
 class RawJobWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
-    // Ignore repeat schedules, which would repeat an event forever, and failed children of a flow, which would fail the job unprocessed.
+    // Ignore two options: a repeat schedule would repeat an event forever, and a failed child of a flow would fail the job unprocessed.
     const { data, repeatJobKey: _, deferredFailure: _failure, ...rest } = json;
     const job = super.createJob({ ...rest, data: '""' }, jobId);
     // If the job's hash was evicted or deleted in Redis, BullMQ returns a job with made-up data and without a name.
@@ -63,8 +63,8 @@ export interface UsageWorkerOptions {
 }
 
 /**
- * Bounds its memory, even if jobs are large or ClickHouse is unavailable for long: while the data of jobs in progress exceeds a limit, the
- * worker takes no further job. Redis rejects values above its own size limit (`proto-max-bulk-len`).
+ * Bounds the memory of jobs, even if jobs are large or ClickHouse is unavailable for long: while the data of jobs in progress exceeds a
+ * limit, the worker takes no further job. A single job cannot exceed the limit of Redis for a value (`proto-max-bulk-len`).
  */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
@@ -148,8 +148,8 @@ export class UsageWorker {
   }
 
   /**
-   * A job that left without an acknowledgement no longer counts, but is no progress either. While Redis rejects calls, jobs only seem to
-   * leave, so the count stays.
+   * Resets the count of unacknowledged jobs if no job is in progress, for example because a job failed. This is not progress, so it does
+   * not update `lastProgressAt`. While Redis rejects calls, jobs only seem to leave, so the count stays.
    */
   #forgetGone(): void {
     if (this.#work.isEmpty && this.#queueError === undefined) this.#unacknowledged = 0;
@@ -192,10 +192,10 @@ export class UsageWorker {
     }
   }
 
-  /** Returns false if the job must wait for other late jobs. */
+  /** Stores the events of a job. Returns false if the job must wait in the queue, because too many other late jobs are in progress. */
   async #store(job: Job<string, void>): Promise<boolean> {
     const { closedBefore, givesUp, lanes, preparer } = this.#options;
-    // During a shutdown, return the job at once. There may be thousands of jobs, and two seconds for all of them.
+    // During a shutdown, return the job at once. There may be thousands of jobs, and only two seconds to return all of them.
     givesUp.throwIfAborted();
     const now = Date.now();
     const span = trace.getActiveSpan()?.spanContext();
@@ -206,7 +206,7 @@ export class UsageWorker {
     job.data = '';
     if (split.late.length === 0) await lanes.add(split);
     else if (this.#work.hasRoomForLate) await this.#work.asLate(data.length, () => lanes.add(split));
-    // A job cannot be deferred with a wrong clock, so store it now. Its data still counts as current, so memory stays bounded.
+    // If the local clock is wrong, a job cannot be deferred, so store it now. Its data still counts as current, so memory stays bounded.
     else if (await this.#isClockOff()) await lanes.add(split);
     else {
       // Store the current events now, so that late events, perhaps of another account, do not delay them. The deferred job comes back with
@@ -217,7 +217,7 @@ export class UsageWorker {
     return true;
   }
 
-  /** Returns the job to the queue with a delay, which grows with each attempt, so that other jobs can take its place. */
+  /** Returns the job to the queue with a delay, so that other jobs can take its place. The delay grows with each attempt. */
   async #defer(job: Job<string, void>, token: string | undefined): Promise<never> {
     await job.moveToDelayed(Date.now() + backOffMs(Math.max(0, job.attemptsStarted - 1), DEFERRAL), token);
     this.#options.metrics.jobsFinished.inc({ result: 'deferred' });

@@ -2,7 +2,7 @@
 
 export interface WorkLimits {
   readonly concurrency: number;
-  /** Maximum size of the jobs' data, in characters. Late jobs may use the same amount again. One job may exceed the limit. */
+  /** Maximum total size of the jobs' data, in characters. Late jobs may use as much again. A single job may exceed the limit. */
   readonly maxData: number;
 }
 
@@ -24,7 +24,7 @@ export class WorkInProgress {
     return this.#jobs === 0;
   }
 
-  /** True if another late job may be stored. Late jobs take at most half of the slots; the other half is for current jobs. */
+  /** True if another late job may be stored. Late jobs may be at most half of the concurrent jobs, so the other half is for current jobs. */
   get hasRoomForLate(): boolean {
     const { concurrency, maxData } = this.#limits;
     return this.#lateJobs < concurrency / 2 && this.#lateData <= maxData;

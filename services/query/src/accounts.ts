@@ -69,8 +69,8 @@ type ReadAccounts = () => Promise<readonly string[]>;
 
 /**
  * Reads the accounts with usage at most once a minute, because the statement reads one row per account and day. While ClickHouse is down,
- * returns the last list, so that operators can still sign in. The statement needs no permit. Requests share it, so it must not be canceled
- * together with one of them.
+ * returns the last list, so that operators can still sign in. Requests share the statement. It therefore needs no request's permit, and is
+ * not canceled if a client disconnects.
  */
 export function usedAccountsReader(clock: () => Date, log: Logger, warehouse: Warehouse): ReadAccounts {
   let last: readonly string[] = [];
@@ -126,7 +126,9 @@ export function accountKeyListRoute(dependencies: Requires<'cursors' | 'keys'>):
   };
 }
 
-/** A service account exists as long as it has a key. One that belongs to other accounts gets 404, as if it did not exist. */
+/**
+ * A service account exists as long as it has a key. If the caller may manage none of its keys, the response is 404, as if it did not exist.
+ */
 export function keyListRoute(dependencies: Requires<'cursors' | 'keys'>): RequestHandler<{ clientId: string }> {
   const { cursors, keys } = dependencies;
   return async (request, response) => {
@@ -143,7 +145,7 @@ export function keyListRoute(dependencies: Requires<'cursors' | 'keys'>): Reques
   };
 }
 
-/** A provisioner must name an account, because listing the keys of all accounts would be slow. */
+/** Returns the accounts whose keys to list. A provisioner must name an account, because listing the keys of all accounts would be slow. */
 function accountsToList(account: string | undefined, accounts: readonly string[] | 'all'): readonly string[] {
   if (account !== undefined) {
     requireManaged(accounts, account);
@@ -218,7 +220,7 @@ function requireName(parameter: string, value: string): void {
   );
 }
 
-/** Throws the same error whether or not the account exists. */
+/** Throws `forbidden` if the caller may not manage the account, with the same message whether or not the account exists. */
 function requireManaged(accounts: readonly string[] | 'all', account: string): void {
   if (accounts !== 'all' && !accounts.includes(account)) throw adminsOnly();
 }

@@ -69,7 +69,7 @@ const ALERT = `${ALERTS}/:alertId`;
 const VIEWS = `${ACCOUNT}/views`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
-/** Listing 10,000 accounts takes half a second, and clients request many pages of the list. */
+/** Listing 10,000 accounts takes half a second, and clients request the list in many pages. The list is therefore cached for this time. */
 const REGISTERED_MAX_AGE_MS = 5_000;
 const WHILE_REDIS_IS_DOWN =
   'requests with an API key get 503, and so do requests for accounts, keys and alerts; other requests with a token work';

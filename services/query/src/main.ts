@@ -38,7 +38,7 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
     host.onClose(() => warehouse.close());
     await registerCatalog(storage, warehouse);
     outageGauge(registry, {
-      // Use a ping, because a statement would be counted and traced at every scrape.
+      // Use a ping, because a statement would be counted and traced each time the metrics are scraped.
       ClickHouse: () => warehouse.ping(),
       Redis: () => keys.ping().then(() => true),
     });
@@ -71,10 +71,10 @@ function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service>
   });
 }
 
-/** Half of the permits are reserved for short statements. So each long statement has a processor of its own. */
+/** Half of the permits are reserved for short statements. With two permits per processor, each long statement has a processor of its own. */
 const STATEMENTS_PER_PROCESSOR = 2;
 const MIN_STATEMENTS = 4;
-/** Ten times the time of a dashboard's query. */
+/** An account's statements count as long if their average time is longer: ten times the time of a dashboard's query. */
 const LONG_STATEMENT_MS = 250;
 
 const ACCOUNTS_WAITING = 10;

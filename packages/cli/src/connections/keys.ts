@@ -17,9 +17,9 @@ export type ListedKey = Pick<ApiKey, 'clientId' | 'account' | 'role' | 'createdA
 };
 
 export interface KeyManager {
-  /** Creates a key. @param key without an account: a key for the caller's only account (API) or for all accounts (Redis) */
+  /** Creates a key. @param key if it names no account, the key is for the caller's only account (API) or for all accounts (Redis) */
   create(key: NewApiKey): Promise<ListedKey & { readonly key: string }>;
-  /** Returns keys, oldest first. @param account undefined for the caller's only account (API) or all accounts (Redis) */
+  /** Returns keys, oldest first. @param account if undefined, returns keys of the caller's only account (API) or all keys (Redis) */
   list(account: string | undefined): Promise<readonly ListedKey[]>;
   /** Revokes a key and returns the time of the revocation. @throws CommandError if the key does not exist */
   revoke(keyId: string, account: string | undefined): Promise<string>;
@@ -30,7 +30,8 @@ export type KeyFlags = ApiFlags & RedisFlags;
 /**
  * Runs `work` with the API after a login or with METERLINE_API_KEY, and otherwise with Redis. `--redis-url` and keys for all accounts
  * always use Redis.
- * @param creates the kind of key that `work` creates, if any. A Redis that may evict keys is then an error, and otherwise a warning.
+ * @param creates the kind of key that `work` creates, if any. A Redis that may evict the new key is an error. If `work` creates
+ * no key, such a Redis only causes a warning.
  * @throws CommandError
  */
 export async function withKeyManager<T>(

@@ -6,8 +6,8 @@ import { CommandError } from '../failure.js';
 const disksReached = z.tuple([z.number(), z.number()]);
 
 /**
- * Waits until Redis has written earlier commands to its disk. Redis can report this from version 7.2 on, with an append-only file. With any
- * other Redis, returns immediately, because its reply to the write is all that is known.
+ * Waits until Redis has written earlier commands to its disk. Redis can report this from version 7.2 on, with an append-only file. Any other
+ * Redis cannot report it, so this function then returns immediately.
  * @throws CommandError after the timeout
  */
 export async function requireWritten(redis: RedisClient, timeoutMs: number): Promise<void> {

@@ -32,7 +32,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 600_000;
 /** A Redis that sends nothing for this time while a reply is due counts as unavailable. */
 const SILENCE_TIMEOUT_MS = 30_000;
-/** Maximum time until the replicas and the disk have a job. */
+/** Maximum time until a job has reached the replicas and the disk of Redis. */
 const DURABILITY_TIMEOUT_MS = 10_000;
 
 /** Checks that ClickHouse is reachable and accepts the login. Returns options to open a warehouse. @throws CommandError otherwise */
@@ -88,7 +88,7 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
 
 /**
  * Runs `work` with a connection to Redis, and closes the connection.
- * @param warnings for work that adds no keys: receives a warning if Redis may evict keys. Without it, such a Redis is an error.
+ * @param warnings set it if `work` adds no data to Redis: a Redis that may evict data then causes only a warning, and otherwise an error
  * @throws CommandError if Redis cannot be reached, may lose data, disconnects or rejects a command
  */
 export async function withRedis<T>(
@@ -103,7 +103,7 @@ export async function withRedis<T>(
     enableOfflineQueue: false,
     retryStrategy: () => null,
   });
-  // Only this event has the reason. The error of a command is just "connection is closed".
+  // Only this event has the reason why a connection failed. The error of a command is just "connection is closed".
   let reason: unknown;
   redis.on('error', (error: Error) => {
     reason = moreInformative(reason, error);
@@ -153,7 +153,7 @@ export async function withQueue<T>(
   const durability = { replicas: parseRedisUrl(address.value).replicas, timeoutMs: DURABILITY_TIMEOUT_MS };
   return withRedis(address, async (redis) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: settings.queuePrefix(flags) });
-    // Ignore errors of the queue here, because they also reject the pending command, which reports them.
+    // Ignore the queue's error events. The same errors also reject the pending command, which reports them.
     queue.on('error', () => undefined);
     const send = async (jobs: readonly unknown[]) => {
       await queue.waitUntilReady();

@@ -1,4 +1,4 @@
-/** Defines arguments that the tools share. Converts arguments to flags, because the parsers of the commands also parse the arguments. */
+/** Defines arguments that the tools share. Converts arguments to flags, so that the parsers of the command line can parse them. */
 import { bucketStart, formatTimestamp, MS_PER_DAY, plusMonths } from '@meterline/catalog';
 import { Command } from 'commander';
 import { z } from 'zod';

@@ -70,7 +70,7 @@ export interface RequestedWindow {
   /** The number of calendar months, or undefined if the flags do not name whole months. */
   readonly months: number | undefined;
   readonly sent: ReturnType<typeof timesOf>;
-  /** The default resolution of the whole period. The current month therefore has daily buckets from its first day on. */
+  /** The default bucket length, chosen by the length of the whole period. So the current month has daily buckets even on its first day. */
   readonly resolution: Resolution;
   /** The current time, rounded down to the second to keep responses readable. */
   readonly asOf: EpochMs;
@@ -98,7 +98,7 @@ export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
   };
 }
 
-/** Returns the window. `isNamed` is true if the flags fix both of its ends, so that the request has exactly this window. */
+/** Returns the window. `isNamed` is true if the flags fix both of its ends. The request then has this window, even if it ends in the future. */
 function wholeWindow(
   { since, month, from, to, period }: WindowFlags,
   asOf: EpochMs,
@@ -108,12 +108,12 @@ function wholeWindow(
   if (from !== undefined) return { whole: { startTime: from, endTime: to ?? asOf }, isNamed: true };
   const span = since ?? DEFAULT_SPAN;
   if (span.unit === 'exact') return { whole: lastSpan(span, to ?? asOf), isNamed: true };
-  // The span ends with the day or hour that ends at --to or contains --to.
+  // The last day or hour of the span is the one that contains the instant before --to.
   if (to === undefined) return { whole: lastSpan(span, asOf), isNamed: false };
   return { whole: { startTime: lastSpan(span, to - 1).startTime, endTime: to }, isNamed: true };
 }
 
-/** Rejects a cursor if the window ends now, because one second later the window is a different one. @throws CommandError */
+/** Rejects a cursor if the window ends now: a cursor is valid for one window only, and this window changes every second. @throws CommandError */
 function requireFixedWindow({ cursor, to }: Pick<EventsFlags, 'cursor' | 'to'>, { sent, asOf }: RequestedWindow): void {
   if (cursor === undefined || to !== undefined || sent.endTime !== formatTimestamp(asOf)) return;
   throw usageError('--cursor needs the window of its response: set --from to its startTime and --to to its endTime');
@@ -295,12 +295,12 @@ export function withQuery(command: Command): Command {
     .option('--cursor <cursor>', CURSOR_HELP);
 }
 
-/** Returns the flags with those parts of a saved view for which there is no flag. */
+/** Completes the flags: takes the parts of the query that no flag sets from a saved view. */
 export function flagsWithView(flags: QueryFlags, view: ViewQuery, now: Date): QueryFlags {
   const hasWindow = [flags.month, flags.since, flags.from, flags.to].some((flag) => flag !== undefined);
   const period = hasWindow ? undefined : view.period;
   const { whole } = windowOf({ ...flags, period }, now);
-  // Like the page, choose the resolution automatically if the window is too long for that of the view.
+  // Like the web page, ignore the view's resolution if the window is too long for it. The resolution is then chosen automatically.
   const fits = view.resolution !== undefined && exceededCap(view.resolution, whole) === undefined;
   const { groupBy, compare } = view;
   const resolution = fits ? view.resolution : undefined;
@@ -310,7 +310,7 @@ export function flagsWithView(flags: QueryFlags, view: ViewQuery, now: Date): Qu
 export interface Query {
   readonly sent: MetricsQuery;
   readonly groupBy: readonly MetricsDimension[];
-  /** The request for the previous period, and how far it lies back, such as `4 weeks earlier`, or undefined without --compare. */
+  /** The request for the previous period, and how far back it is, such as `4 weeks earlier`. Undefined without --compare. */
   readonly compared: { readonly sent: MetricsQuery; readonly distance: string } | undefined;
 }
 

@@ -37,9 +37,9 @@ export interface Report {
 
 export interface Before {
   readonly response: Pick<MetricsResponse, 'startTime' | 'endTime' | 'summary'>;
-  /** How far the previous period lies back, such as `4 weeks earlier`. */
+  /** How far back the previous period is, such as `4 weeks earlier`. */
   readonly distance: string;
-  /** The groups of the previous period, by `groupKey`. A group that is missing here cost nothing. */
+  /** The groups of the previous period, by `groupKey`. A group that is missing here cost nothing in that period. */
   readonly entries: ReadonlyMap<string, MetricsEntry>;
 }
 

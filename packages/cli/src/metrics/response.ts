@@ -32,7 +32,7 @@ export interface Request {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Yields pages with the JSON that the API returned. `onRestart` must discard them, because reading restarts at the first page. */
+/** Yields pages with the JSON that the API returned. If the data changes, starts over: `onRestart` must discard all pages so far. */
 async function* readPages(request: Request, onRestart: () => void | Promise<void>) {
   const { context, client, account, query, all, signal } = request;
   const progress = all ? new PageProgress(context, 'group') : undefined;

@@ -1,8 +1,9 @@
 /**
- * Compares sealed rollup rows with their events, one day at a time, and repairs differences. Skips the rows of dirty hours, because queries
- * do not read them and a worker will recompute them.
- * One kind of row is always compared: a row with a higher version than its events imply, which a restored backup may contain. A worker
- * clears the dirty mark of such a row but cannot replace the row.
+ * Compares sealed rollup rows (sums of usage and cost that queries read instead of events) with their events, one day at a time, and repairs
+ * differences. Skips dirty hours, in which late events have arrived: queries do not read the rows of these hours, and a worker will
+ * recompute them.
+ * A row with a higher version than its events imply is always compared. A restored backup may contain such rows. A worker clears the dirty
+ * mark of their hour but cannot replace them, because its own row has a lower version.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_DAY, type Window } from '@meterline/catalog';
@@ -23,7 +24,7 @@ import {
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation.js';
 
-/** A worker marks the hours of late events shortly after it stores the events. Only differences that last longer are reported. */
+/** Number of comparisons that must find a difference, because a worker stores late events shortly before it marks their hours as dirty. */
 const RECHECKS = 3;
 const RECHECK_MS = 500;
 
@@ -56,8 +57,8 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
 /**
  * Audits the rollups of all shards.
  * Crash order: each day is compared, compared again after a delay, and then repaired, one insert per rollup row. A crash leaves each row
- * either unchanged or correct. After a crash between the row of an hour and the row of its day, the day differs. The next audit finds and
- * repairs it.
+ * either unchanged or correct. After a crash between the repair of an hour and the repair of its day, the day still differs, and the next
+ * audit repairs it.
  */
 export async function auditRollups(options: AuditOptions): Promise<AuditResult> {
   const { shards, onProgress } = options;
@@ -65,7 +66,7 @@ export async function auditRollups(options: AuditOptions): Promise<AuditResult> 
   const daysDone = () => results.reduce((sum, { days }) => sum + days, 0);
   for (const warehouse of shards.all) {
     const before = daysDone();
-    // The progress of later shards is not included, because their number of days is not known yet.
+    // The total does not include the days of later shards, because their number is not known yet.
     const ofShard: OnProgress = (done, total) => onProgress(before + done, before + total);
     results.push(await auditShard({ ...options, warehouse, onProgress: ofShard }));
   }
@@ -150,7 +151,7 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
   return found;
 }
 
-/** Returns a predicate. It is false for rollup rows that queries do not read, because their hour, or an hour of their day, is dirty. */
+/** Returns a function that checks whether queries read a rollup row. They do not if its hour, or an hour of its day, is dirty. */
 function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupKey) => boolean {
   const length = GRAIN_MS[grain];
   const nameOf = ({ accountId, bucket }: RollupKey) => `${bucket - (bucket % length)} ${accountId}`;

@@ -1,4 +1,4 @@
-/** Erases an account: its API keys, alerts, saved views, events, rejected events and derived rows. */
+/** Erases an account: its API keys, alerts, saved views, events, rejected events, and rows derived from events, such as rollups. */
 import { ApiKeyStore, type RedisClient } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { ViewStore } from '@meterline/service/views';
@@ -62,7 +62,7 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
  * 3. Erase the derived tables again, because a recomputation that read events before step 2 may have stored its result later. Before each
  * table, wait until such recomputations have ended.
  * 4. Remove deleted rejections from the data files, including rejections that were settled earlier.
- * 5. Mark the hours of events that arrived during the erasure as dirty.
+ * 5. Mark the hours of events that arrived during the erasure as dirty, so that a worker recomputes their rollup rows.
  * @param signal ends the erasure between two months
  */
 export async function eraseAccount(
@@ -91,8 +91,8 @@ export async function eraseAccount(
   }
   if (signal.aborted) return { ...holdingsOf(erased, inRedis), rowsLeft: undefined };
   await removeDeletedRejections(shards.all);
-  // A producer, or a worker with rows in memory, may have stored rows after their month was erased. These rows count, but their rollup rows
-  // or dirty marks may have been erased. Mark their hours again.
+  // Events may have been stored after their month was erased, for example by a worker that had them in memory. These events count, but their
+  // rollup rows or dirty marks may have been erased. Mark their hours as dirty again.
   const left = await readAccountPartitions(shards.all, account);
   await Promise.all(shards.all.map((shard) => markHoursOfEvents(shard, account)));
   return { ...holdingsOf(erased, inRedis), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };

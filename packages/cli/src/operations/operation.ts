@@ -16,7 +16,7 @@ interface Described {
 }
 
 export interface Operation<Result> {
-  /** The confirmation to require, or undefined if the operation loses nothing or a flag has confirmed it. */
+  /** The confirmation to require, or undefined if the operation deletes nothing or a flag has confirmed it. */
   readonly confirm?: { readonly question: string; readonly reply: string } | undefined;
   readonly work: (onProgress: OnProgress, signal: AbortSignal) => Promise<Result>;
   readonly label: (total: number) => string;
@@ -36,7 +36,7 @@ export async function operate<Result>(
   let hasStarted = false;
   let tenths = 0;
   const onProgress: OnProgress = (done, total) => {
-    // Set this before the first step is done, because that step may write and then fail.
+    // Count the operation as started before its first step is done, because that step may write and then fail.
     hasStarted ||= total > 0;
     const before = tenths;
     tenths = Math.floor((10 * done) / total);

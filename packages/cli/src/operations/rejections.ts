@@ -1,4 +1,4 @@
-/** Settles rejections that IDs or a filter select: replays them through the queue, or discards them. */
+/** Settles rejected events and jobs that IDs or a filter select: sends them to the queue again (replays them), or discards them. */
 import { counted, type EpochMs, formatTimestamp, parseUsageEvent } from '@meterline/catalog';
 import { eventsOfJob } from '@meterline/service/job';
 import {
@@ -37,13 +37,13 @@ export type RejectionSelection =
   | { readonly ids: readonly RejectionId[] }
   | {
       readonly filter: RejectionFilter;
-      /** The IDs that matched the filter when the selection was fixed, or undefined for an open selection. */
+      /** The IDs that matched the filter when `selectNow` fixed the selection. If undefined, all rejections that match are selected. */
       readonly seen?: ReadonlySet<string>;
     };
 
 /**
- * Fixes a selection, so that it excludes rejections that are added later and that the operator has not seen. The time of receipt cannot
- * distinguish them: it is the time at which the job was queued, by the clock of the producer.
+ * Remembers which rejections a selection contains now, so that it excludes later rejections, which the operator has not seen. Their time of
+ * receipt does not show that they are later, because it is the time at which the job was queued, by the clock of the producer.
  * @throws CommandError if an ID does not exist
  */
 export async function selectNow(
@@ -110,8 +110,8 @@ export interface Resend {
 }
 
 /**
- * Sends the selected rejections to the queue, one group after the other. Yields the job IDs and the number of rejections of each settled
- * group.
+ * Sends the selected rejections to the queue, one group after the other. For each settled group, yields the IDs of the new jobs and the
+ * number of rejections.
  * Crash order of a group: send, wait for the disk of Redis, settle. A crash leaves open rejections whose events are already in the queue.
  * The next run sends them again, which is safe because events with the same ID count once. In the opposite order, a crash would lose
  * events.
@@ -147,7 +147,7 @@ export async function* discardRejections(options: SettlementOptions): AsyncGener
   }
 }
 
-/** Returns how a worker would respond, apart from prices and storage. @param closedBefore events before this time are too old */
+/** Describes whether a worker would accept the events. Does not check prices. @param closedBefore events before this time are too old */
 export function outcome({ rejection, sendable }: Resend, now: EpochMs, closedBefore: EpochMs): string {
   if (sendable.kind === 'event') return eventOutcome(sendable.event, rejection, now, closedBefore);
   const outcomes: string[] = [];

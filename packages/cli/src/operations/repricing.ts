@@ -43,11 +43,12 @@ export interface RepricingOptions {
 /**
  * Re-prices events in steps.
  * Crash order of a step: read the events, insert them as one block, mark their sealed hours as dirty so that a worker recomputes the
- * rollups. After a crash, the events of the current step may be inserted, but their hours not marked. The next run reads the same events,
- * skips the events that have the new cost, and marks the hours of all of them, because the new cost of an event does not prove that its
+ * rollups. After a crash, the events of the current step may be inserted, but their hours not marked. The next run reads the same events.
+ * It does not insert the events that have the new cost again, but marks the hours of all events, because a new cost does not prove that the
  * hour was marked.
- * If a revision arrives between reading and inserting, the revision wins, because revisions are compared before price revisions. The worker
- * prices such a revision, and every other event that arrives after its step, with the worker's own book.
+ * If the producer corrects an event (sends a higher revision) between reading and inserting, the correction wins, because the revision is
+ * compared before the price revision, the number of re-pricings. A worker prices this correction, and every other event that arrives after
+ * its step, with the worker's own book.
  * @param changes collects the changes so far, even if the promise rejects
  * @throws CommandError before anything is written, if the window includes closed months, the book lacks a price for an event, or its
  * version is in use with other prices
@@ -60,7 +61,7 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
-  // Register the book after the check for prices. A book that lacks a price can then be fixed without a new version.
+  // Register the book only after the check for prices, so that a book that lacks a price can be fixed without a new version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(shards, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   let done = 0;
@@ -71,8 +72,9 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     const repriced = repricedEvents(events, book, changes);
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
-      // Mark the hours of all events of the step, because the hours of events with the new cost may be unmarked. In a month that is being
-      // dropped, rollup rows are final and marks have no effect. As in a worker, read the bounds after the insert.
+      // Mark the hours of all events of the step, because an earlier run may have ended before it marked the hours of events with the new
+      // cost. Fail if the month is being dropped: its rollup rows are final, so marks have no effect. Like a worker, read the bounds after
+      // the insert.
       const { hourly, droppingBefore } = await readBounds(warehouse);
       await markDirtyHours(warehouse, [EventRows.of(events, new Names())], hourly.sealingUntil);
       requireOpen(scope, droppingBefore);
@@ -109,8 +111,8 @@ function repricedEvents(events: readonly PricedEvent[], book: PriceBook, changes
 }
 
 /**
- * Returns the event with its cost under the book and the next price revision. This row replaces the current row, and a higher revision of
- * the producer replaces this row, in either order of arrival.
+ * Returns the event with its cost by the price book and the next price revision. This row replaces the current row, and a higher revision
+ * from the producer replaces this row, whichever arrives first.
  * @returns undefined if the cost is already correct, so that a second run only completes the rest
  * @throws CommandError if the book has no price for the event, or if no price revision is left
  */

@@ -61,7 +61,7 @@ export function applyEdits(event: object, { set, unset }: Edits): object {
   return Object.fromEntries([...kept, ...set]);
 }
 
-/** Splits events into jobs with at most MAX_JOB_VALUES values each. A worker would reject a larger job completely. */
+/** Splits events into jobs with at most MAX_JOB_VALUES JSON values each. A worker would reject a larger job completely. */
 export function jobsOfEvents(events: readonly unknown[]): { readonly events: readonly unknown[] }[] {
   const jobs: { events: unknown[] }[] = [];
   let values = Number.POSITIVE_INFINITY;

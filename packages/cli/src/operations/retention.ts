@@ -1,4 +1,7 @@
-/** Closes and reopens months, and drops the events of closed months. retention.ts in packages/warehouse explains why this is safe. */
+/**
+ * Closes months (workers then reject their events), reopens months, and drops the events of closed months. retention.ts in
+ * packages/warehouse explains why this is safe.
+ */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import {
   dropEvents,
@@ -19,7 +22,7 @@ import { auditRollups } from './audit.js';
 import type { OnProgress } from './operation.js';
 
 export interface Retention extends RetentionBounds {
-  /** The bound that all shards have. It is earlier than `closedBefore` if a crash interrupted the closing between two shards. */
+  /** Months before this time are closed on all shards. Earlier than `closedBefore` if a crash interrupted the closing between two shards. */
   readonly closedEverywhere: EpochMs;
   readonly months: readonly EventMonth[];
 }
@@ -48,7 +51,7 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
  * Closes months, so that workers reject their events within seconds. Durable when the promise resolves.
  * @param before the start of a month
  * @returns the resulting bound. It is later than `before` if more months were already closed, because only `reopenMonths` reopens months.
- * @throws CommandError if earlier months are not sealed
+ * @throws CommandError if earlier months are not sealed (their rollup rows are not complete yet)
  */
 export async function closeMonths(shards: Shards, before: EpochMs): Promise<EpochMs> {
   await requireSealed(shards, before);
@@ -81,7 +84,7 @@ export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void>
 
 export interface DropOptions {
   readonly shards: Shards;
-  /** The bound that the operator confirmed. Months that were closed later are not dropped. */
+  /** The end of the months that the operator confirmed. Months that are closed later are not dropped. */
   readonly before: EpochMs;
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
@@ -91,9 +94,9 @@ export interface DropOptions {
 
 /**
  * Drops the events of closed months whose rollup rows match their events, oldest month first.
- * Crash order of a month: compare; set the bound `dropping` on all shards; compare again, now with events that were stored meanwhile, and
- * repair; make the rollup rows final, day by day; set the bound `dropped` on all shards; drop the events. After a crash, the next call
- * finishes the month. retention.ts in packages/warehouse describes the states that a crash can leave.
+ * Crash order of a month: first compare the rows with the events. Set the bound `dropping` on all shards. Then compare again, because events
+ * may have been stored meanwhile, and repair. Make the rollup rows final, day by day. Set the bound `dropped` on all shards. Finally, drop the
+ * events. After a crash, the next call finishes the month. retention.ts in packages/warehouse describes the states that a crash can leave.
  * @throws CommandError if a month is not sealed, or its rollup rows differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
@@ -103,7 +106,7 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
     const [month] = months.filter(({ endTime }) => endTime <= Math.min(before, closedBefore));
     if (!month || signal.aborted) return;
     const { endTime } = month;
-    // In a final month, the remaining events arrived too late and do not count. They are dropped without a comparison.
+    // If an earlier run made the month final, the remaining events arrived too late and do not count. Drop them without a comparison.
     if (endTime > droppedBefore) {
       await requireSealed(shards, endTime);
       // The window includes earlier months. They had no events when the months were read, but may have events now.
@@ -141,7 +144,8 @@ export async function compareClosedMonths(options: DryRun): Promise<void> {
 
 /**
  * Compares rollup rows with their events.
- * @param isLast repairs differences first, and includes dirty hours, whose marks have no effect when the rows are final
+ * @param isLast for the comparison before rows become final: repairs differences first, and includes dirty hours, which no worker can
+ * recompute afterwards
  * @throws CommandError if rollup rows differ from their events
  */
 async function compare(

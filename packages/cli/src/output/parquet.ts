@@ -12,7 +12,7 @@ import type { WaitingOutput } from './whole-output.js';
 
 /** Number of rows per row group. About this many rows are held in memory. */
 const ROWS_IN_GROUP = 10_000;
-/** Size of the widest decimal that Parquet readers support: 128 bits. */
+/** The widest decimal that Parquet readers support has 128 bits, or 38 digits. */
 const DECIMAL_BYTES = 16;
 const DECIMAL_DIGITS = 38;
 

@@ -85,7 +85,7 @@ function naturalWidths(columns: readonly Column[], rows: readonly Row[]): number
   );
 }
 
-/** Narrows the widest shortenable column by one, until the table fits or all such columns have their minimum width. */
+/** Narrows the widest column that may be shortened, step by step, until the table fits or all such columns have their minimum width. */
 function fittedWidths(columns: readonly Column[], natural: readonly number[], width: number | undefined): number[] {
   const widths = [...natural];
   for (let excess = totalWidth(widths) - (width ?? Infinity); excess > 0; excess -= 1) {
@@ -104,7 +104,7 @@ function totalWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
 }
 
-/** Returns the layout for standard output. Colors follow Node's rules: NO_COLOR, FORCE_COLOR and TERM; none for a pipe or file. */
+/** Returns the layout for standard output. Colors follow Node's rules (NO_COLOR, FORCE_COLOR and TERM). A pipe or file gets none. */
 export function layoutFor({ stdout }: Pick<CommandContext, 'stdout'>): Required<TableLayout> {
   return { width: stdout.columns, style: (format, text) => styleText(format, text, { stream: stdout }) };
 }

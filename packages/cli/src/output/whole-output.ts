@@ -70,7 +70,7 @@ export async function writeWhole<Result>(
   const temp = join(target === undefined ? tmpdir() : dirname(target), `.meterline-${randomUUID()}`);
   const output = new WaitingOutput(async () => {
     const file = await open(temp, 'ax+', target === undefined ? 0o600 : 0o666);
-    // Set the mode again, because the umask limits the mode of open().
+    // Give the new file the exact mode of the old one. The umask would limit a mode that is passed to open().
     if (found) await file.chmod(found.mode);
     if (target === undefined) await rm(temp);
     return file;

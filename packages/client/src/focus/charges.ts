@@ -81,7 +81,7 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
   });
 }
 
-/** Joins the parts to an ID that is unique within the provider. The parts are URL-encoded, so that a slash in a name is not a separator. */
+/** Joins the parts into an ID that is unique within the provider. URL-encodes them, so that a slash in a name is not a separator. */
 function resourceId(parts: readonly string[]): string {
   return parts.map(encodeURIComponent).join('/');
 }

@@ -1,6 +1,6 @@
 /**
- * Exports a month as a FOCUS 1.2 dataset. Reads usage page by page, writes the charges to a sink, and verifies that their sum matches the
- * total that the API reports. The command line, the web page, and programs of users call this module.
+ * Exports a month as a dataset in FOCUS 1.2, a standard format for cloud costs. Reads usage page by page, writes the charges to a sink, and
+ * verifies that their sum matches the total that the API reports. The command line, the web page, and programs of users call this module.
  */
 import {
   addDecimals,
@@ -89,7 +89,8 @@ export async function exportFocus<Sink extends FocusSink>(
   const month = { startTime, endTime: plusMonths(startTime, 1) };
   const account = (await client.accounts(options)).find((each) => each.id === id);
   const setting = { account: { id, name: account?.name ?? id }, provider, month, resolution };
-  // All roles except members group by workspace. If the API rejects that grouping, the export fails instead of silently omitting a column.
+  // Only members may not group by workspace. For an unknown role, group by it too: if the API rejects that, the export fails, instead of
+  // silently omitting a column.
   const groupBy = account?.role === 'member' ? MEMBER_GROUPS : ADMIN_GROUPS;
   for (let attempt = 1; ; attempt += 1) {
     const sink = await open();
@@ -143,7 +144,7 @@ async function writeMonth(
     }
     written.push(sums);
   }
-  // Compare the totals of the earlier windows again. If they are unchanged, all windows show the state at the time of the last query.
+  // Read the totals of the earlier windows again. If they are unchanged, all windows show the state at the time of the last query.
   for (const [index, window] of windows.slice(0, -1).entries()) {
     const query = { ...timesOf(window), groupBy: ['billing_dimension'] } as const;
     const { summary } = await client.metrics(setting.account.id, query, options);
@@ -153,7 +154,7 @@ async function writeMonth(
   return { rows, cost: sumDecimals(written.map(({ cost }) => cost)) };
 }
 
-/** Splits the month into weeks. The current week comes last, because only the last window may change after it is read. */
+/** Splits the month into weeks. The current week comes last, because only the last window may change after the export has read it. */
 function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution, now: number): Window[] {
   if (resolution === 'daily') return [{ startTime, endTime }];
   const windows: Window[] = [];

@@ -37,7 +37,7 @@ export function useCosts(account: string, view: View, role: AccountResponse['rol
     account,
     role,
     seesWorkspaces: role === 'admin' || role === 'operator',
-    /** The requested view, but with the grouping of the data. */
+    /** The requested view, but with the grouping of the data on the screen. */
     view: { ...view, groupBy },
     shownView,
     window,

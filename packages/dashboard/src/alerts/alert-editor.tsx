@@ -17,7 +17,7 @@ interface AlertEditorProps {
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
-/** Error messages for fields that the API rejected. For the target, the API's own message has the reason. */
+/** Error messages for fields that the API rejected. For an undefined message, the form shows the API's own message, which has the reason. */
 const MESSAGES: Readonly<Record<string, string | undefined>> = {
   name: 'Enter a name of at most 256 characters.',
   amount: 'Enter an amount above 0, such as 1,000.50. Use at most 15 digits before the decimal point and 12 after.',
@@ -26,7 +26,7 @@ const MESSAGES: Readonly<Record<string, string | undefined>> = {
   url: undefined,
   to: undefined,
 };
-/** The kinds of target. An alert keeps its kind. */
+/** The kinds of target. The kind of an existing alert cannot change. */
 const KINDS = [
   { value: 'standard', label: 'Signed webhook' },
   { value: 'slack', label: 'Slack' },

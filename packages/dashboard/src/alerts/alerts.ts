@@ -8,7 +8,7 @@ import { useSession } from '../shell/session.js';
 
 const POLL_MS = 5_000;
 
-/** Reads the alerts, at intervals if `isPolling`. Returns undefined until they are loaded, and also if the service has no alerts. */
+/** Reads the alerts, at intervals if `isPolling`. Returns undefined until they are loaded, and if they cannot be loaded. */
 export function useAlerts(account: string, enabled: boolean, isPolling = false): readonly AlertResponse[] | undefined {
   const { client } = useSession();
   return useQuery({

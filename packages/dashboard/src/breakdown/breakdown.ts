@@ -1,7 +1,6 @@
 /**
- * Builds the series of the chart: the most expensive groups, and one series for all other groups. The values of the last series are the
- * totals minus the listed groups, in every bucket and overall. The bars therefore add up to the account's cost, however many groups there
- * are.
+ * Builds the series of the chart: one for each of the most expensive groups, and one for all other groups. The last series is the totals
+ * minus the listed groups, in every bucket and overall. The bars therefore add up to the account's cost, however many groups there are.
  */
 import {
   addDecimals,

@@ -48,7 +48,7 @@ export function ChartCard({ costs }: { readonly costs: Costs }) {
   );
 }
 
-/** Returns the view of a series within the bucket's period. If the series cannot be broken down further, returns the view of the period. */
+/** Returns what a click opens: the series within the bucket's period, or only the period if the series cannot be broken down further. */
 function targetIn(costs: Costs, series: number | undefined, bucket: number): Target | undefined {
   const { view, resolution, breakdown } = costs;
   if (breakdown?.buckets[bucket] === undefined) return undefined;

@@ -19,7 +19,7 @@ import type { Quantity } from '../format/texts.js';
 import { unfinishedBucket } from '../period/period.js';
 import type { View } from '../view/view.js';
 
-/** Returns the target that a bar opens, or undefined if it opens nothing. @param series undefined for the whole bucket */
+/** Returns the view that a click on a bar opens, or undefined if nothing opens. @param series undefined for the whole bucket */
 export type TargetOf = (series: number | undefined, bucket: number) => Target | undefined;
 
 export interface Target {
@@ -33,7 +33,7 @@ export interface ComparedSeries {
   readonly distance: string;
   readonly buckets: readonly EpochMs[];
   readonly points: readonly DecimalText[];
-  /** Whether the buckets have the same dates, and therefore other weekdays. */
+  /** Whether each bucket is compared with the same date, such as 3 Nov with 3 Oct. The weekdays then differ. */
   readonly isByDate: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface ChartFigures extends Omit<ChartSource, 'window' | 'expected' | 
 
 export function chartFigures(source: ChartSource): ChartFigures {
   const { breakdown, resolution, unit, window, asOf, isCumulative, previous } = source;
-  // If the window has ended, its last week or month may still be in progress. That bucket gets no more data, so treat it as finished.
+  // A window may end within a week or month. Once the window has ended, its last bucket gets no more data, so treat it as finished.
   const unfinished = asOf <= window.endTime ? unfinishedBucket(breakdown.buckets, resolution, asOf) : undefined;
   const forecast = unit === undefined ? forecastPoints(source, unfinished) : undefined;
   return {

@@ -132,7 +132,7 @@ interface CopyButtonProps {
   readonly className: string;
 }
 
-/** Copies the text. Browsers provide a clipboard only over HTTPS or on localhost, and may deny access. Users can select the text then. */
+/** Copies the text, or asks the user to select it. Browsers have a clipboard only over HTTPS or on localhost, and may deny access. */
 export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps) {
   const [result, setResult] = useState<string>();
   const onSuccess = () => setResult('Copied');

@@ -129,7 +129,7 @@ const LEVELS = ['Group by', 'Then by', 'And by'] as const;
 
 function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
   const { groupBy } = view;
-  /** Replaces a level. Without groups at the first level, the view has no groups. */
+  /** Replaces the dimension of a level. `none` at the first level removes all levels, so that the view has no groups. */
   const group = (level: number, chosen: Grouping) => {
     const levels = [...groupBy.slice(0, level), chosen, ...groupBy.slice(level + 1)];
     const isTotal = level === 0 && chosen === 'none';

@@ -1,4 +1,4 @@
-/** Exports files: the groups or the chart as CSV, the events behind an amount, and FOCUS. Shows the progress and errors. */
+/** Exports files: the groups or the chart as CSV, the events behind an amount, and a month in the FOCUS format. Shows progress and errors. */
 import {
   counted,
   formatTimestamp,

@@ -32,8 +32,8 @@ const FLAGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a `meterline` command, which reads the key from METERLINE_API_KEY. A second command reads the previous period, because
- * `--compare` might choose another period: the command line does not know whether the page's period is a number of months.
+ * Returns a `meterline` command, which reads the key from METERLINE_API_KEY. A second command reads the previous period. `--compare` might
+ * choose another period, because the command line cannot know that a window stands for a number of months.
  */
 export function cliCommand(shared: SharedQuery): string {
   const { baseUrl, account } = shared;

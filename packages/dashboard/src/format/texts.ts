@@ -124,7 +124,7 @@ export interface Quantity {
   readonly size: DecimalText;
   /** The unit of the API. Amounts in this unit are exact. */
   readonly base: Unit;
-  /** The number of base units that a price applies to. */
+  /** The number of base units that a price applies to, such as 3,600 GB-s for a price per GB-h. */
   readonly priced: DecimalText;
 }
 
@@ -155,7 +155,7 @@ export function commonQuantity(dimensions: readonly BillingDimension[]): Quantit
 
 const DECIMALS = 2;
 const SIGNIFICANT_DIGITS = 2;
-/** Decimals of a quotient before rounding. They are enough to divide every usage that the service stores exactly. */
+/** Decimals of a quotient before rounding. Usage has at most 9 decimals, so even the smallest usage keeps several digits. */
 const QUOTIENT_DECIMALS = 24;
 const PRICE_SIGNIFICANT_DIGITS = 4;
 const PRICE_DECIMALS = 18;

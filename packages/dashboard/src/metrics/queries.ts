@@ -54,7 +54,7 @@ export function useAccountNames(): AccountNames {
   return useMemo(() => new Map(data?.map(({ id, name }) => [id, name])), [data]);
 }
 
-/** Reads the billing dimensions with the account's current prices, and makes the dimensions that the platform has added known to the page. */
+/** Reads the billing dimensions with the account's prices. Makes the page aware of dimensions that the platform has added. */
 export function useBillingDimensions(account: string | undefined, enabled = true) {
   const { client } = useSession();
   return useQuery({
@@ -91,8 +91,8 @@ export function snapshotOf(view: View, asOf: EpochMs): Snapshot {
 }
 
 /**
- * Reads the first page of groups and, if there are more pages, the totals of all groups. The chart subtracts the groups from the totals to
- * draw the other groups, so both responses must have the same data. If events arrived between the two requests, reads both again.
+ * Reads the first page of groups and, if there are more pages, the totals of all groups. The chart shows all unlisted groups as one series,
+ * the totals minus the listed groups, so both must have the same data. If events arrived between the two requests, reads both again.
  */
 async function fetchBreakdown(
   session: Session,
@@ -112,7 +112,7 @@ async function fetchBreakdown(
   }
 }
 
-/** Returns whether there was any usage. Sends a query of its own, because the total cost is also zero if all usage was free. */
+/** Returns whether there was any usage. Without groups and without a cost, sends another query, because free usage has no cost. */
 async function hasUsage(
   session: Session,
   account: string,
@@ -138,7 +138,7 @@ export function useBreakdown(account: string, requested: Snapshot, filters: Filt
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => {
       const source = await fetchBreakdown(session, account, query, whole, signal);
-      // If this query fails, the page still shows the breakdown.
+      // If this query fails, assume that there was usage, so that the page still shows the breakdown.
       const isUsed = await hasUsage(session, account, query, source.first, signal).catch(() => true);
       // Keep the request with its response, because the page may show this response while it waits for the response to the next query.
       return { ...source, isUsed, requested: { ...requested, query } };
@@ -148,7 +148,7 @@ export function useBreakdown(account: string, requested: Snapshot, filters: Filt
   });
 }
 
-/** Reads the first page of a query. @param query undefined sends no request */
+/** Reads the first page of a query. @param query if undefined, no request is sent */
 export function useMetrics<Shown = MetricsResponse>(
   account: string,
   query: MetricsQuery | undefined,
@@ -215,7 +215,7 @@ export interface PreviousGroups {
   readonly isComplete: boolean;
 }
 
-/** Reads the groups of the previous period. @param maxPages maximum per query. The service stores no result for a single page. */
+/** Reads the groups of the previous period. @param maxPages maximum per query. With 1, the service need not store the result. */
 export function usePreviousGroups(
   account: string,
   queries: readonly MetricsQuery[] | undefined,
@@ -256,7 +256,7 @@ export function useDailyCosts(account: string, filters: FilterQuery, asOf: Epoch
   return useMetrics(account, { ...filters, ...timesOf(monthWindow(asOf)), resolution: 'daily' }, enabled, {
     select: dailyCosts,
     meta: { scope },
-    // During a refresh, the previous figure stays visible. After a change of the filters it does not, because the figure would be wrong.
+    // During a refresh, keep the previous figure visible. After a change of the account or filters, hide it, because it would be wrong.
     placeholderData: (last, lastQuery) => (lastQuery?.meta?.['scope'] === scope ? last : undefined),
   });
 }
@@ -282,7 +282,7 @@ function lastMonth({ data }: MetricsResponse): string | null {
   return months.at(-1) ?? null;
 }
 
-/** Limits the list to ten thousand values. */
+/** Limits the list to 10,000 values, at 100 values per page. */
 const MAX_VALUE_PAGES = 100;
 
 /** Reads the values of a field that were used in the window, most expensive first. The list grows page by page. */

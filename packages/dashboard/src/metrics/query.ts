@@ -50,7 +50,7 @@ export function metricsQuery(view: View, { window, resolution, filters }: Reques
   return { ...filters, ...timesOf(window), resolution, groupBy: requestedGroupBy(view) };
 }
 
-/** Returns the query without its breakdown. A query for usage stays grouped by billing dimension, because the API requires it. */
+/** Returns the query for the totals of all groups. A query for usage still groups by billing dimension, because the API requires it. */
 export function wholeQuery(view: View, query: MetricsQuery): MetricsQuery {
   return { ...query, groupBy: measureOf(view) === 'usage' ? ['billing_dimension'] : [] };
 }

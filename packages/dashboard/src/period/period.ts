@@ -83,7 +83,7 @@ export function bucketText(bucket: EpochMs, resolution: Resolution): string {
   }
 }
 
-/** Formats a window as days, such as `1 Nov – 21 Nov 2026`. Adds times unless they are midnight. Omits the year of `omitYearOf`. */
+/** Formats a window as days, such as `1 Nov – 21 Nov 2026`. Adds times other than midnight. Omits the year if it is that of `omitYearOf`. */
 export function windowText({ startTime, endTime }: Window, omitYearOf?: EpochMs): string {
   // A window that ends at midnight does not include the next day.
   const last = endTime % MS_PER_DAY === 0 ? endTime - MS_PER_DAY : endTime;

@@ -33,7 +33,7 @@ export function Explorer() {
   const [first] = accounts.data ?? [];
   const account = view.account ?? (isOperator(accounts.data) ? ALL_ACCOUNTS : first?.id);
 
-  // The page shows the dimensions that the platform has added once it has read them from any of the accounts.
+  // Reads the billing dimensions of any account, so that the page also knows the dimensions that the platform has added.
   useBillingDimensions(account === ALL_ACCOUNTS ? first?.id : account);
 
   useEffect(() => {
@@ -141,7 +141,7 @@ function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) =
     [session],
   );
   // Runs after the screen has started the queries for the new time. `cancelRefetch: false` keeps these queries from being sent twice. An
-  // open list of values keeps its content until the user opens it again.
+  // open list of filter values keeps its content until the user opens it again.
   useEffect(() => {
     const predicate = (query: Query) => query.queryKey[0] !== 'values' || !query.isActive();
     if (refreshes > 0) void queries.invalidateQueries({ predicate }, { cancelRefetch: false });

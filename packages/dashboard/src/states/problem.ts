@@ -8,7 +8,7 @@ const BACK_OFF = { firstMs: 1_000, longestMs: 15_000 };
 const EXPORT_RETRIES = 4;
 const LONGEST_EXPORT_WAIT_MS = 60_000;
 
-/** This limit may last a day, so a retry does not help. The API's message has the end time and an alternative. */
+/** The limit of stored groups may last a day, so a retry does not help. The API's message says when it ends and what to do instead. */
 const TOO_MANY_GROUPS = 'too_many_stored_groups';
 
 /**
@@ -73,7 +73,7 @@ export function signInProblem(error: unknown): string {
     return `${error.message} (${error.status}, request ID ${error.requestId ?? 'unknown'})`;
   if (error instanceof MeterlineConnectionError)
     return `${UNREACHABLE} Check your connection, and that the service is running.`;
-  // Without a response, the error is from fetch: it rejects headers with invalid characters, so nothing was sent.
+  // Any other error is from the client, which rejects keys and tokens with invalid characters before it sends anything.
   return 'This is not a valid API key or access token. It contains characters that are not allowed.';
 }
 

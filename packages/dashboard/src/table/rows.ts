@@ -60,7 +60,9 @@ export function needsAllGroups({ sort, search }: Pick<View, 'sort' | 'search'>):
   return !isApiOrder(sort) || search.trim() !== '';
 }
 
-/** Whether the first page of the API has all visible rows. Otherwise the service stores the whole result, so no automatic refresh. */
+/**
+ * Whether the API's first page has all visible rows. Otherwise, do not refresh automatically: the service would store the result each time.
+ */
 export function isOnFirstPage(view: View): boolean {
   return !needsAllGroups(view) && view.page * view.pageSize <= MAX_METRICS_PAGE;
 }

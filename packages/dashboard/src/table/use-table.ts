@@ -17,7 +17,7 @@ export function useTable({ account, view, query, first }: Costs, { compared, pre
   const groupsOnPage = first?.meta.hasMore ? Math.max(1, first.data.length) : MAX_METRICS_PAGE;
   const neededPages = needsAll ? MAX_PAGES : Math.ceil((view.page * pageSize) / groupsOnPage);
   const further = useFurtherPages(account, query, first, neededPages - 1);
-  // Between two pages there is a moment without a request.
+  // Between two pages, no request is running for a moment, although more pages follow.
   const isBetweenPages = further.hasMore && further.pages < MAX_PAGES - 1 && !further.error;
   const isReadingAll = needsAll && (further.isFetching || isBetweenPages);
   const names = useAccountNames();
@@ -28,7 +28,7 @@ export function useTable({ account, view, query, first }: Costs, { compared, pre
     return sortRows(searchRows(rows, search), sort);
   }, [isReadingAll, first, further.entries, groupBy, names, sort, search]);
   const isReading = isReadingAll || (!needsAll && further.hasMore && found.length < view.page * pageSize);
-  // The page number in a link may no longer exist.
+  // A link may have the number of a page that no longer exists.
   const page = isReading ? view.page : Math.max(1, Math.min(view.page, Math.ceil(found.length / pageSize)));
   const from = (page - 1) * pageSize;
 

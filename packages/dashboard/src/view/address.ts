@@ -62,7 +62,7 @@ export function replaceView(view: View): void {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Changes a part of the view in the address bar. The screen may still show the previous view. */
+/** Changes a part of the view. Starts from the view in the address bar, because the screen may still show the previous view. */
 export function changeView(change: Partial<View>, show: (view: View) => void = navigate): void {
   show({ ...readView(location.search), ...change });
 }

@@ -40,13 +40,13 @@ export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Returns whether the view can show usage. The API returns usage only per billing dimension, which counts as one of the groups. */
+/** Returns whether the view can show usage. Its query must then group by billing dimension, which counts as one of at most three groups. */
 export function hasUsage({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): boolean {
   if (groupBy.includes('billing_dimension')) return true;
   return dimensionsLeft(filters).length === 1 && groupBy.length < MAX_GROUP_BY_DIMENSIONS;
 }
 
-/** Returns the sort order of the view, or the default if the view lacks the column. */
+/** Returns the sort order of the view, or the default if the view lacks the sorted column. */
 export function sortOf(view: View): Sort {
   const isMissing = { usage: !hasUsage(view), change: view.compare === undefined, cost: false, name: false };
   return isMissing[view.sort.column] ? DEFAULT_VIEW.sort : view.sort;
@@ -103,7 +103,7 @@ export function breadcrumb(view: View): Crumb[] {
   });
 }
 
-/** Returns the dimension after the finest used dimension. Skips dimensions that the filters fix. Returns an empty list if none is left. */
+/** Returns a list with the next finer dimension, or else the coarsest. Skips workspace, and dimensions that the filters fix to one value. */
 function nextBreakdown(used: readonly GroupByDimension[], filters: Filters): readonly GroupByDimension[] {
   const open = DRILL_ORDER.filter((dimension) => !isFixed(dimension, filters) && dimension !== 'workspace');
   const finest = Math.max(...used.map((dimension) => DRILL_ORDER.indexOf(dimension)));
@@ -144,7 +144,7 @@ function typeOf(dimension: BillingDimension): string {
   return dimensionOf(dimension)?.resourceType ?? '';
 }
 
-/** Returns the dimensions that pass the filters. A link may select an added dimension before the page knows which ones were added. */
+/** Returns the billing dimensions that pass the filters. Includes dimensions that a link names before the page has read them. */
 export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
   const { values = [], isExcluded = false } = filters.billingDimension ?? {};
   const selected = isExcluded ? [] : values;
@@ -153,7 +153,7 @@ export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
   );
 }
 
-/** Sets a filter, or removes the filter if it is undefined. If no billing dimension matches then, also removes the conflicting filter. */
+/** Sets a filter, or removes it if undefined. If the type and dimension filters then contradict each other, removes the other filter. */
 function withOneFilter(filters: Filters, field: EntryField, filter: Filter | undefined): Filters {
   const { [field]: _removed, ...others } = filters;
   const next: Filters = filter === undefined || filter.values.length === 0 ? others : { ...others, [field]: filter };

@@ -15,8 +15,8 @@ const EVERY_ADDRESS = '0.0.0.0';
  * The ingest worker uses 50 MB. On a large machine, Node would keep another 200 MB of garbage. With a limit, Node collects the garbage
  * earlier, without measurable cost.
  *
- * The collector needs about 400 MB at its maximum load. The objects of a request live as long as a Redis write. A larger young generation
- * means that fewer of these objects are copied, which saves 10 % of processor time.
+ * The collector needs about 400 MB at its maximum load. The objects of a request live as long as a Redis write. With a larger young
+ * generation (semi-space), the garbage collector copies fewer of these objects, which saves 10 % of processor time.
  */
 export const NODE_OPTIONS = {
   ingest: '--max-old-space-size=1024',
@@ -30,7 +30,7 @@ export interface ServiceOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The port for clients, or undefined for a service that has only an admin port. */
   readonly port?: number;
-  /** A port that was free shortly before. A health check on it proves that this service runs. `port` may belong to another stack. */
+  /** A port that was free shortly before. A health check on it proves that this service runs. On `port`, another stack may respond. */
   readonly adminPort: number;
 }
 

@@ -31,7 +31,7 @@ The services also get all other variables, such as CATALOG, PRICE_BOOK, ALERT_SM
 
 export interface CommandLine {
   readonly demo: boolean;
-  /** Number of embedded ClickHouse servers. The data of stacks with different numbers of servers is separate. */
+  /** Number of embedded ClickHouse servers. A start fails if the data directory has the data of another number of servers. */
   readonly shards: number;
   readonly collectorPort: number | undefined;
   readonly help: boolean;
@@ -78,7 +78,7 @@ export const environment = z.object({
   ...queueVariables,
   /** Port of the API (default: 8080, or any free port if 8080 is in use). */
   PORT: portText.optional(),
-  /** Secret of the cursors (default: derived from the secret of the data directory). */
+  /** Secret that signs page cursors (default: derived from the secret of the data directory). */
   CURSOR_SECRET: z.string().optional(),
 });
 

@@ -24,7 +24,7 @@ const keysSchema = z
   .object({ account: z.string(), adminKey: z.string(), memberKey: z.string(), emitterKey: z.string() })
   .partial();
 
-/** Hosts that webhooks may use, even without TLS. */
+/** Hosts of this machine, which webhooks may use even without TLS. */
 export const LOCAL_HOSTS = '127.0.0.1,localhost,[::1]';
 
 export type RunningStack = Awaited<ReturnType<typeof startStack>>;
@@ -85,13 +85,13 @@ export async function startStack(session: Session, options: StackOptions) {
     { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks } },
   ];
   const starts = services.map(async ({ name, ...service }, index) => {
-    // The same port at every start, after the usual ports of the API and the collector, so that a Prometheus configuration stays valid.
+    // Prefer fixed ports (the API's port + 2 and so on), so that a Prometheus configuration stays valid after a restart.
     const adminPort = await choosePort(`the admin server of ${name}`, undefined, port + 2 + index, say, collectorPort);
     const options = { ...service, name, adminPort, env: { ...env.inherited, ...service.env } };
     session.add(new Supervised(await startService(options, directory), say));
     return `${urlAt(adminPort)}/metrics (${name})`;
   });
-  // Wait for all starts, so that the session includes every service if one of them fails.
+  // Wait for all starts, even if one of them fails, so that the session can stop every service that has started.
   await Promise.allSettled(starts);
   const metricsUrls = await Promise.all(starts);
   stop.throwIfAborted();
@@ -124,7 +124,7 @@ export async function startStack(session: Session, options: StackOptions) {
   return { addresses, metricsUrls };
 }
 
-/** Starts ClickHouse and Redis, each only if the environment does not have its address. */
+/** Starts ClickHouse and Redis, each only if no environment variable has the address of another server. */
 async function startOwnServers(
   session: Session,
   dataDir: DataDirectory,

@@ -12,7 +12,7 @@ export interface WarehouseOptions extends HostOptions {
   readonly observe?: StatementObserver;
 }
 
-/** Called when a statement starts. Must not throw. */
+/** Called when a statement starts. The returned function is called when the statement ends. Neither function may throw. */
 export type StatementObserver = (name: string) => StatementEnd;
 /** A metrics label. `refused`: the server responded with an error. `unanswered`: the response is missing, late or incomplete. */
 export type StatementOutcome = 'ok' | 'refused' | 'unanswered' | 'cancelled';
@@ -25,7 +25,7 @@ export type StatementParameters = Readonly<Record<string, Parameter>>;
 export interface Statement {
   /** Appears in metrics, dashboards and traces, so it must not change. */
   readonly name: string;
-  /** SQL text. All values are parameters; only identifiers from the catalog are interpolated. */
+  /** SQL text. Values are passed as parameters; only identifiers that the code defines, such as column names, are part of the text. */
   readonly query: string;
   readonly query_params?: StatementParameters;
   readonly settings?: ClickHouseSettings;
@@ -38,7 +38,7 @@ export interface Scope {
   readonly settings?: ClickHouseSettings;
 }
 
-/** Settings for background statements. Without CAP_SYS_NICE, the server ignores the priority, but not the limit to one thread. */
+/** Settings for background statements. A server without the Linux capability CAP_SYS_NICE ignores the priority, but still uses one thread. */
 export const LOW_PRIORITY = { max_threads: 1, os_thread_priority: '10' } as const satisfies ClickHouseSettings;
 
 export interface Warehouse {
@@ -55,12 +55,12 @@ export interface Warehouse {
    * @param rows the rows of an insert, in the format that the statement names. An insert is sent once more if the connection is lost,
    * because inserting the same rows twice changes nothing. Other statements are sent only once: a migration or mutation that may still be
    * running must not start a second time without its caller's knowledge.
-   * @returns the number of written rows that ClickHouse reports, including rows of materialized views; undefined if a proxy removed the
-   * header
+   * @returns the number of written rows that ClickHouse reports in a header, including rows of materialized views; undefined if a proxy
+   * removed this header
    * @throws the same errors as {@link read}
    */
   run(statement: Statement, rows?: string | Buffer): Promise<number | undefined>;
-  /** Returns a connection that applies the scope. If its signal is aborted, statements reject, but only after the server has ended them. */
+  /** Returns a connection with these settings and this signal. After an abort, its statements reject once the server has ended them. */
   within(scope: Scope): Warehouse;
   ping(): Promise<boolean>;
   /** Closes the connection immediately, so running statements fail. A shutdown must not wait for a server that hangs. */
@@ -72,7 +72,7 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
   return connection(new Hosts(options), options.observe, {});
 }
 
-/** INSERT … SELECT needs `sendQuery`, which can send long parameters. The statement ignores the FORMAT clause that `sendQuery` appends. */
+/** Matches INSERT … SELECT. `sendQuery` can send its long parameters. ClickHouse ignores the FORMAT clause that `sendQuery` appends. */
 const INSERT_SELECT = /^\s*INSERT\s.*\sSELECT\s/s;
 
 function connection(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope): Warehouse {
@@ -198,7 +198,7 @@ const FIT =
   `Meterline needs ClickHouse ${OLDEST_CLICKHOUSE} or newer, and a user without readonly and without constraints on the settings ` +
   'of docs/operations.md, "ClickHouse settings"';
 
-/** @throws the first shard's error, after the work on every shard has ended */
+/** @throws the error of the first shard in the list whose work failed, but only after the work on every shard has ended */
 export async function onEachShard<Shard, T>(
   shards: readonly Shard[],
   work: (shard: Shard) => Promise<T>,
@@ -210,7 +210,7 @@ export async function onEachShard<Shard, T>(
   });
 }
 
-/** An insert with encoded rows, which are durable when the promise resolves. If it rejects, the outcome is unknown and a retry is safe. */
+/** Sends encoded rows, which are durable when the promise resolves. After a rejection, they may or may not be stored; a retry is safe. */
 export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 
 /** DateTime columns are in seconds, DateTime64(3) columns in milliseconds. */
@@ -228,7 +228,7 @@ export async function insert(
     throw new ForeignResponseError(`${statement.name} wrote ${written} rows of ${count}`);
 }
 
-/** All rows must have the columns of the first row. For tables that are rarely written; events use a faster format. */
+/** Encodes rows as JSON, for tables that are rarely written. Events use a faster format. All rows must have the columns of the first row. */
 export function prepareRows(table: string, rows: readonly JsonRow[], name = `insert_${table}`): PreparedInsert {
   const [first] = rows;
   if (!first) return async () => undefined;
@@ -252,7 +252,7 @@ export function insertRows(
   return prepareRows(table, rows, name)(warehouse);
 }
 
-/** Replaces unpaired surrogates, because the server rejects their JSON escapes. */
+/** Replaces unpaired UTF-16 surrogates in strings, because the server rejects their JSON escapes. */
 function wellFormed(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? Buffer.from(value).toString() : value;
 }

@@ -3,7 +3,7 @@ import { ClickHouseError } from '@clickhouse/client';
 
 /** Replaces unclear errors of the client and of Node's streams. System errors such as ECONNREFUSED stay as they are. */
 export function failureOf(error: unknown, timeoutMs: number): unknown {
-  // The client's timeout error has no code.
+  // The client's timeout error has no code, so recognize it by its message.
   if (error instanceof Error && error.message === 'Timeout error.') {
     return noResponse(`no response within ${timeoutMs} ms`, 'ETIMEDOUT', error);
   }
@@ -94,17 +94,17 @@ export class ForeignResponseError extends Error {
   override readonly name = 'ForeignResponseError';
 }
 
-/** Thrown if the server's version or the user's profile would make results wrong. The message says what to change. */
+/** Thrown if the server's version or the settings of its user would make results wrong. The message says what to change. */
 export class UnusableServerError extends Error {
   override readonly name = 'UnusableServerError';
 }
 
-/** Bugs are recognized by name, because Node also throws errors of these classes with a `code`, as connection failures have. */
+/** Errors with these names are bugs, even if they have a `code` like a connection failure. Node throws such errors with a `code`, too. */
 const DEFECTS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError', 'ZodError']);
 
 /**
- * `unfit`: ClickHouse is too old, or the user may not change a required setting. `foreign`: something other than ClickHouse responded.
- * `away`: no response arrived. `defect`: the error is a bug in Meterline.
+ * `rejected`: ClickHouse responded with an error. `unfit`: ClickHouse is too old, or the user may not change a required setting. `foreign`:
+ * something other than ClickHouse responded. `away`: no response arrived. `defect`: the error is a bug in Meterline.
  */
 export function clickHouseFailureKind(error: unknown): 'rejected' | 'unfit' | 'foreign' | 'away' | 'defect' {
   if (error instanceof ClickHouseError) return 'rejected';

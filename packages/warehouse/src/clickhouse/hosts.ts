@@ -15,11 +15,11 @@ import { failureOf, isLostConnection, isNoConnection, noResponse } from './error
 import { SETTINGS } from './settings.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** The server stops a statement this long after the caller's timeout, when the caller already has an error. */
+/** The server stops a statement this long after the request timeout, at which the caller gets an error. */
 const OUTLASTS_CALLER_MS = 5_000;
 /** KILL is repeated at this interval, because a statement that was just sent may not be in the server's process list yet. */
 const BETWEEN_KILLS_MS = 100;
-/** After this time the connection is closed too, because a proxy may route KILLs to another server. This still ends a SELECT. */
+/** After this time, the connection is closed as well, which ends a SELECT. A proxy may have sent the KILLs to another server. */
 const HANG_UP_MS = 3_000;
 
 /**
@@ -148,9 +148,9 @@ export class Hosts {
   }
 
   /**
-   * Sends KILL statements until the connection reports that the statement has ended. This wait keeps the count of running statements
-   * correct. Closing the connection is no replacement: a SELECT would end only some time later, an INSERT … SELECT would never end, and
-   * nothing would report the end. A user may always kill their own statements.
+   * Sends KILL statements until the connection reports that the statement has ended. Only then does the promise of the statement settle, so
+   * that callers count running statements correctly. Closing the connection instead would not work: a SELECT would end only some time
+   * later, an INSERT … SELECT would never end, and nothing would report the end. A user may always kill their own statements.
    */
   async #killUntilEnded(host: ClickHouseClient, id: string, hangUp: AbortController): Promise<void> {
     const query = 'KILL QUERY WHERE query_id = {id: String} AND user = currentUser() ASYNC';
@@ -172,16 +172,16 @@ function openClient(url: string, options: HostOptions, timeoutMs: number): Click
     username: user,
     password,
     database,
-    // The client omits the database `default`, but the user's default database may have another name.
+    // The client sends no database if it is `default`. The server would then use the user's default database, which may be another one.
     http_headers: database === 'default' ? { 'X-ClickHouse-Database': database } : {},
     application,
     request_timeout: timeoutMs,
-    // No limit, so that statements never wait for a connection. Permits and batches already bound the number of statements.
+    // No limit, so that statements never wait for a connection. The callers already limit the number of concurrent statements.
     max_open_connections: Number.POSITIVE_INFINITY,
-    // While this process was busy, the server may have closed a connection. Most statements must not be sent twice.
+    // Do not use a connection that the server may have closed while this process was busy. Most statements must not be sent twice.
     keep_alive: { eagerly_destroy_stale_sockets: true },
     use_multipart_params_auto: true,
-    // The client also throws everything that it would log.
+    // Turn off the client's log, because the client also throws everything that it would log.
     log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
       ...SETTINGS,

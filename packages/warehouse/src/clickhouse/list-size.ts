@@ -11,7 +11,7 @@ export function listedBytes(accountId: string): number {
   return ITEM_BYTES + BYTES_PER_ACCOUNT_BYTE * Buffer.byteLength(accountId);
 }
 
-/** A single item above the limit becomes a part of its own. */
+/** Splits a list into parts of at most `limit`. A single item above the limit becomes a part of its own. */
 export function* inParts<Item>(
   items: readonly Item[],
   sizeOf: (item: Item) => number,

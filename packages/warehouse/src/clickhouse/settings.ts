@@ -1,5 +1,5 @@
 /**
- * Defines settings that Meterline sends with every statement to override the profile on the server. An operator's profile may make a
+ * Defines the settings that Meterline sends with every statement. They override the user's settings profile on the server, which may make a
  * statement slow or fail, but must never change its result. Source: all settings in ClickHouse 26.7's system.settings.
  */
 import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client';
@@ -40,7 +40,7 @@ const WHOLE_RESULTS = {
 } as const satisfies ClickHouseSettings;
 
 const DURABILITY = {
-  // Wait until rows are stored. Rows in the server's buffer would be lost in a crash after they were acknowledged.
+  // Return only after the rows are stored. Rows in the server's buffer would be lost in a crash after they were acknowledged.
   async_insert: 0,
   // Turn off ClickHouse's own deduplication of inserts. Meterline inserts the same rows again on purpose, in a retry or in a replay after
   // an erasure. Only the keys of rows decide what is a duplicate.
@@ -78,8 +78,8 @@ const LANGUAGE = {
   inject_random_order_for_select_without_order_by: 0,
   rewrite_in_to_join: 0,
   apply_deleted_mask: 1,
-  // Deduplicate within partitions only, which is faster. The key contains the hour, and partitions are months, so all rows of an event are
-  // in the same partition.
+  // Deduplicate only within each partition, which is faster. This is correct, because all rows of an event have the same hour in their key,
+  // and a partition is a month.
   do_not_merge_across_partitions_select_final: 1,
   aggregate_functions_null_for_empty: 0,
   empty_result_for_aggregation_by_empty_set: 0,

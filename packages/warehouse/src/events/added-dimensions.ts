@@ -1,10 +1,10 @@
-/** Registers the billing dimensions that a platform has added, so that all processes agree on them. */
+/** Stores in ClickHouse which billing dimensions were added to the built-in ones, so that all processes agree on them. */
 import type { NamedDimension } from '@meterline/catalog';
 import { z } from 'zod';
 import { insertRows, onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
 import type { Shards } from '../shards.js';
 
-/** Of two definitions that were registered at the same moment, the older one counts. */
+/** If two processes registered different definitions of a dimension concurrently, the older definition counts. */
 const REGISTERED_DIMENSIONS: Statement = {
   name: 'read_added_dimensions',
   query: `
@@ -20,7 +20,7 @@ ORDER BY billingDimension`,
 
 const registeredRow = z.object({ billingDimension: z.string(), resourceType: z.string(), unit: z.string() });
 
-/** The catalog of this process differs from the registered dimensions. */
+/** Thrown if the catalog of this process differs from the registered dimensions. */
 export class CatalogConflictError extends Error {
   override readonly name = 'CatalogConflictError';
 }
@@ -52,8 +52,8 @@ export async function checkDimensions(
 }
 
 /**
- * Registers the dimensions on every shard. Each process writes before it reads for the last time, so of two processes that register
- * different catalogs at the same moment, the later one fails.
+ * Registers the dimensions on every shard, and then checks them once more. Each process thus writes before its last check. So of two
+ * processes that register different catalogs concurrently, the later one fails.
  * @throws CatalogConflictError
  */
 export async function registerDimensions({ all }: Shards, catalog: readonly NamedDimension[]): Promise<void> {
@@ -68,7 +68,7 @@ export async function registerDimensions({ all }: Shards, catalog: readonly Name
   await onEachShard(all, (shard) => checkDimensions(shard, catalog));
 }
 
-/** Usage of closed months whose events were dropped remains in the rollup rows. */
+/** Searches the daily rollup rows as well as the events, because the events of closed months may have been dropped. */
 const HAS_USAGE = `
 SELECT
   (SELECT count() FROM (SELECT 1 FROM usage_events WHERE billing_dimension = {dimension: String} LIMIT 1))
@@ -78,7 +78,7 @@ const REMOVE_DIMENSION = `
 ALTER TABLE added_dimensions
 DELETE WHERE billing_dimension = {dimension: String}`;
 
-/** @returns `unknown` if the dimension is not registered, and `used` if it has events, voided ones included; then nothing is removed */
+/** @returns `unknown` if the dimension is not registered, or `used` if it has events, even voided ones; nothing is removed then */
 export async function removeDimension({ all }: Shards, dimension: string): Promise<'removed' | 'unknown' | 'used'> {
   const query_params = { dimension };
   const registered = await onEachShard(all, (shard) => shard.read(REGISTERED_DIMENSIONS, registeredRow));

@@ -1,7 +1,7 @@
 /**
- * Stores priced events in columns of numbers until they are inserted. An event takes about 100 bytes outside the heap. As an object it
- * would have two bigints and seven strings, which the garbage collector would copy while the event waits. Strings are replaced by numbers
- * from a {@link Names} table.
+ * Holds priced events in memory until they are inserted. Each column is an array of numbers outside the JavaScript heap, and an event takes
+ * about 100 bytes. As an object, it would have two bigints and seven strings, which the garbage collector would copy while the event waits.
+ * Strings are replaced by numbers from a {@link Names} table.
  */
 import {
   type BillingDimension,
@@ -82,7 +82,7 @@ export class EventRows {
     return this.#length;
   }
 
-  /** Infinity if there are no rows. */
+  /** The timestamp of the earliest event; Infinity if there are no rows. */
   get earliest(): EpochMs {
     return this.#earliest;
   }
@@ -168,7 +168,7 @@ function copyRows(column: EventColumn, target: EventColumn, rows: readonly numbe
 
 const HOURS = 2 ** 22;
 
-/** Returns the hours before `end` in which accounts have events. Each account appears once; an hour may appear twice. */
+/** Returns for each account the hours before `end` in which it has events. Each account appears once; an hour may appear twice. */
 export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountHours[] {
   const byAccount = new Map<string, EpochMs[]>();
   const known = new Map<Names, Set<number>>();
@@ -201,7 +201,7 @@ function uint16(value: number): number {
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** Sets a row that is still zero. Throws RangeError if the value does not fit. */
+/** Writes a value into a row that is still zero. Throws RangeError if the value does not fit. */
 function setInt128(column: BigInt64Array, row: number, value: bigint): void {
   column[2 * row] = value;
   if (value >= 0n && value <= MAX_INT64) return;
@@ -213,7 +213,7 @@ function int128Of(column: BigInt64Array, row: number): bigint {
   return ((column[2 * row + 1] ?? 0n) << 64n) | BigInt.asUintN(64, column[2 * row] ?? 0n);
 }
 
-/** Numbers strings that repeat from event to event. 0 is the empty string. Start a new table once this one {@link isLarge}. */
+/** Replaces strings that repeat from event to event by numbers. 0 is the empty string. Start a new table once this one {@link isLarge}. */
 export class Names {
   readonly #numbers = new Map<string, number>([['', 0]]);
   readonly #texts: string[] = [''];

@@ -30,8 +30,8 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
 
 /**
  * Registers the price book on every shard. Each process writes its book before it reads for the last time. So if two processes register
- * different books under one version at the same moment, at least one process sees both books and fails. Nothing shows which book came
- * first, because the row with the earlier clock may become visible later. So afterwards neither book can be used.
+ * different books under one version at the same moment, at least one process sees both books and fails. Afterwards neither book can be
+ * used, because nothing shows which book came first: the row with the earlier time may become visible later.
  * @throws PriceBookConflictError
  */
 export async function registerPriceBook({ all }: Shards, book: PriceBook): Promise<void> {

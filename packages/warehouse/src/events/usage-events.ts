@@ -55,7 +55,7 @@ function encodeUsageEvents(parts: readonly EventRows[], rows: number): Buffer {
   return out.bytes();
 }
 
-/** Writes a column unchanged from memory. Each row has `each` numbers. */
+/** Returns a function that copies a column unchanged from memory. Each row has `each` numbers. */
 function numbers(column: Exclude<keyof EventColumns, NameField | 'timestamp'>, each = 1): ColumnWriter {
   return (out, parts) => {
     for (const { columns, length } of parts) out.numbers(columns[column].subarray(0, each * length));
@@ -81,7 +81,7 @@ function names(field: NameField): { type: string; write: ColumnWriter } {
     const keys = new Map<string, number>();
     const column = new Uint32Array(rows);
     let row = 0;
-    // Maps a number of each Names table to the name's number in this block plus one. 0 means that the name has no number in this block yet.
+    // For each Names table: maps a name's number in the table to its number in this block plus one, or 0 if it has none in this block yet.
     const known = new Map<Names, Uint32Array>();
     for (const { names, columns, length } of parts) {
       const keyOf = known.get(names) ?? new Uint32Array(names.size);
@@ -111,7 +111,7 @@ function keyFor(keys: Map<string, number>, text: string): number {
   return keys.size - 1;
 }
 
-/** 42 UTF-16 code units take at most 126 bytes. A length below 128 fits into one byte. */
+/** Up to this length, a string's length prefix is one byte: 42 UTF-16 code units take at most 126 bytes, and one byte holds up to 127. */
 const SHORT_TEXT = 42;
 
 /** Writes integers in little-endian byte order. */
@@ -138,7 +138,7 @@ class BlockWriter {
     // A UTF-16 code unit takes at most three bytes in UTF-8; the length prefix takes at most five.
     this.#reserve(5 + text.length * 3);
     if (text.length <= SHORT_TEXT) {
-      // The length takes one byte, so write the string after that byte first, which yields the length.
+      // The length prefix takes one byte. Leave this byte free, write the string, and then set the byte to the number of bytes written.
       const size = this.#bytes.write(text, this.#length + 1);
       this.#bytes[this.#length] = size;
       this.#length += 1 + size;

@@ -15,7 +15,7 @@ import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
 
-/** The position of an event in the list. Only positions by cost have a cost. */
+/** The position of an event in the list. It includes the cost only if the list is ordered by cost. */
 export interface EventPlace {
   readonly hour: EpochMs;
   readonly eventId: string;
@@ -31,11 +31,11 @@ export interface EventListQuery extends Omit<Selection, 'accounts'> {
   readonly limit: number;
 }
 
-/** Limits the cost of one page, no matter how many events the account has or how few of them match the filters. */
+/** Limits the work for one page, no matter how many events the account has or how few of them match the filters. */
 export interface EventListLimits {
-  /** Maximum number of rows of the account that ClickHouse examines for a page by timestamp. */
+  /** Maximum number of rows of the account that ClickHouse examines for a page ordered by timestamp. */
   readonly examined: number;
-  /** Maximum number of rows of the account that ClickHouse sorts for a page by cost. */
+  /** Maximum number of rows of the account that ClickHouse sorts for a page ordered by cost. */
   readonly sorted: number;
   readonly payloads: number;
   /** Maximum total length of all returned strings, in UTF-16 code units. */
@@ -92,7 +92,7 @@ export interface ListedEvent {
   readonly replaced: readonly StoredPayload[];
 }
 
-/** Selects the position `examined` rows after the page's start, regardless of the filters. Reads only key columns. */
+/** Selects the position that is `examined` rows after the page's start. Ignores the filters, so ClickHouse reads only key columns. */
 function lastPlaceStatement({ accountId, window, after, order }: EventListQuery, examined: number): Statement {
   const { startTime, endTime } = withEvents(window);
   return {
@@ -119,7 +119,7 @@ const storedPlace = z
   .object({ hour: z.number(), id: z.string() })
   .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
 
-/** Selects the current payload of each matching event up to `last`. A revision may change an event's cost, but never its hour or ID. */
+/** Selects the newest payload of each matching event up to `last`. A revision may change an event's cost, but never its hour or ID. */
 export function eventListStatement(query: EventListQuery, last?: EventPlace): Statement {
   const accounts = [query.accountId];
   const { includesVoided, after, limit, orderBy, order } = query;
@@ -194,7 +194,7 @@ export interface EventListPage {
 /**
  * Reads one page of matching events. A page that reaches one of the limits may have fewer than `limit` events, or none. The next page
  * starts after `next`, which is undefined on the last page.
- * @returns undefined if the window has too many rows for a list by cost, because each page sorts all of them
+ * @returns undefined if the list is ordered by cost and the window has too many rows, because each page sorts all of them
  */
 export async function readEventList(
   warehouse: Warehouse,
@@ -217,7 +217,7 @@ export async function readEventList(
   return { events, next: { ...placeOf(shown), ...(isByCost && { cost: shown.cost }) } };
 }
 
-/** Adds the replaced payloads to the events. If there are too many payloads, only the first half of the events is returned, or less. */
+/** Adds to each event the payloads that it replaced. If there are too many, drops the second half of the events, repeatedly if needed. */
 async function withHistories(
   warehouse: Warehouse,
   accountId: string,
@@ -225,7 +225,7 @@ async function withHistories(
   limits: EventListLimits,
 ): Promise<ListedEvent[]> {
   const places = newest.map((payload) => placeOf(payload));
-  // Large enough for all payloads of a single event.
+  // Above the number of payloads of a single event, so that the halving below ends.
   const most = Math.max(limits.payloads, LONGEST_HISTORY + 2);
   const payloads = await warehouse.read(
     {

@@ -16,7 +16,7 @@ import { bucketOf, type Grain, nextBucket, type RollupKey } from '../rollups/rol
 import { dateTime } from '../rollups/sources.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
 
-/** A part of a window, with from <= time < to. `only` and `except` select or exclude single buckets of accounts. */
+/** A part of a window that is read from one table, with from <= time < to. `only` selects and `except` excludes hours or days of accounts. */
 export interface Segment {
   readonly source: 'events' | Grain;
   readonly from: EpochMs;
@@ -28,10 +28,10 @@ export interface Segment {
 }
 
 /**
- * Plans the source of each part of a window. Partial hours at the window's edges, unsealed hours and dirty hours are read from the events.
- * Whole days are read from daily rollup rows unless the resolution is hourly. All other hours are read from hourly rollup rows. Every hour
- * of an account is in exactly one segment. If dirty hours are listed, their segments come last. The other segments ascend without gaps and
- * cover the window.
+ * Decides for each part of a window which table to read. Partial hours at the window's edges, unsealed hours (whose rollup rows are not
+ * computed yet) and dirty hours (whose rows may lack events) are read from the events. Whole days are read from daily rollup rows unless
+ * the resolution is hourly. All other hours are read from hourly rollup rows. Every hour of an account is in exactly one segment. If dirty
+ * hours are listed, their segments come last. The other segments ascend without gaps and cover the window.
  */
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
   const { dirtyHours } = rollups;
@@ -48,8 +48,8 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
 }
 
 /**
- * Excludes dirty hours, and days with dirty hours, from the segments of rollup rows. Adds segments that read the dirty hours from the
- * events, and the days' other hours from hourly rollup rows.
+ * Takes dirty hours (whose rollup rows may lack events), and days with dirty hours, out of the segments of rollup rows. Adds segments that
+ * read the dirty hours from the events, and the days' other hours from hourly rollup rows.
  */
 function withDirtyHoursFromEvents(segments: readonly Segment[], dirtyHours: readonly RollupKey[]): Segment[] {
   const dirty: RollupKey[] = [];
@@ -68,7 +68,7 @@ function withDirtyHoursFromEvents(segments: readonly Segment[], dirtyHours: read
   return [...reduced, ...restOfDays(ofDays), events];
 }
 
-/** Returns the span from the start of the first bucket to the end of the last. The buckets ascend, and there is at least one. */
+/** Returns the span from the start of the first bucket to the end of the last. `buckets` is in ascending order and not empty. */
 function spanOf(buckets: readonly RollupKey[], length: number): TimeSpan {
   const [from = 0, last = 0] = [buckets[0]?.bucket, buckets.at(-1)?.bucket];
   return { from, to: last + length };
@@ -87,7 +87,7 @@ function daysOf(hours: readonly RollupKey[]): { readonly day: RollupKey; count: 
   return [...days.values()];
 }
 
-/** Reads the clean hours of days with dirty hours. Listing days parses faster than listing up to 23 hours per day. */
+/** Reads the other hours of days with dirty hours. Lists whole days, because ClickHouse parses this faster than up to 23 hours per day. */
 function restOfDays(hours: readonly RollupKey[]): Segment[] {
   const days = daysOf(hours).flatMap(({ day, count }) => (count < MS_PER_DAY / MS_PER_HOUR ? [day] : []));
   if (days.length === 0) return [];
@@ -96,7 +96,7 @@ function restOfDays(hours: readonly RollupKey[]): Segment[] {
   return [{ source: 'hourly', from, to, days, except }];
 }
 
-/** Plans a window without regard to dirty hours. The segments ascend without gaps and cover the window exactly. */
+/** Plans a window as if no hour were dirty. The segments ascend without gaps and cover the window exactly. */
 function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableRollups): Segment[] {
   const hours = spanBetween(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
   if (!hours) return [{ source: 'events', from: startTime, to: endTime }];
@@ -131,7 +131,7 @@ export interface Selection {
   readonly excluded?: DimensionValues;
 }
 
-/** A dimension that is present has at least one value. */
+/** Lists of values by dimension. A list is never empty. */
 export type DimensionValues = Readonly<Partial<Record<MetricsDimension, readonly string[]>>>;
 
 export interface Filter {
@@ -171,8 +171,8 @@ function excludedParameter(dimension: string): string {
 export type TimeSpan = Omit<Segment, 'source'>;
 
 /**
- * Excludes voided events. A revision may move an event within its hour, so the exact window is a condition on the row that FINAL picks. The
- * condition on hours only limits the rows that are read.
+ * Selects the events of a span that are not voided. The condition on hours limits the rows that ClickHouse reads. The exact window is a
+ * condition on the row that FINAL picks, because a revision may move an event within its hour.
  */
 export function eventsCondition(accounts: Accounts, span: TimeSpan, index: number): string[] {
   return [...eventsOfSpan(accounts, span, index), 'NOT voided'];
@@ -232,8 +232,8 @@ function clamp(instant: EpochMs, { startTime, endTime }: Window): EpochMs {
 }
 
 /**
- * Returns seconds for whole hours, otherwise milliseconds. With seconds, ClickHouse compares DateTime columns as plain numbers, which saves
- * a tenth of the planning time of a short statement.
+ * Returns the times of a span as SQL parameters: seconds for whole hours, otherwise milliseconds. With seconds, ClickHouse compares
+ * DateTime columns as plain numbers, which saves a tenth of the planning time of a short statement.
  */
 function timeParameters(span: TimeSpan, index: number): StatementParameters {
   const unit = isOfWholeHours(span) ? 1000 : 1;

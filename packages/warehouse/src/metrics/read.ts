@@ -23,7 +23,7 @@ import {
   shownDimensions,
 } from './statement.js';
 
-/** The amounts of buckets, which are identified by their index on the time axis. A bucket that is missing has zero usage and cost. */
+/** Cost and usage by time bucket. `buckets` has the bucket's index on the time axis. A bucket that is missing has zero cost and usage. */
 interface SparseSeries {
   readonly buckets: readonly number[];
   readonly costs: readonly DecimalText[];
@@ -36,7 +36,7 @@ interface MetricsTotals {
 }
 
 export interface MetricsGroup extends MetricsTotals {
-  /** Values of the groupBy dimensions. Also the value of an enriched dimension if all usage of the group has the same value. */
+  /** Values of the groupBy dimensions, and of other shown dimensions, such as the workspace, if all usage of the group has the same value. */
   readonly values: Readonly<Partial<Record<MetricsDimension, string>>>;
   readonly series: SparseSeries;
 }
@@ -67,7 +67,7 @@ export async function readResourceTypes(
   selection: Selection & Pick<MetricsQuery, 'rollups'>,
 ): Promise<ResourceType[]> {
   const types = resourceTypes();
-  // Any resolution except hourly allows the query to read daily rollup rows.
+  // A resolution other than hourly lets the query read daily rollup rows, of which there are fewer.
   const request = {
     ...selection,
     resolution: 'monthly',
@@ -79,7 +79,7 @@ export async function readResourceTypes(
   return types.filter((type) => found.has(type));
 }
 
-/** Returns the result of a query whose groups all fit on one page. Such a result needs no snapshot mark. */
+/** Returns the result of a query whose groups all fit on one page. Its `mark` is a placeholder, because only later pages use it. */
 function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
   const totals = {
     cost: sumDecimals(groups.map(({ cost }) => cost)),
@@ -89,7 +89,7 @@ function onlyPage(groups: readonly MetricsGroup[]): MetricsResult {
 }
 
 export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
-/** Checks only for strings, because a page has thousands and ClickHouse prints decimals in shortest form. Totals are checked in full. */
+/** Checks only for strings, because a page has thousands of values, and ClickHouse prints the shortest form. Totals are checked in full. */
 const decimals = z.custom<DecimalText[]>(areTexts, 'must be decimals as texts');
 const series = z
   .tuple([z.array(z.number()), decimals, decimals])
@@ -140,15 +140,15 @@ function shownValues(
 export type StoredPage = Pick<MetricsResult, 'groups' | 'totals' | 'totalGroups'>;
 
 export interface StoredResult {
-  /** The account that owns the result. A result about several accounts has an owner that no account can be called. */
+  /** The account that owns the result. If the result is about several accounts, a text that no account ID can equal. */
   readonly owner: string;
   readonly resultId: string;
 }
 
 /**
- * Recomputes a result and stores all its groups for a day, so that later pages are slices of the stored result. Stores nothing if the
- * digest differs, which means that a group has changed since the first page. Storing the same result twice changes nothing. Only a request
- * for the second page calls this function, so first pages cost no writes. Source: docs/decisions/0022.
+ * Stores all groups of a result for a day, so that later pages can be read from it. For this, computes the result again, and stores nothing
+ * if its digest differs, which means that a group has changed since the first page. Storing the same result twice changes nothing. Only a
+ * request for the second page calls this function, so first pages cost no writes. Source: docs/decisions/0022.
  */
 export async function storeMetrics(
   warehouse: Warehouse,

@@ -1,9 +1,9 @@
 /**
  * Builds the SQL of a metrics query. One statement reads each segment of the window once, so that groups, series and totals add up.
  *
- * Two rules keep the statement fast and correct (docs/decisions/0010). It is flat, because each level of subqueries costs ClickHouse about
- * a millisecond of planning, nearly as long as computing a summary. SELECT never gives a parameter an alias, because in WHERE the alias
- * would hide the column with the same name.
+ * Two rules keep the statement fast and correct (docs/decisions/0010). The statement avoids subqueries, because each level costs ClickHouse
+ * about a millisecond of planning, nearly as long as computing a summary. SELECT never gives a parameter an alias, because in WHERE the
+ * alias would hide the column with the same name.
  */
 import {
   billingDimensions,
@@ -44,12 +44,12 @@ export interface MetricsQuery extends Selection, Grouping {
   readonly resolution: Resolution;
   /** The rollup rows that the query may read, determined before the query. Undefined: the query reads only events. */
   readonly rollups?: ReadableRollups;
-  /** The newest block of events to read, from the {@link SnapshotMark} of an earlier page. */
+  /** The number of the newest inserted block of events to read, from the {@link SnapshotMark} of an earlier page. */
   readonly asOf?: string;
   readonly limit: number;
 }
 
-/** Selects the first groups by rank. If there may be more pages, each row also has the columns that describe the whole result. */
+/** Selects the groups with the highest cost. If there may be more pages, each row also has the columns that describe the whole result. */
 export function metricsStatement(request: MetricsQuery): Statement {
   const { columns, wholeResponse, from, order, query_params, isSmall } = rankedGroups(request);
   return {
@@ -71,8 +71,8 @@ function maxGroups(dimension: MetricsDimension): number {
 }
 
 /**
- * True if all groups certainly fit on the first page, which then omits the columns for later pages. A billing dimension has one resource
- * type, so grouping by both yields no more groups than the larger dimension.
+ * Returns true if all groups certainly fit on the first page. The statement then omits the columns for later pages. A billing dimension has
+ * one resource type, so grouping by both yields no more groups than grouping by the one with more values.
  */
 export function hasOnePage({ groupBy, limit }: Pick<MetricsQuery, 'groupBy' | 'limit'>): boolean {
   return Math.max(1, ...groupBy.map(maxGroups)) <= limit;
@@ -91,7 +91,7 @@ export interface RankedGroups {
   readonly from: string;
   readonly order: string;
   readonly query_params: StatementParameters;
-  /** True if the statement reads only the summaries of one account's rollup rows. */
+  /** True if the statement reads only rollup rows of one account, and of these only the summary arrays. */
   readonly isSmall: boolean;
 }
 
@@ -154,7 +154,7 @@ function shownValue(dimension: MetricsDimension, groupBy: readonly MetricsDimens
     : `if(min(${column}) = max(${column}), min(${column}), '${NO_VALUE}')`;
 }
 
-/** Marks a dimension with several values in a group, or one that need not be read (see {@link isKnown}). Names are never empty. */
+/** The value of a dimension that has several values in a group or is not read (see {@link isKnown}). Names are never empty. */
 export const NO_VALUE = '';
 
 /** Returns true if the query need not read the resource type, because the billing dimension determines it. */
@@ -170,10 +170,10 @@ interface EntriesQuery extends Pick<MetricsQuery, 'accounts' | 'resolution'> {
   readonly asOf: string | undefined;
 }
 
-/** A relation of partial sums. A group may have any number of rows per bucket. */
+/** A FROM clause, and the expressions to sum over its rows. A group may have any number of rows per time bucket. */
 interface Entries {
   readonly from: string;
-  /** Expression of the bucket's index on the axis, which begins at the parameter `axis_start`. */
+  /** Expression of the bucket's index on the time axis, which begins at the parameter `axis_start`. */
   readonly bucket: string;
   readonly cost: string;
   readonly usage: string;
@@ -182,14 +182,14 @@ interface Entries {
 }
 
 /**
- * Reads a single segment without a subquery. But events of several buckets are first summed by group and bucket, which takes less time per
- * event than `sumMap` (docs/decisions/0022).
+ * Combines the entries of all segments. A single segment is read without a subquery, unless it has events of several buckets. Such events
+ * are first summed by group and bucket, which takes less time per event than `sumMap` (docs/decisions/0022).
  */
 function entriesOf(segments: readonly Segment[], request: EntriesQuery): Entries {
   const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, request) }));
   const [only, ...others] = parts;
   if (only && others.length === 0 && (only.segment.source !== 'events' || request.isOneBucket)) return only.entries;
-  // Events and the clean hours of dirty days have many rows per group and bucket. Summing these rows first is faster than `sumMap`.
+  // Events, and single hours of days with dirty hours, have many rows per group and bucket. Summing them first is faster than `sumMap`.
   const selects = parts.map(({ segment: { source, days }, entries }) =>
     source === 'events' || days ? sumsSelect(entries, request) : entriesSelect(entries, request),
   );
@@ -254,7 +254,7 @@ function rollupEntries(
   ].join('\n  AND ');
   const bucket = BUCKETS[resolution](`${table}.bucket`);
   if (read.length === 0) {
-    // Skip rollup rows whose events are all voided. Such a row has no entries, and must not make its account a group.
+    // Skip rollup rows whose events are all voided. Such a row has no entries, and its account must not become a group.
     const from = `\nFROM ${table} FINAL\nWHERE ${condition}\n  AND notEmpty(${arrays}.cost)`;
     return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)`, block: NO_BLOCK };
   }

@@ -17,8 +17,8 @@ export type AccountActivity = Readonly<z.output<typeof accountActivity>>;
 export const ACTIVITY_ORDERS = { revisions: 'revisions DESC', rejected: 'rejected DESC', lag: 'newestHour' } as const;
 
 /**
- * Counts the stored revisions by hour, and the open rejections by time of receipt. Counts revisions instead of events because a projection
- * has their number by hour, so few rows are read. A merge removes revisions that were replaced.
+ * Counts the stored revisions by hour, and the open rejections by time of receipt. Counts revisions instead of events, because a projection
+ * of the table has their number by hour, so few rows are read. The count falls when a merge removes replaced revisions.
  */
 export async function readAccountActivity(
   warehouse: Warehouse,

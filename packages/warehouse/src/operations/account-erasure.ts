@@ -71,7 +71,7 @@ WHERE ${rowsOf(table)}`,
   });
 }
 
-/** Finds running recomputations by the first words of the SQL in recompute.ts and metrics/read.ts. */
+/** Finds statements that are computing rollup rows or result pages, by the first words of their SQL (recompute.ts, metrics/read.ts). */
 const RECOMPUTATIONS: Statement = {
   name: 'read_recomputations',
   query: `
@@ -83,8 +83,8 @@ const recomputationRow = z.object({ query_id: z.string() });
 const RECOMPUTATION_POLL_MS = 50;
 
 /**
- * Waits for all running recomputations, which may still store rows computed from erased events. The server's limits bound the wait. Checks
- * only one replica of each shard, so with several replicas the caller must erase once more later.
+ * Waits for all running recomputations, which may still store rows computed from erased events. The server's limits on statements bound the
+ * wait. Checks only one replica of each shard, so with several replicas the caller must erase once more later.
  */
 export async function recomputationsEnded(shards: readonly Warehouse[]): Promise<void> {
   const read = async (shard: Warehouse) =>
@@ -99,7 +99,7 @@ export async function recomputationsEnded(shards: readonly Warehouse[]): Promise
   });
 }
 
-/** Removes settled rejections, which are only marked as deleted, from the files of every shard. */
+/** Removes settled rejections from the files of every shard. Until then, they are only marked as deleted. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
   const statement = { name, query: 'ALTER TABLE rejected_events APPLY DELETED MASK' };

@@ -1,4 +1,4 @@
-/** Compares rollup rows with events. The queries share only the tables with the recomputation, so that the audit finds its bugs. */
+/** Compares rollup rows with the events that they were computed from. The SQL is separate, so that it also finds bugs in that computation. */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, StatementParameters, Warehouse } from '../clickhouse/connection.js';
@@ -66,7 +66,7 @@ ORDER BY started`,
   return rows.map(({ started }) => started * 1000);
 }
 
-/** The four SELECTs below have the same columns. Groups are compared by the sum of their hashes, so their order does not matter. */
+/** This function and the next three return SELECTs with equal columns. The hashes of groups are summed, so their order does not matter. */
 function truthGroups(grain: Grain, part: RollupArrays, scope: AuditScope): string {
   const dimensions = ROLLUP_ARRAYS[part].join(', ');
   return `
@@ -167,9 +167,9 @@ ORDER BY rollup_bucket, account_id, part`,
 }
 
 /**
- * Rollup rows of dirty hours and of their days may differ, because no query reads them. While events arrive, other rows may differ until
- * their hours are marked.
- * @param scope a window of whole, sealed buckets of the grain
+ * Returns the rollup rows that differ from their events. Rows of dirty hours and of their days may differ: they wait for a recomputation,
+ * and no query reads them. While events arrive, other rows may differ until their hours are marked as dirty.
+ * @param scope a window of whole hours or days, which must be sealed (their rollup rows are computed)
  */
 export async function readRollupDifferences(
   warehouse: Warehouse,
@@ -181,8 +181,8 @@ export async function readRollupDifferences(
 }
 
 /**
- * Set `remove` if the row's version is too high, which restoring a backup can cause: the row is then removed first. Until the new row is
- * stored, queries read its hours from the events, even if this process dies.
+ * Recomputes a rollup row. Set `remove` if its version is too high, for example after a restored backup: a new row would not replace it, so
+ * it is removed first. Until the new row is stored, queries read its hours from the events, even after a crash.
  */
 export async function replaceRollup(
   warehouse: Warehouse,

@@ -157,8 +157,8 @@ WHERE ${HAS_ID}`,
 export type SettlementOutcome = 'replayed' | 'discarded';
 
 /**
- * Settles rejections permanently and deletes their rows. The settlement is recorded first. So after a crash in between, readers skip the
- * rows, and a redelivered job that writes them again reopens nothing. Settling a rejection again changes nothing.
+ * Settles rejections permanently (as replayed or discarded) and deletes their rows. The settlement is recorded first. So after a crash in
+ * between, readers skip the rows, and a redelivered job that writes them again reopens nothing. Settling a rejection again changes nothing.
  */
 export async function settleRejections(
   { whole, all }: Shards,
@@ -186,7 +186,7 @@ WHERE ${HAS_ID}`,
 /** Selects rejections that are not settled, in a query with FINAL. The SQL parameters have the names of the filter's fields. */
 export function openConditions(filter: RejectionFilter): string[] {
   const selected = conditions(filter);
-  // Limit the subquery to the filter's time range, because it holds all its rows in memory.
+  // Limit the subquery to the filter's time range, because ClickHouse holds all rows of the subquery in memory.
   const times = conditions({ from: filter.from, to: filter.to });
   const settled = `SELECT received_at, fingerprint FROM settled_rejections${times.length > 0 ? ` WHERE ${times.join(' AND ')}` : ''}`;
   return [...selected, `(received_at, ${FINGERPRINT}) NOT IN (${settled})`];

@@ -76,7 +76,7 @@ function scaledBy(scale: number, amount: DecimalText): bigint {
 }
 
 /**
- * Returns at most `limit` events that count, with their current cost, and fewer only in the last step. No event is skipped.
+ * Returns the next `limit` events that are not voided, with their current cost. Only the last step returns fewer. No event is skipped.
  * @param after the last event of the previous step
  */
 export async function readRepricingStep(

@@ -5,7 +5,7 @@ import { LOW_PRIORITY, type Warehouse } from '../clickhouse/connection.js';
 import { type Selected, selectHours } from './sources.js';
 
 export interface Conflicts {
-  /** The number of conflicts whose rows no merge has combined yet. */
+  /** The number of conflicts found. A conflict is no longer found once a merge in ClickHouse has removed one of its rows. */
   readonly events: number;
   readonly first?: { readonly accountId: string; readonly hour: EpochMs; readonly eventId: string };
 }
@@ -17,14 +17,14 @@ const conflict = z.object({
   events: z.coerce.number(),
 });
 
-/** The bits of row_version that are a hash of the content sent by the producer. Source: clickhouse/migrations/0001_usage_events.sql. */
+/** SQL: the bits of row_version that are a hash of what the producer sent. Source: clickhouse/migrations/0001_usage_events.sql. */
 const CONTENT = 'bitAnd(row_version, toUInt128(0xFFFFFFFFFFFF))';
 
 export function readConflictsOfHours(shard: Warehouse, from: EpochMs, to: EpochMs): Promise<Conflicts> {
   return readConflicts(shard, selectHours('hourly', from, to));
 }
 
-/** Returns no conflicts if the statement fails, because nothing depends on the result. Metrics record the failure as usual. */
+/** If the statement fails, returns no conflicts, because the result is only reported. Metrics record the failure as usual. */
 export async function readConflicts(shard: Warehouse, { condition, query_params }: Selected): Promise<Conflicts> {
   const statement = {
     name: 'read_conflicting_events',

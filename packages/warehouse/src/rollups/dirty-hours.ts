@@ -1,7 +1,8 @@
 /**
- * Tracks dirty hours: hours whose rollup rows may lack acknowledged events. A writer that has stored events of sealed hours marks these
- * hours, and then acknowledges. A sealer also marks hours whose rollup rows exceed the server's limits. Queries read dirty hours from the
- * events until a maintainer has recomputed the rollup rows and cleared the marks.
+ * Tracks dirty hours. An hour of an account is dirty if its rollup row (the stored sums of its usage) may lack acknowledged events. Queries
+ * read dirty hours from the events instead. A writer (a worker that stores events) marks an hour as dirty before it acknowledges, if the
+ * hour's rollup row exists or is being computed. A maintainer recomputes the rollup rows of marked hours, and then clears the marks. A
+ * sealer, which computes the rows of past hours and days, also marks hours whose rows exceed the server's limits.
  *
  * Claim: a response contains every event that was acknowledged when its query began, and contains each event once. The protocol:
  *
@@ -52,11 +53,12 @@ import type { AccountHours, RollupKey } from './rollup-rows.js';
 import type { DirtyHours } from './watermarks.js';
 
 const TABLE = 'dirty_hours';
-/** Delays the retry of rollup rows that exceed the server's limits, because each attempt uses all the time or memory allowed. */
+/** How long to wait before recomputing rollup rows that exceed the server's limits. Each attempt uses all the time or memory allowed. */
 const TOO_LARGE_DUE_SECONDS = 3_600;
 
 /**
- * Marks the hours of stored events below `sealingUntil`. Call this before acknowledging the job. Repeating the call does no harm.
+ * Marks the hours of stored events as dirty, if they are before `sealingUntil`. Call this before acknowledging the job. Repeating the call
+ * does no harm.
  * @param sealingUntil the hourly watermark, read after the insert succeeded
  */
 export async function markDirtyHours(
@@ -69,7 +71,7 @@ export async function markDirtyHours(
   return dirty;
 }
 
-/** Marks all hours below `sealingUntil` in which the account has events on this shard, because an erasure may have removed their marks. */
+/** Marks all hours before `sealingUntil` in which the account has events on this shard. Needed after an erasure, which may remove marks. */
 export async function markHoursOfEvents(shard: Warehouse, accountId: string): Promise<void> {
   const query = `
 SELECT DISTINCT account_id AS accountId, toUnixTimestamp(event_hour) AS bucket
@@ -79,13 +81,13 @@ WHERE account_id = {account_id: String}`;
     { name: 'read_event_hours', query, query_params: { account_id: accountId } },
     markedHourRow,
   );
-  // Read the watermark after the events, as a writer does. An hour that is not being sealed by then will later be sealed with its events.
+  // Read the watermark after the events, as a worker does. The rollup rows of hours at or after it are computed later, with these events.
   const { hourly } = await readBounds(shard);
   const sealed = rows.filter(({ bucket }) => bucket < hourly.sealingUntil);
   await insertRows(shard, TABLE, setMarks(hoursOf(sealed), 0), 'mark_dirty_hours');
 }
 
-/** Returns one row per account with all the account's hours, so that no two rows of an insert have the same key. */
+/** Returns one row per account with all its hours. The rows share a mark ID, so two rows of one account would have the same key. */
 function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
   const markId = randomUUID();
   return dirty.map(({ accountId, hours }) => ({
@@ -98,8 +100,8 @@ function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
 }
 
 /**
- * Marks rollup rows that queries must not read, due in an hour. A sealer marks rows that it could not compute, before it raises
- * `sealedUntil` above them. For a day, one dirty hour is enough: queries then do not read the day's row.
+ * Marks the hours of rollup rows that queries must not read, with a due time an hour later. A sealer marks the rows that it could not
+ * compute before it raises `sealedUntil` above them. To exclude a day's row from queries, one dirty hour of the day is enough.
  */
 export async function markUnreadable(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<MarkKey[]> {
   const marks = setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS);
@@ -118,7 +120,8 @@ export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
 }
 
 /**
- * Call this only when the rollup rows of all marked hours and of their days are durable.
+ * Clears marks of dirty hours, so that queries read the rollup rows again. Call this only when the rollup rows of all marked hours and of
+ * their days are durable.
  * @param left marked hours whose rollup rows are too large. The same insert marks them again, due later.
  */
 export async function clearMarks(
@@ -136,15 +139,15 @@ export async function clearMarks(
   await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
 }
 
-/** True if no row with the mark's key clears the mark. */
+/** SQL: true if the mark is open, which means that no row with its key has the sign -1. */
 const IS_OPEN = 'min(sign) > 0';
 /** The marked hours, in seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
-/** A list of more hours would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
+/** Maximum length of a list of hours. A longer list would exceed {@link MAX_LIST_BYTES} even with the shortest account IDs. */
 const MAX_LISTED_HOURS = Math.floor(MAX_LIST_BYTES / listedBytes(''));
 
-/** One statement without subqueries is enough, unless there are too many hours to list (docs/decisions/0010). */
+/** Reads the dirty hours with one statement without subqueries, or with two if there are too many to list (docs/decisions/0010). */
 export async function readDirtyHours(warehouse: Warehouse, accounts: Accounts, window: Window): Promise<DirtyHours> {
   const hours = await readMarkedHours(warehouse, accounts, window, MAX_LISTED_HOURS + 1);
   const bytes = hours.reduce((sum, { accountId }) => sum + listedBytes(accountId), 0);
@@ -153,10 +156,10 @@ export async function readDirtyHours(warehouse: Warehouse, accounts: Accounts, w
   return { windows: windowsOf(ascending(all).map(({ bucket }) => bucket)) };
 }
 
-/** Each window adds two segments to the statement. */
+/** Maximum number of windows that cover dirty hours. Each window adds two segments to a query's statement. */
 const MAX_WINDOWS = 10;
 
-/** Covers hours with at most {@link MAX_WINDOWS} windows, which the largest gaps between the hours separate. @param hours ascending, distinct */
+/** Covers the hours with at most {@link MAX_WINDOWS} windows, and leaves out the largest gaps. @param hours ascending, distinct */
 export function windowsOf(hours: readonly EpochMs[]): Window[] {
   const gapBefore = (index: number) => (hours[index] ?? 0) - (hours[index - 1] ?? 0);
   const starts = Array.from(hours.keys())
@@ -215,7 +218,7 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
   };
 }
 
-/** If any mark of an account is due later, all marks of the account wait until then, because one of its rollup rows is too large. */
+/** Selects open marks. If one mark of an account is due later, because a rollup row is too large, all marks of the account wait. */
 const OPEN_MARKS = `
     SELECT
       account_id,
@@ -258,7 +261,7 @@ type Mark = z.output<typeof mark>;
 type MarkKey = Pick<Mark, 'accountId' | 'markId'>;
 
 /**
- * Reads due marks with about `hours` hours in total, and at least one mark if any is due. The order of accounts is random, so that a
+ * Reads due marks that together have about `hours` hours, and at least one mark if any is due. The order of accounts is random, so that a
  * failing account does not block others forever. The marks of one account come together.
  */
 export async function readDueMarks(shard: Warehouse, hours: number): Promise<Mark[]> {

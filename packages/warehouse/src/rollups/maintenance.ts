@@ -1,7 +1,7 @@
 /**
- * Maintains the rollups: recomputes dirty hours, and seals past hours and days. Each function performs one bounded step. Steps may be
- * repeated, run concurrently, or be suspended or killed at any point, and the rollups stay correct: see dirty-hours.ts. Source:
- * docs/decisions/0006.
+ * Maintains the rollup rows: recomputes dirty hours (hours with late events), and seals past hours and days (computes their rows and then
+ * lets queries read them). Each function performs one bounded step. Steps may be repeated, run concurrently, or be suspended or killed at
+ * any point, and the rollup rows stay correct: see dirty-hours.ts. Source: docs/decisions/0006.
  */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
@@ -23,21 +23,21 @@ import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sour
 import { lowestWatermarks, raiseWatermarks } from './watermarks.js';
 
 export interface DirtyLimits extends StatementLimits {
-  /** Approximate number of dirty hours per step. A step includes at least one mark, even if this mark has more hours. */
+  /** Approximate number of dirty hours per step. A step reads at least one mark, even if this mark has more hours. */
   readonly hours: number;
 }
 
 export const DIRTY_LIMITS: DirtyLimits = { hours: 10_000, statementRows: 500_000, largeRows: LARGE_ROWS };
 
 export interface Recomputed extends Readonly<Record<Grain | 'marks', number>> {
-  /** Rollup rows that exceed the server's limits. Their hours are marked again, due in an hour. */
+  /** Rollup rows that exceed the server's limits. Their hours stay dirty, and the next attempt is due in an hour. */
   readonly tooLarge: readonly RollupKey[];
   readonly conflicts: Conflicts;
 }
 
 /**
- * Recomputes one bounded step of a shard's dirty hours, then their days, and clears the marks. After a failure the marks remain, and the
- * next step repeats the work. If the result counts no mark, none was due.
+ * Recomputes some of a shard's dirty hours, then the days that contain them, and clears the marks of these hours. After a failure the marks
+ * remain, and the next step repeats the work. If no mark is due, `marks` is 0.
  */
 export async function recomputeDirtyHours(
   shard: Warehouse,
@@ -47,7 +47,7 @@ export async function recomputeDirtyHours(
   if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [], conflicts: { events: 0 } };
   const hourly = bucketsOf(marks, 'hourly');
   const largeHours = await recomputeEach(shard, 'hourly', hourly, limits);
-  // Read the watermark after the hourly rows are durable, so that a sealer that publishes a later watermark finds these rows.
+  // Read the watermark after the hourly rows are durable. So a process that begins to seal one of these days later finds these rows.
   const { sealingUntil } = (await readBounds(shard)).daily;
   const daily = bucketsOf(marks, 'daily').filter(({ bucket }) => bucket < sealingUntil);
   const largeDays = await recomputeEach(shard, 'daily', daily, limits);
@@ -83,7 +83,7 @@ function bucketsOf(marked: readonly AccountHours[], grain: Grain): RollupKey[] {
   return [...buckets].flatMap(([accountId, starts]) => Array.from(starts, (bucket) => ({ accountId, bucket })));
 }
 
-/** Limits in source rows: events for hourly rows, and groups of hourly rows for daily rows. */
+/** Limits in numbers of rows to sum up: events for hourly rollup rows, and entries of hourly rows for daily rollup rows. */
 export interface SealingLimits extends StatementLimits {
   /** Approximate number of rows that one step reads on a shard. A step includes at least one bucket, even if this bucket has more rows. */
   readonly stepRows: number;
@@ -91,19 +91,19 @@ export interface SealingLimits extends StatementLimits {
 
 const SEALING_LIMITS: SealingLimits = { stepRows: 4_000_000, statementRows: 250_000, largeRows: LARGE_ROWS };
 
-/** A sealed step. All rollup rows with from <= bucket < to are computed and may be read, except those that are too large. */
+/** The result of one step. All rollup rows with from <= bucket < to are stored and may be read, except those that are too large. */
 export interface SealedStep {
   readonly grain: Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
-  /** Rollup rows that exceed the server's limits. They are marked, so queries read their hours from hourly rows or events. */
+  /** Rollup rows that exceed the server's limits. Their hours are marked as dirty, so queries read hourly rows or events instead. */
   readonly tooLarge: readonly RollupKey[];
   readonly conflicts: Conflicts;
 }
 
 /**
- * Seals one bounded step of buckets that ended before `due`, hours before days. The next call, in any process, repeats a failed step.
- * Returns undefined if there is nothing to seal.
+ * Seals the next hours that ended before `due`, or, if there are none, the next days: computes their rollup rows, and lets queries read
+ * them. After a failure, the next call repeats the step, in this or another process. Returns undefined if there is nothing to seal.
  */
 export async function sealNext(
   shards: readonly Warehouse[],
@@ -113,7 +113,7 @@ export async function sealNext(
   const { hourly, daily } = await lowestWatermarks(shards);
   return (
     (await sealStep(shards, 'hourly', hourly.sealedUntil, bucketOf(due, 'hourly'), limits)) ??
-    // A day can be sealed only after all its hours, because it is computed from them.
+    // A day can be sealed only after all its hours, because its rollup rows are computed from theirs.
     sealStep(shards, 'daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily'), limits)
   );
 }
@@ -126,8 +126,8 @@ async function readClock(shard: Warehouse): Promise<EpochMs> {
 }
 
 /**
- * Publishes `sealingUntil` before it reads the slices. So the writer of an event that is missing in the slices reads the new value, and marks
- * the event's hour: see dirty-hours.ts.
+ * Publishes `sealingUntil` before it reads the rows to sum up. So a worker that stores an event too late for this step reads the new value,
+ * and marks the event's hour as dirty: see dirty-hours.ts.
  */
 async function sealStep(
   shards: readonly Warehouse[],
@@ -137,7 +137,7 @@ async function sealStep(
   limits: SealingLimits,
 ): Promise<SealedStep | undefined> {
   if (from >= due) return undefined;
-  // Also use the servers' clocks. A watermark never falls, so a local clock that runs ahead must not raise it.
+  // Do not trust the local clock alone. If it runs ahead, it would raise the watermark too far, and a watermark never falls.
   const limit = Math.min(due, bucketOf(Math.min(...(await onEachShard(shards, readClock))), grain));
   if (from >= limit) return undefined;
   const { stepRows, statementRows } = limits;
@@ -149,7 +149,7 @@ async function sealStep(
     for (const slice of await readSlices(shard, grain, { from, to, sliceRows: statementRows })) {
       found.push(...(await sealSlice(shard, grain, slice, limits)));
     }
-    // Mark the rows before raising the second watermark, which allows queries to read the step: see dirty-hours.ts.
+    // Mark the rows before raising `sealedUntil`, which allows queries to read the step: see dirty-hours.ts.
     await markUnreadable(shard, found);
     return found;
   });
@@ -159,7 +159,7 @@ async function sealStep(
   return { grain, from, to, tooLarge: tooLarge.flat(), conflicts: allConflicts(conflicts) };
 }
 
-/** Computes a slice, in smaller parts if the slice exceeds the server's limits. Returns the rollup rows that are too large. */
+/** Computes a range of rollup rows, in smaller parts if it exceeds the server's limits. Returns the rollup rows that are too large. */
 async function sealSlice(
   shard: Warehouse,
   grain: Grain,
@@ -177,5 +177,5 @@ async function sealSlice(
   return recomputeEach(shard, grain, rows, { statementRows: Math.ceil(statementRows / DIVIDED_BY), largeRows });
 }
 
-/** A slice that is too large for one statement is split into about this many parts. */
+/** A range of rollup rows that is too large for one statement is split into about this many parts. */
 const DIVIDED_BY = 8;

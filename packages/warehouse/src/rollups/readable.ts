@@ -1,6 +1,7 @@
 /**
- * Determines which rollup rows and events a query may read. The watermarks may be up to two seconds old. The dirty hours are read for each
- * query, after the watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an acknowledged event.
+ * Determines which rollup rows (stored sums) a query may read. The query reads all other hours from the events. The watermarks, up to which
+ * rows are computed, may be up to two seconds old. The dirty hours, whose rows may lack events, are read for each query, after the
+ * watermarks and before the query's statement. dirty-hours.ts proves that no response lacks an acknowledged event.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import type { Accounts } from '../accounts.js';
@@ -9,20 +10,20 @@ import type { Warehouse } from '../clickhouse/connection.js';
 import { readDirtyHours } from './dirty-hours.js';
 import { type DirtyHours, NO_ROLLUPS, type ReadableRollups } from './watermarks.js';
 
-/** The connection aborts the query's statements when the client disconnects. */
+/** The accounts of a query, and a connection that aborts the query's statements when the client disconnects. */
 export interface QueryScope {
   readonly accounts: Accounts;
   readonly warehouse: Warehouse;
 }
 
-/** The rollup rows that a query may read. Usage before `droppedBefore` has only rollup rows, because its events are dropped. */
+/** The rollup rows that a query may read. Before `droppedBefore`, there are only rollup rows, because the events are dropped. */
 export interface RollupState extends ReadableRollups {
   readonly droppedBefore: EpochMs;
 }
 
 export type ReadRollupState = (scope: QueryScope, window: Window) => Promise<RollupState>;
 
-/** Maximum age of cached watermarks, from before they were read. At half this age they are refreshed in the background. */
+/** Maximum age of cached watermarks, counted from the start of the read. At half this age, they are refreshed in the background. */
 const REMEMBERED_MS = 2_000;
 
 /**
@@ -39,7 +40,7 @@ export function rollupStateReader(own: Warehouse, isOfEventsAlone = false): Read
   };
 }
 
-/** Returns values that were read at most `maxAgeMs` before the call. Concurrent callers share a read, but never an older one that hangs. */
+/** Caches the result of `read`. Concurrent callers share a read, unless it began more than `maxAgeMs` ago and may hang. */
 function remembered<T>(read: () => Promise<T>, maxAgeMs: number): () => Promise<T> {
   interface Reading {
     readonly since: number;
@@ -63,15 +64,15 @@ function remembered<T>(read: () => Promise<T>, maxAgeMs: number): () => Promise<
   return async () => {
     const shared = () => (current && isFresh(current) ? current : start());
     if (!last || !isFresh(last)) return shared().value;
-    // If the refresh fails, the next caller that needs a new value reads again and gets the error.
+    // If this refresh fails, it is not reported. The next caller that needs a new value reads again and gets the error.
     if (performance.now() - last.since > maxAgeMs / 2) shared();
     return last.result;
   };
 }
 
 /**
- * Treats everything before `droppedBefore` as sealed and clean. Months are dropped only after they were sealed, even if a watermark was set
- * back since. A mark there comes from a suspended worker, and the rollup rows of its hours are final.
+ * Treats all hours before `droppedBefore` as sealed and not dirty. Months are dropped only after they were sealed, even if the watermarks
+ * were reset since. If an hour there is marked as dirty, the mark comes from a suspended worker, and the hour's rollup rows are final.
  */
 export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }: ReadableRollups): RollupState {
   return {

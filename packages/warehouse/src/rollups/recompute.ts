@@ -21,8 +21,8 @@ export const ROLLUP_COLUMNS = [
 ];
 
 /**
- * Marks a final rollup row, in the highest bit of its version. Other versions reach this bit only with more than 2^31 events in one row.
- * Adding the versions of final hours may overflow the bit, but leaves the other bits correct.
+ * SQL: the highest bit of a version, which marks a rollup row as final. Other versions reach this bit only with more than 2^31 events in
+ * one row. Adding up the final versions of hours may overflow this bit, but leaves the other bits correct.
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
@@ -30,9 +30,9 @@ export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 export type Finality = 'replaceable' | 'final';
 
 /**
- * Selects the correct rollup rows, with the columns of ROLLUP_COLUMNS. Summary and detail come from a single read of the source. Entries
- * are sorted because sorted entries compress better. They are sorted as strings, which takes a seventh of the time of sorting tuples. The
- * order is the same, because names contain no control characters.
+ * Computes rollup rows, with the columns of ROLLUP_COLUMNS. The source is read only once for both summary and detail. Entries are sorted,
+ * because sorted entries compress better. They are sorted as strings, which takes a seventh of the time of sorting tuples. The order is the
+ * same, because names contain no control characters.
  */
 function rollupsSelect(grain: Grain, condition: string, finality: Finality): string {
   const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
@@ -95,8 +95,8 @@ GROUP BY account_id, bucket`;
 }
 
 /**
- * Use one thread. Several threads would each build arrays for every rollup row and then merge them, which is more work than they save, and
- * takes processors from queries. Use low priority, because no caller waits for these statements, so inserts and queries go first.
+ * Use one thread. Several threads would each build arrays for every rollup row and then merge them. This is more work than they save, and
+ * takes processors from queries. Use low priority, so that inserts and queries go first, because no caller waits for these statements.
  */
 export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
@@ -118,7 +118,7 @@ export async function recomputeRollups(
       query_params,
     })) ?? Number.POSITIVE_INFINITY;
   if (written >= ('rollups' in selection ? selection.rollups.length : selection.rollupRows)) return;
-  // An account may have been erased in the meantime. Rollup rows without source rows need not be written.
+  // Fewer rows are correct if an account was erased in the meantime, because rollup rows without source rows need not be written.
   const present = await readSourceRows(warehouse, grain, selection);
   if (written < present.length) {
     throw new ForeignResponseError(`recomputing wrote ${written} rows of ${present.length} to ${ROLLUP_TABLE[grain]}`);
@@ -128,11 +128,11 @@ export async function recomputeRollups(
 export interface StatementLimits {
   /** Approximate maximum number of rows that one statement reads. Each row takes a few hundred bytes of the server's memory. */
   readonly statementRows: number;
-  /** A statement of this size that exceeds a limit is too large. If a smaller statement fails, the server is overloaded and may recover. */
+  /** A statement of this size that exceeds a limit is too large. If a smaller one does, the server is overloaded and may recover. */
   readonly largeRows: number;
 }
 
-/** A thousand rows take a few megabytes, even with the longest names. */
+/** A thousand source rows take a few megabytes of memory, even with the longest names. */
 export const LARGE_ROWS = 1_000;
 
 export async function readConflictsOfRollups(warehouse: Warehouse, hours: readonly RollupKey[]): Promise<Conflicts> {
@@ -159,7 +159,7 @@ export async function recomputeEach(
   return tooLarge;
 }
 
-/** Splits a part that exceeds the server's limits until the large row is alone, so that it does not block other accounts. */
+/** Splits a part that exceeds the server's limits until the large row is alone. So a large row does not block other accounts. */
 async function recomputePart(
   warehouse: Warehouse,
   grain: Grain,

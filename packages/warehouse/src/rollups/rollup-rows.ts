@@ -1,7 +1,7 @@
 /** Defines the rows of usage_hourly and usage_daily: the usage of one account in one hour or day. Source: docs/decisions/0006. */
 import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 
-/** All buckets of a grain have the same length, because UTC has no daylight saving time. */
+/** A rollup row covers an hour or a day of an account. All days have the same length, because UTC has no daylight saving time. */
 export const GRAINS = ['hourly', 'daily'] as const;
 export type Grain = (typeof GRAINS)[number];
 
@@ -19,7 +19,7 @@ export interface AccountHours {
   readonly hours: readonly EpochMs[];
 }
 
-/** The two sets of parallel arrays in a rollup row, each with the dimensions that distinguish its entries. */
+/** A rollup row has two sets of parallel arrays. Each set has one entry per combination of values of its dimensions. */
 export const ROLLUP_ARRAYS = {
   summary: ['workspace', 'resource_type', 'billing_dimension'],
   detail: ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],

@@ -10,7 +10,7 @@ import { GRAIN_MS, type Grain, type RollupKey } from './rollup-rows.js';
 
 type RollupKeyPair = readonly [accountId: string, bucket: EpochMs];
 
-/** The rollup rows with from <= bucket < to whose keys are between `first` and `last`, inclusive. */
+/** A range of rollup rows: those with from <= bucket < to whose keys are between `first` and `last`, inclusive. */
 interface Slice {
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -26,7 +26,7 @@ export interface Source {
   readonly bucket: string;
   /** Expression for the number of source rows of a rollup row, including unmerged duplicates. */
   readonly rows: string;
-  /** Additional conditions that help ClickHouse find the rows of a slice. */
+  /** Additional conditions that help ClickHouse find the rows of a slice (a range of rollup rows). */
   readonly ofSlice: readonly string[];
   /** @param condition may use only key columns, because it applies before FINAL picks a row for each key */
   readonly relation: (condition: string) => string;
@@ -37,8 +37,8 @@ const OF_HOURS = (hour: string) =>
 const OF_ACCOUNTS = 'account_id >= {first_account: String} AND account_id <= {last_account: String}';
 
 /**
- * A relation has a row for each event, or for each group of an hourly row. Voided events have no amounts or array entries, but add to the
- * version: otherwise voiding an event would leave its rollup row's version unchanged.
+ * `relation` returns a SELECT with one row per event, or per entry of an hourly rollup row. Voided events have no amounts or array entries,
+ * but add to the version. Otherwise voiding an event would leave its rollup row's version unchanged.
  */
 export const SOURCES: Readonly<Record<Grain, Source>> = {
   hourly: {
@@ -119,7 +119,7 @@ export function selectRollups(grain: Grain, selection: RollupSelection): Selecte
   const { from, to, first, last } = selection;
   const conditions = [
     OF_HOURS(hour),
-    // The tuple conditions below imply these bounds, but ClickHouse can use only the bounds to find rows.
+    // The tuple conditions below imply these bounds, but ClickHouse uses only such simple bounds to skip rows.
     OF_ACCOUNTS,
     `(account_id, ${bucket}) >= {first_rollup: ${KEY}}`,
     `(account_id, ${bucket}) <= {last_rollup: ${KEY}}`,
@@ -176,9 +176,7 @@ GROUP BY account_id, started`,
   return warehouse.read(statement, sourceRows);
 }
 
-/**
- * Returns the end of the bucket in which a step reaches `stepRows` rows, or `limit` if there are fewer rows. Empty buckets cost nothing.
- */
+/** Returns the end of the hour or day in which a step reaches `stepRows` rows, or `limit` if there are fewer rows. Empty hours cost nothing. */
 export async function readStepEnd(
   warehouse: Warehouse,
   grain: Grain,
@@ -221,8 +219,8 @@ export interface SizedSlice extends Slice {
 }
 
 /**
- * Splits rollup rows into slices of about `sliceRows` source rows, fewer than twice as many. A larger rollup row is a slice by itself. A
- * slice has at most as many groups as source rows, so this also bounds a statement's memory.
+ * Splits rollup rows into ranges (slices) of about `sliceRows` source rows, always fewer than twice as many. A larger rollup row is a slice
+ * by itself. A slice has at most as many groups as source rows, so this also bounds a statement's memory.
  */
 export async function readSlices(
   warehouse: Warehouse,

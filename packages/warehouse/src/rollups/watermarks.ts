@@ -1,6 +1,6 @@
 /**
- * Reads and raises watermarks, which say up to which hour and day the rollups may be read. Both watermarks of a grain only rise. Source:
- * docs/decisions/0006.
+ * Reads and raises watermarks, which say up to which hour and day the rollup rows may be read. `sealedUntil` is the end of the rows that
+ * are computed, and `sealingUntil` the end of the rows that are being computed. Both only rise. Source: docs/decisions/0006.
  *
  * Watermarks are the same for all shards, and each shard has a copy. `sealingUntil` is written to every shard before any shard takes its
  * snapshot. Every shard has recomputed a bucket before `sealedUntil` is written to any shard. So workers and queries may read any copy,
@@ -13,20 +13,20 @@ import type { Grain, RollupKey } from './rollup-rows.js';
 
 export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
-/** Queries may read the rollup rows below these instants, except the rows of dirty hours and of their days. */
+/** Queries may read the rollup rows before these instants, except the rows of dirty hours and of their days. */
 export interface ReadableRollups extends SealedUntil {
   readonly dirtyHours: DirtyHours;
 }
 
 /**
- * Hours of accounts that must be read from the events, ascending by hour. If they are too many to be listed in a statement: a few ascending
- * windows that cover them, in which every account is read from the events.
+ * The hours of accounts that must be read from the events, ascending by hour. If there are too many to list in a statement: a few ascending
+ * windows that cover these hours, in which every account is read from the events.
  */
 export type DirtyHours = readonly RollupKey[] | { readonly windows: readonly Window[] };
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };
 
-/** Raises watermarks on every shard. A higher watermark stays. The watermarks are durable when the promise resolves. */
+/** Raises watermarks on every shard. A watermark that is already higher stays as it is. Durable when the promise resolves. */
 export async function raiseWatermarks(
   shards: readonly Warehouse[],
   grain: Grain,

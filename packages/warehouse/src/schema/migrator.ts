@@ -133,7 +133,7 @@ async function runMigrations(host: MigratedHost, pending: readonly Migration[]):
   }
 }
 
-/** Prevents a database with two layouts: CREATE … IF NOT EXISTS does nothing if the table exists in the other layout. */
+/** Prevents a mix of single-server and cluster tables: CREATE … IF NOT EXISTS does nothing if the table exists in the other layout. */
 async function checkLayout({ options: { database, cluster }, distributed }: MigratedHost): Promise<void> {
   const [table] = await distributed.read(READ_ENGINE, z.object({ engine: z.string() }));
   if (!table || (table.engine === 'Distributed') === (cluster !== undefined)) return;
@@ -146,7 +146,7 @@ async function checkLayout({ options: { database, cluster }, distributed }: Migr
 }
 
 /**
- * The applied migrations must equal the first files, byte for byte.
+ * Returns the migrations that are not applied yet. The applied migrations must equal the first files, byte for byte.
  * @throws MigrationError
  */
 export function pendingMigrations(
@@ -208,7 +208,7 @@ async function readMigration(directory: string, name: string, expected: number):
   return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
 }
 
-/** Tables that are not sharded by `account_id`. `every shard`: every shard has all rows, which are written to each and read from any. */
+/** The tables that are not sharded by `account_id`. `every shard`: each shard has a copy of all rows. `key`: the column to shard by. */
 const NOT_BY_ACCOUNT: Readonly<Record<string, 'every shard' | { readonly key: string }>> = {
   rollup_watermarks: 'every shard',
   retention_bounds: 'every shard',

@@ -146,12 +146,12 @@ function inUtc(time: string): string {
 }
 
 /**
- * Namespace of the UUIDs that replace other event IDs. It must never change: a UUID identifies an event, so every release must derive the
- * same UUID from the same ID. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ * Namespace for deriving UUIDs from event IDs that are not UUIDs. It must never change: a UUID identifies an event, so every release must
+ * derive the same UUID from the same ID. Source: RFC 9562, section 5.5, and docs/decisions/0025.
  */
 export const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 
-/** Derives the UUID of an event from its account and ID, because the same ID in two accounts identifies two events. */
+/** Derives the UUID of an event from its account and its ID. Includes the account, because two accounts may use the same ID. */
 export function eventIdOf(account: string, id: string): string {
   return v5(JSON.stringify([account, id]), EVENT_ID_NAMESPACE);
 }
@@ -206,7 +206,7 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
       await nextTurn();
       resumedAt = performance.now();
     }
-    // The check replaces the ID, and senders know the event only by the ID that they sent.
+    // Keep the ID as sent for the result, because the check replaces it, and senders know the event only by the ID that they sent.
     const sentId = isRecord(event) ? event['eventId'] : undefined;
     const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules);
     if (rejection) {
@@ -219,7 +219,7 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
   return { accepted, results, rejectedAccounts: [...rejectedAccounts] };
 }
 
-/** Returns the account of events that name no account. Only a caller with exactly one account may omit the account. */
+/** Returns the account to use for events that name no account. Only a caller with exactly one account may omit the account. */
 export function onlyAccount(accounts: CheckRules['accounts']): string | undefined {
   return accounts !== 'all' && accounts.length === 1 ? accounts[0] : undefined;
 }
@@ -255,7 +255,7 @@ function foreign(accountId: string, accounts: readonly string[]) {
   return new Unreadable(NOT_ALLOWED, `accountId ${rule} (got ${quoted(accountId)})`);
 }
 
-/** Returns whether the value is a valid ID. Responses omit invalid IDs, because an invalid ID may be arbitrarily long. */
+/** Returns whether the value is a valid ID, which a response may repeat. An invalid ID may be arbitrarily long. */
 function isNameValue(value: unknown): value is string {
   return typeof value === 'string' && isName(value);
 }

@@ -55,7 +55,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * different property names at once would block the process for seconds.
  * @param account the account of events that name no account
  * @param headers request headers, which contain the attributes of a CloudEvent in binary mode
- * @returns events as sent, an `Unreadable`, or undefined for a line that is not JSON
+ * @returns for each event: the event as sent, an `Unreadable`, or undefined if a line is not JSON
  * @throws ApiError `invalid_body` or `too_many_events`, possibly after some events
  */
 export function* readEvents(
@@ -251,8 +251,8 @@ async function gunzipped(body: Buffer): Promise<Buffer> {
 const zstd = new ZSTDDecoder();
 
 /**
- * Decodes zstd into one buffer of the maximum size. Memory therefore does not depend on the window size that the sender chose.
- * Uses a package, because Node has its own zstd decoder only since 22.15. That package returns an empty array if decoding fails.
+ * Decodes zstd into one buffer of the maximum size. Memory therefore does not depend on the window size that the sender chose. Uses the
+ * package zstddec, because Node has its own decoder only since 22.15. The package returns an empty array if decoding fails.
  */
 async function unpackedZstd(body: Buffer): Promise<Buffer> {
   // The first call compiles the decoder. Later calls return immediately.

@@ -36,7 +36,7 @@ interface SenderLimits {
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
-  /** Platform callers, which send for all accounts, have their own limits. Tenants and the platform thus cannot slow each other down. */
+  /** Callers that send for all accounts (the platform) have limits of their own. So they and the tenants cannot slow each other down. */
   readonly limits: { readonly tenants: SenderLimits; readonly platform: SenderLimits };
   readonly book: PriceBook;
   readonly clock: () => Date;
@@ -132,7 +132,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       reservation.release();
       throw error;
     } finally {
-      // Release the reservation only after the write as well: until then the events stay in memory, even if the client disconnects.
+      // Release the bytes only after both the write and the response: until then the events stay in memory, even if the client disconnects.
       void responded.then(() => reservation.release());
     }
   }

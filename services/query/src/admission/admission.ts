@@ -1,6 +1,7 @@
 /**
- * Admits requests to ClickHouse, so that one account cannot slow down others. Once the account of a request is known, the request counts
- * for the rate limits. Before its first statement, the request acquires a permit. docs/decisions/0014 explains the design.
+ * Limits how much each account can use ClickHouse, so that one account cannot slow down others. Once the account of a request is known, the
+ * request counts for the rate limits. Before its first statement, it acquires one of a limited number of permits. Design:
+ * docs/decisions/0014.
  */
 import type { ServerResponse } from 'node:http';
 import {
@@ -20,7 +21,7 @@ import { overloaded, tooManyStatements } from '../http/errors.js';
 
 export interface AdmissionLimits extends PermitLimits {
   readonly maxWaitMs: number;
-  /** Maximum number of waiting requests of one account. The first request of an account may always wait. */
+  /** Maximum number of waiting requests of one account. If none of its requests waits yet, a request may always wait. */
   readonly maxWaitingOfAccount: number;
   readonly maxWaiting: number;
 }
@@ -34,8 +35,8 @@ export interface AdmissionOptions {
 
 export interface Admitted {
   /**
-   * Waits for a permit, unless the request already has one. Returns the warehouse for the request's statements, which must run one at a
-   * time. If the client disconnects, the statements are canceled.
+   * Waits for a permit, unless the request already has one. Returns the connection to ClickHouse for the request's statements, which must
+   * run one at a time. If the client disconnects, the statements are canceled.
    * @throws ApiError `too_many_statements` or `overloaded`; ClientGone
    */
   acquire(): Promise<Warehouse>;
@@ -91,7 +92,7 @@ export class Admission {
     return ofAccount === 0 || (this.permits.waiting < maxWaiting && ofAccount < maxWaitingOfAccount);
   }
 
-  /** Returns the error for a request without a permit: 429 if its account or caller uses up its share, otherwise 503. */
+  /** Returns the error for a request that got no permit: 429 if its account or caller already holds its maximum, otherwise 503. */
   #denial(principal: Principal): ApiError {
     const { limits, observeDenial } = this.#options;
     const hasItsShare = this.permits.hasItsShare(principal);

@@ -1,4 +1,4 @@
-/** Checks the rules of alerts that the schema cannot check: those of several fields, and those of the operator. */
+/** Checks the rules of alerts that the body's schema cannot check: rules across fields, and rules that depend on the operator's settings. */
 import type { ParameterProblem } from '@meterline/api';
 import { type AlertChange, MAX_FILTER_VALUES, type NewAlert, newAlertSchema } from '@meterline/catalog';
 import { type Alert, type AllowedHosts, isSigned, targetProblem } from '@meterline/service/alerts';
@@ -10,7 +10,7 @@ type Definition = Pick<Alert, 'measure' | 'period' | 'forecast' | 'filters' | 'u
 type Target = Pick<NewAlert, 'format' | 'url' | 'to'>;
 type Operator = Requires<'sendsMail'>;
 
-/** The schema of a URL that alerts may be sent to. As part of the body's schema, its errors appear together with those of other fields. */
+/** Returns the schema of a URL that alerts may be sent to. The body's schema includes it, so that all errors are reported together. */
 export function targetUrl(allowed: AllowedHosts) {
   return newAlertSchema.shape.url.superRefine((url, context) => {
     const message = url === undefined ? undefined : targetProblem(url, allowed);
@@ -47,12 +47,12 @@ export function targetProblems({ format = 'standard', url, to }: Target, { sends
   }
   if (to && format !== 'standard') return reject('format', 'format is only for url.');
   if (url === undefined) return [];
-  // Responses show the origin of such a URL. A client that sends it back must not replace the URL with it.
+  // Responses contain only the origin of a Slack or Teams URL. A client that sends this origin back must not replace the URL with it.
   if (format === 'standard' || new URL(url).pathname !== '/') return [];
   return reject('url', 'url must be the whole URL of the incoming webhook, not only its origin.');
 }
 
-/** @param alert with the change */
+/** @param alert the alert after the change */
 export function changeProblems(change: AlertChange, alert: Alert, operator: Operator): ParameterProblem[] {
   const { url, to, rotateSecret } = change;
   if (rotateSecret && !isSigned(alert)) {

@@ -1,6 +1,6 @@
 /**
- * Serves /v0/accounts/{accountId}/alerts, an extension of the platform's API, with an account's alerts and their webhook deliveries. Admins
- * read and write. Members only read, and do not see alerts with a workspace filter, because members may not know the workspaces.
+ * Serves /v0/accounts/{accountId}/alerts, an extension of the platform's API: an account's alerts and their deliveries (webhooks, e-mails).
+ * Admins read and write. Members only read, and do not see alerts that filter by workspace, because workspaces are hidden from members.
  */
 import {
   invalidBody,
@@ -181,7 +181,7 @@ function rejectTooMany(error: unknown): never {
   throw error instanceof TooManyAlerts ? tooManyAlerts() : error;
 }
 
-/** @param isWriter if false, only the origin of the URL is returned, because the path and the query may contain a secret */
+/** @param isWriter if false, the URL is reduced to its origin, because its path and query may contain a secret, and addresses are masked */
 async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, isWriter: boolean) {
   const { startTime } = periodAt(alert.period, clock().getTime());
   const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
@@ -201,7 +201,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert, is
   };
 }
 
-/** @param isWriter if false, the address of an e-mail is masked, because addresses are personal data */
+/** @param isWriter if false, the e-mail address is masked, because addresses are personal data */
 function deliveryEntry(
   { account, alertId, type, failures, seenBy, payload, body, to, ...delivery }: Delivery,
   isWriter = true,

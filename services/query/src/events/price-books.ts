@@ -12,8 +12,8 @@ export type KnownBooks = ReadonlyMap<number, PriceBook>;
 export class PriceBooks {
   readonly #books = new Map<number, PriceBook>();
   /**
-   * Returns the newest book, or a book without prices if no book is registered. The statement needs no permit. Requests share it, so it
-   * must not be canceled together with one of them.
+   * Returns the newest book, or a book without prices if no book is registered. Requests share the statement. It therefore needs no
+   * request's permit, and is not canceled if a client disconnects.
    * @throws ApiError `storage_unavailable`
    */
   readonly newest: () => Promise<PriceBook>;

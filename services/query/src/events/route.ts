@@ -23,10 +23,10 @@ import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, writeJson } from '../metrics/response.js';
 import type { KnownBooks, PriceBooks } from './price-books.js';
 
-/** The sort key within an hour or cost. Cursors are bound to it and to the parameters, because a position is valid only in one order. */
+/** The order of events with equal hour or cost. Cursors are bound to it, because a position is valid only in the order that it comes from. */
 const ORDER = 'hour, text of id';
 
-/** The last event of the previous page. Its ID may be a UUID of any version and variant, and z.uuid() would reject some of these. */
+/** The last event of the previous page. Its ID may be a UUID of any version and variant, some of which z.uuid() would reject. */
 const eventPosition = z.object({
   hour: z.int(),
   eventId: z.string().refine(isUuid),
@@ -52,9 +52,9 @@ export function eventsRoute(
       const list = await orStorageUnavailable(readEventList(warehouse, { ...selection, accountId, after, limit }));
       if (!list) throw tooManyEventsByCost();
       const { events, next } = list;
-      // Read the bounds after the events, so that events dropped in the meantime are detected.
+      // Read `droppedBefore` after the events, to detect events that were dropped in the meantime.
       const { droppedBefore } = await orStorageUnavailable(readBounds(warehouse));
-      // A bound of 0 (the year 1970) means that no events have been dropped.
+      // `droppedBefore` is 0 (the year 1970) if no events have been dropped.
       if (droppedBefore > 0 && selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
       const knownBooks = await orStorageUnavailable(books.of(warehouse, events));
       admitted.release();

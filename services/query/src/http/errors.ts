@@ -22,7 +22,7 @@ import {
 } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse/clickhouse/errors';
 
-/** Longer than Meterline's own clients wait before they retry, because the same query would most likely fail again. */
+/** Longer than `@meterline/client` waits, so that the client does not retry: the same query would most likely fail again. */
 const QUERY_LIMIT_RETRY_SECONDS = 60;
 
 export function invalidCursor(): ApiError {

@@ -37,7 +37,7 @@ export interface RouteDependencies extends PagesDependencies {
   readonly cache: ResponseCache;
   readonly cursors: CursorCodec;
   readonly keys: ApiKeyStore;
-  /** A cached list of accounts. Requests that register an account discard it. */
+  /** The cached list of registered accounts. A request that registers an account must discard the cached list. */
   readonly registered: ReturnType<typeof remembered<Account[]>>;
 }
 
@@ -80,7 +80,9 @@ export async function admitMember(
   return { ...admission, role: requireMembership(admission.caller, accountId) };
 }
 
-/** Admits an admin of the account, for requests without parameters. Runs before the checks of the body and of what the request changes. */
+/**
+ * Admits a change by an admin of the account. Rejects parameters. Call this before you check the body or look up what the request changes.
+ */
 export async function admitWriter(
   dependencies: Requires,
   request: Request<{ accountId: string }>,

@@ -1,7 +1,7 @@
 /**
- * Signs and verifies cursors, and paginates the lists of the management API. A cursor contains the position where a list continues. The
- * signature prevents forgery, and use for another query. Format: base64url(payload) "." base64url(HMAC-SHA256 of the encoded payload).
- * Source: docs/api-contract.md, "Pages".
+ * Signs and verifies cursors, and paginates the lists of the management API. A cursor contains the position where a list continues. Its
+ * signature prevents clients from forging a cursor, or using it for another query. Format: base64url(payload) "." base64url(HMAC-SHA256 of
+ * the encoded payload). Source: docs/api-contract.md, "Pages".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { QueryParameters } from '@meterline/api/http/query-parameters';
@@ -21,7 +21,7 @@ const LIFETIME_MS = MS_PER_DAY;
 /** A signature has 256 bits, which are 43 characters of base64url. */
 const CURSOR = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
 
-/** The values that all pages of a list share: the operation, the caller, and every parameter except the page size. */
+/** The values that must be the same for all pages of a list, such as the operation, the owner, and every parameter except the page size. */
 export type CursorBinding = readonly unknown[];
 
 const payload = z.object({ issuedAt: z.number(), binding: z.string(), position: z.unknown() });
@@ -118,7 +118,8 @@ export function parseListRequest(
 }
 
 /**
- * Returns the JSON of a list, or of one page. Cursors are bound to `list`: the operation and the owner of the list.
+ * Returns a list, or one page of it in API versions with pagination.
+ * @param list the operation and the owner of the list. A cursor is valid only for the list that it was issued for.
  * @throws ApiError `invalid_cursor`, `cursor_expired`
  */
 export function listResponse<Entry extends ListEntry>(

@@ -1,8 +1,8 @@
 /**
- * Splits the result of a metrics query into pages. The first page is computed and not stored. Its cursor holds a digest of the whole
- * result, so that the request for the second page can check whether the result is still the same. If it is, all groups are stored by rank,
- * and all later pages are slices of the stored groups. If events have changed the result, pagination ends with `cursor_expired`. Source:
- * docs/decisions/0022.
+ * Splits the result of a metrics query (groups, most expensive first) into pages. The first page is computed and not stored. Its cursor
+ * contains a digest, which is a hash of the whole result. The request for the second page computes the result again. If the digest is still
+ * the same, all groups are stored by rank, and the second and all later pages are read from the stored groups. If events have changed the
+ * result, the request fails with `cursor_expired`. Source: docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
 import { ClientGone, callerKey, type Principal } from '@meterline/api';
@@ -35,12 +35,12 @@ export interface PagesDependencies {
 
 const digits = z.string().regex(/^\d{1,20}$/);
 
-/** The cursor's content: the result, and where the next page starts. */
+/** The content of a cursor: which result it belongs to, and where the next page starts. */
 export const pagePosition = z.object({
   resultId: z.uuid(),
   /** When the first page was computed, in epoch milliseconds. */
   requestedAt: z.number(),
-  /** The watermarks that the first page used: rollup rows below these instants could be read. */
+  /** The watermarks of the first page: it read rollup rows (precomputed totals) only up to these times. */
   sealed: z.object({ hourly: z.number(), daily: z.number() }),
   digest: digits,
   newestBlock: digits,
@@ -57,7 +57,7 @@ export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
 }
 
 /**
- * @param query identifies the query, and is the same for all pages of a result
+ * @param query the parameters that identify the query, as text. They are the same for all pages of a result.
  * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped`
  */
 export async function firstPage(
@@ -83,7 +83,7 @@ export async function firstPage(
 }
 
 /**
- * @param principal is charged for storing the result if it is not stored yet
+ * @param principal the account and caller whose limit the stored groups count against, if this request stores the result
  * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_groups`, `too_many_stored_groups`
  */
 export async function nextPage(
@@ -102,12 +102,13 @@ export async function nextPage(
   const stored = await readPage();
   if (stored) return pageOf(stored, position);
   const release = await storedGroups.reserve(principal, position.totalGroups);
-  // Read the current dirty hours. Hours marked since the first page are read from the events, like the hours that were dirty then.
+  // Read the dirty hours again: hours whose rollup rows may lack events. The query reads their events instead. More hours may have become
+  // dirty since the first page.
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
-    // The first attempt reads only rows up to `newestBlock`, the newest insert among the events that the first page counted, so that later
-    // inserts do not change the result. A void counts no event: if one was inserted after `newestBlock`, but before the first page, this
-    // attempt lacks it. The second attempt then reads all rows, and succeeds if nothing has been inserted since the first page.
+    // The first attempt ignores events that were inserted after `newestBlock`, the newest insert that the first page counted. So later
+    // events do not change the result. This attempt fails if an event was voided (canceled) after `newestBlock` but before the first page,
+    // because it ignores the void. The second attempt reads all events. It succeeds if nothing has been inserted since the first page.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
@@ -122,7 +123,7 @@ export async function nextPage(
   }
 }
 
-/** Returns the ID under which a query's result is stored, once for all callers. The ID is a UUID of version 8 (RFC 9562, section 5.8). */
+/** Hashes the query and the digest, so that callers of an account share a stored result. Returns a version 8 UUID (RFC 9562, section 5.8). */
 function resultIdOf(query: string, digest: string): string {
   const bytes = createHash('sha256')
     .update(JSON.stringify([query, digest]))
@@ -139,9 +140,9 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 }
 
 /**
- * Runs a query, and runs it again if events that it may have read have been dropped in the meantime. Dropped months are read from rollup
- * rows, with the same totals. A window that starts or ends within an hour of a dropped month needs the events, so the query is rejected.
- * retention.ts in packages/warehouse proves that no response lacks dropped events.
+ * Runs a query, and runs it again if old events were dropped (deleted) meanwhile, because its response may lack them. The second run reads
+ * the dropped months from rollup rows, which have the same totals for whole hours. A window that starts or ends within an hour of a dropped
+ * month would need events, so the query is rejected. retention.ts in packages/warehouse proves that no response lacks dropped events.
  * @throws ApiError `events_dropped` if the window includes a part of an hour whose events are dropped
  */
 export async function retryIfEventsDropped<T>(
@@ -152,8 +153,8 @@ export async function retryIfEventsDropped<T>(
 ): Promise<T> {
   rejectDroppedParts(window, state.droppedBefore);
   const result = await run(state);
-  // The current and the previous month are never dropped. The query may have read events of earlier months if the watermarks are old, or if
-  // it reads only events.
+  // Events of the current and the previous month are never dropped. A query may have read older events if the hourly watermark is old, if
+  // it reads only events, if there are dirty hours, or if the window starts or ends within an hour.
   const mayReadOldEvents = state.hourly < Date.now() - NEVER_DROPPED_MS;
   const hasDirtyHours = 'windows' in state.dirtyHours || state.dirtyHours.length > 0;
   if (!mayReadOldEvents && !hasDirtyHours && partsOfHours(window, state.hourly).length === 0) return result;
@@ -162,7 +163,7 @@ export async function retryIfEventsDropped<T>(
   return retryIfEventsDropped(warehouse, window, stateSince(droppedBefore, state), run);
 }
 
-/** The previous month began at least this long ago, minus a day for clock differences. */
+/** The previous month began at least 28 days ago. One day less, in case the clocks of the servers differ. */
 const NEVER_DROPPED_MS = 27 * MS_PER_DAY;
 
 function rejectDroppedParts(window: Window, droppedBefore: EpochMs): void {
@@ -170,7 +171,7 @@ function rejectDroppedParts(window: Window, droppedBefore: EpochMs): void {
   if (parameters.length > 0) throw partOfHourDropped(window, parameters, droppedBefore);
 }
 
-/** Returns the ends of the window that lie between 1970, where events begin, and `before`, and not at the start of an hour. */
+/** Returns the ends of the window that are not the start of an hour, if they are before `before` and after 1970, when events begin. */
 function partsOfHours(window: Window, before: EpochMs): (keyof Window)[] {
   const ends = ['startTime', 'endTime'] as const;
   return ends.filter((end) => window[end] > 0 && window[end] < before && window[end] % MS_PER_HOUR !== 0);
@@ -207,8 +208,8 @@ export class StoredGroups {
     const release = async () => {
       for (const [limiter, key] of reserved) await limiter.reward(key, groups);
     };
-    // Reserve from the caller's limit first. If that fails, the account's limit stays unchanged, so that other callers are not blocked in
-    // the meantime.
+    // Charge the caller's counter first. If the caller's limit is exceeded, the account's counter is never charged, not even for a moment,
+    // so that other callers are not rejected.
     for (const [limiter, key] of [
       [this.#caller, callerKey(principal)],
       [this.#account, principal.account],

@@ -25,7 +25,7 @@ import type { DimensionValues, MetricsQuery, Selection } from '@meterline/wareho
 
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
-/** A metrics query as the caller requested it, without the accounts and the rollup rows to read. */
+/** A metrics query as the caller sent it. The service adds the accounts, and the rollup rows (precomputed totals) that it may read. */
 export interface MetricsRequest
   extends FilterValues,
     Omit<MetricsQuery, 'accounts' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
@@ -45,7 +45,7 @@ const RULES = {
 
 /**
  * @param schemas the parameters of a query about one account, or about several accounts
- * @returns the request, with `limit` reduced so that a page stays within the maximum number of points
+ * @returns the request. `limit` is reduced so that a page has at most `MAX_PAGE_POINTS` points (groups times buckets).
  * @throws ApiError `invalid_parameter` with every error
  */
 export function parseMetricsRequest(
@@ -97,7 +97,7 @@ function readResolution(parameters: QueryParameters, window: Window | undefined)
   }
   const resolution = requested ?? defaultResolution(window);
   const buckets = bucketCount(window, resolution);
-  // If the cap is exceeded too, report only the cap, because that error is more helpful.
+  // If the window is also too long for the requested resolution, report only that error, because it is more helpful.
   if (!cap && buckets > MAX_PAGE_POINTS) {
     parameters.problem(
       'endTime',
@@ -120,8 +120,8 @@ const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
 const NO_UUID = '';
 
 /**
- * Reads the filters. The values of one filter are alternatives, and excluding filters take precedence. Values are deduplicated and sorted.
- * Source: docs/api-contract.md, "Groups and filters"; docs/decisions/0019.
+ * Reads the filters, such as `workspace` and `excludeWorkspace`. Usage passes a filter if it has any of the filter's values. Excluding
+ * filters take precedence. Values are deduplicated and sorted. Source: docs/api-contract.md, "Groups and filters"; docs/decisions/0019.
  */
 export function readFilters(parameters: QueryParameters): FilterValues {
   const filters = readValues(parameters, (field) => field, 'withoutResourceUuid');

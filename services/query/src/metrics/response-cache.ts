@@ -13,7 +13,7 @@ export interface CachedResponse {
   readonly etag: string;
 }
 
-/** The source of a first page. `shared`: another request was already computing the response. */
+/** The source of a response: the cache (`hit`), a concurrent request that was already computing it (`shared`), or a new computation. */
 const CACHE_RESULTS = ['hit', 'shared', 'computed'] as const;
 export type CacheResult = (typeof CACHE_RESULTS)[number];
 
@@ -39,7 +39,7 @@ interface Entry extends CachedResponse, Dated {
 
 interface AccountEntries {
   bytes: number;
-  /** By key, oldest first. */
+  /** The size of each entry in bytes, by cache key, oldest first. */
   readonly sizes: Map<string, number>;
 }
 
@@ -80,8 +80,8 @@ export class ResponseCache {
   }
 
   /**
-   * Returns a recent enough response from memory or from a concurrent request. Otherwise computes one. If `maxAgeSeconds` is 0, always
-   * computes a response. Throws the error of `work`.
+   * Returns a response that is at most `maxAgeSeconds` old, from memory or from a concurrent request. If there is none, or if
+   * `maxAgeSeconds` is 0, computes a response with `work`. Throws the error of `work`.
    */
   async get(
     account: string,
@@ -106,7 +106,7 @@ export class ResponseCache {
       } catch (error) {
         // The client of the computing request has disconnected. One of the waiting requests now computes the response for all of them.
         if (error instanceof ClientGone) return this.get(account, key, maxAgeSeconds, work);
-        // A rate limit applies only to the request that hit it, so compute the response. Any other failure would affect this request too.
+        // If only the other request was rate-limited, compute the response here. Any other failure would affect this request too.
         if (!isRateLimited(error)) throw error;
       }
     }
@@ -165,8 +165,8 @@ function sizeOf({ body }: CachedResponse, key: string): number {
 const DIRECTIVE = /^([a-z-]+)(?:="?(\d+)"?)?$/;
 
 /**
- * Returns the maximum age in seconds that a request allows. The default is 0, which means to compute the response. Unreadable values,
- * `no-cache` and `no-store` also return 0.
+ * Returns the maximum age in seconds that a request allows for a cached response. Returns 0 without `max-age`, with an unreadable value,
+ * and with `no-cache` or `no-store`. The response must then be computed.
  */
 export function allowedAgeSeconds(cacheControl: string | undefined): number {
   const directives = (cacheControl ?? '').toLowerCase().split(',');

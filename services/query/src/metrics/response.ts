@@ -50,9 +50,9 @@ function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJ
 }
 
 interface Axis {
-  /** For each bucket, the JSON of its entry up to the value of `cost`. */
+  /** For each bucket, the first part of its JSON, up to the cost: `{"timestamp":"…","cost":`. */
   readonly starts: readonly string[];
-  /** For each bucket, the JSON of its entry if there is no usage. */
+  /** For each bucket, its whole JSON if the bucket has no usage. */
   readonly zeros: readonly string[];
 }
 
@@ -61,7 +61,7 @@ function shapeAxis({ window, resolution }: MetricsRequest, withUsage: boolean): 
   return { starts, zeros: starts.map((start) => (withUsage ? `${start}0,"usage":0}` : `${start}0}`)) };
 }
 
-/** Formats a series as JSON directly. Series are most of a response, and building objects for their entries took most of the time. */
+/** Formats a series as JSON text. Series make up most of a response, and building an object for each bucket took most of the time. */
 function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsage: boolean): RawJson {
   const { buckets, costs, usages } = series;
   const entries = zeros.slice();
@@ -92,7 +92,7 @@ export function exactNumber(amount: DecimalText): RawJson {
 export function writeJson(value: ExactJson): string {
   if (typeof value !== 'object') return JSON.stringify(value);
   if (value instanceof RawJson) return value.text;
-  // Concatenate with +, which does not copy the strings. Joining at each level would.
+  // Concatenate with `+`, which does not copy the strings. `join` would copy the text of nested values again at each level.
   let text = '';
   if (isList(value)) {
     for (const element of value) text += `${text === '' ? '' : ','}${writeJson(element)}`;
@@ -104,7 +104,7 @@ export function writeJson(value: ExactJson): string {
   return `{${text}}`;
 }
 
-/** Array.isArray does not narrow the type of a readonly array. */
+/** Array.isArray alone does not narrow the type of a readonly array. */
 function isList(value: object): value is readonly ExactJson[] {
   return Array.isArray(value);
 }

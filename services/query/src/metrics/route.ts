@@ -42,7 +42,7 @@ export function metricsRoute(
       if (readsWorkspaces(query)) requireAdmin(role);
 
       const { account: _subject, ...filters } = query.filters;
-      // Hide workspaces, because a member must not learn which workspaces exist.
+      // Hide workspaces from members, who must not learn which workspaces exist.
       const requested = { ...query, filters, hidesWorkspace: role !== 'admin' };
       const compute = async () => {
         requireRoomForResponse(budget, account);
@@ -73,7 +73,7 @@ export function metricsRoute(
 }
 
 /**
- * Returns the accounts of a query, and the caller's role in all of them: `member` if the caller is a member of any of them.
+ * Returns the accounts of a query, and the caller's role in them: `member` if the caller is only a member of at least one of them.
  * @throws ApiError `forbidden` if the caller has no access to an account, whether or not the account exists
  */
 function subjectOf(
@@ -100,9 +100,9 @@ function responseOf(json: string): CachedResponse {
 }
 
 /**
- * Returns true if `If-None-Match` matches an entity tag, weak or not (RFC 9110, section 13.1.2). Express' own comparison never matches a
- * request with `Cache-Control: no-cache`. That directive is meant for intermediate caches, but `fetch` adds it to every conditional
- * request.
+ * Returns true if the header `If-None-Match` contains the entity tag, weak or strong (RFC 9110, section 13.1.2). The comparison of Express
+ * is not used, because it always returns false for a request with `Cache-Control: no-cache`. That directive is meant for intermediate
+ * caches, but `fetch` adds it to every conditional request.
  */
 function matchesEtag(condition: string | undefined, etag: string): boolean {
   return condition?.split(',').some((tag) => ['*', etag, etag.replace('W/', '')].includes(tag.trim())) ?? false;
@@ -110,8 +110,8 @@ function matchesEtag(condition: string | undefined, etag: string): boolean {
 
 /**
  * Returns the values that a cursor is bound to: the accounts, the role, and every parameter except `limit`. They are in canonical form, so
- * neither the order of groupBy nor the notation of a time matters. The role is included because an admin's pages show more than a member's.
- * The key is not, so any caller that may run the query may request its later pages.
+ * the order of `groupBy` and the notation of times do not matter. The role is included because an admin's pages show more than a member's.
+ * The API key is not included, so any caller who may run the query may request its later pages.
  */
 function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): CursorBinding {
   const { window, resolution, groupBy, filters, excluded } = request;
@@ -128,7 +128,7 @@ function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): 
   ];
 }
 
-/** Lists the values of an enum. The request runs no statement, so it needs no permit. */
+/** Lists the values of an enum. The values are constant or cached, so the request needs no permit for ClickHouse. */
 export function enumRoute(
   dependencies: Requires,
   valuesOf: (accountId: string) => readonly unknown[] | Promise<readonly unknown[]>,

@@ -1,6 +1,6 @@
 /**
- * Serves /v0/accounts/{accountId}/views, an extension of the platform's API, with an account's saved views. Admins read and write. Members
- * only read, and do not see views that group or filter by workspace, because members may not know the workspaces.
+ * Serves /v0/accounts/{accountId}/views, an extension of the platform's API: the saved views of an account. Admins read and write. Members
+ * only read, and do not see views that group or filter by workspace, because workspaces are hidden from members.
  */
 import { invalidParameters, orAuthUnavailable, rawQuery, requireNoParameters } from '@meterline/api';
 import {

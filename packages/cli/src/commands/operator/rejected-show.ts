@@ -75,7 +75,7 @@ export function describeRejection(rejection: OpenRejection) {
   return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account, reason, message };
 }
 
-/** Indents JSON for reading. Rounds numbers that do not fit in a double; --payload prints the payload as it was received. */
+/** Indents JSON for reading. Numbers that do not fit in a double are rounded. The flag --payload prints the payload as it was received. */
 function indented(payload: string): string {
   try {
     return JSON.stringify(JSON.parse(payload), null, 2).split('\n').map(printable).join('\n');

@@ -147,13 +147,13 @@ function withFilter(command: Command): Command {
   return withOutput(withClickHouseFlags(filtered));
 }
 
-/** Returns the filter of the flags. Here, --since 24h means exactly 24 hours. In `metrics`, it means whole hours. */
+/** Converts the flags to a filter. Here, --since 24h means exactly 24 hours. In `meterline metrics`, it means whole hours. */
 function filterOf({ reason, account, since, from, to }: FilterFlags, now: Date): RejectionFilter {
   const last = since && lastSpan(since, now.getTime());
   return { reason, accountId: account, from: last ? now.getTime() - (last.endTime - last.startTime) : from, to };
 }
 
-/** Returns the selected rejections. @throws CommandError unless the flags name either only IDs, or --all with a filter */
+/** Returns the selected rejections. The user must give either only IDs, or --all with a filter. @throws CommandError otherwise */
 function selectionOf(ids: readonly string[], flags: SelectionFlags, now: Date): RejectionSelection {
   const filter = filterOf(flags, now);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
@@ -173,7 +173,7 @@ interface Selected extends Omit<SettlementOptions, 'signal'> {
   readonly kept: readonly KeptRejection[];
 }
 
-/** Runs `work` for the selected rejections. @param failure follows their number in the message. @throws CommandError if some are kept */
+/** Runs `work` for the selected rejections. @param failure ends the message after the number of rejections. @throws CommandError if some are kept */
 async function withSelected(
   context: CommandContext,
   flags: ClickHouseFlags,
@@ -232,7 +232,7 @@ async function printReplay(
 ): Promise<void> {
   const now = context.now().getTime();
   const { closedBefore } = await readBounds(options.shards.whole);
-  // Print payloads only for IDs, because the events that a filter selects may not fit in memory.
+  // Print payloads only if the user named IDs, because all events that match a filter may not fit in memory.
   const dataOf = ({ sendable }: Resend) =>
     'ids' in options.selection && { data: sendable.kind === 'event' ? sendable.event : sendable.jobs };
   await operate(context, flags, {
@@ -294,7 +294,7 @@ function editsOf({ edit, unset }: ReplayFlags): Edits {
   return { set: new Map(set), unset: new Set(unset) };
 }
 
-/** Rejects an eventId for several rejections. Events with the same ID count as one, so all events but one would be lost. */
+/** Rejects `--edit eventId=…` for several rejections. Events with the same ID count as one, so all events but one would be lost. */
 function requireIdentities(selection: RejectionSelection, { set }: Edits): void {
   if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids.map(formatRejectionId)).size === 1)) return;
   throw usageError('--edit eventId needs a single rejection ID: events with the same ID count as one');

@@ -146,7 +146,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
   });
 }
 
-/** @throws CommandError unless exactly one of the flags is set and its months can be closed */
+/** Returns the start of the first month that stays open. @throws CommandError if both flags or none is set, or the month is too recent */
 function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
   if ((before === undefined) === (months === undefined)) throw usageError('use either --before or --months');
   const start = before ?? plusMonths(bucketStart(now, 'monthly'), -(months ?? 0));
@@ -154,7 +154,7 @@ function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
   return start;
 }
 
-/** Keeps the current and the previous month open, because late events are common and queries may still be running. @throws CommandError */
+/** Ensures that this and the previous month stay open: late events are common, and queries may still be running. @throws CommandError */
 function requireClosable(before: EpochMs, now: EpochMs): void {
   if (before <= plusMonths(bucketStart(now, 'monthly'), -1)) return;
   throw usageError(`months before ${monthText(before)} cannot be closed: the current and the previous month stay open`);
@@ -181,7 +181,7 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       printResult(context, flags, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
-    // Check the bound again, because a machine with a fast clock may have closed these months.
+    // Check again that these months are old enough, because a machine whose clock is ahead may have closed them too early.
     requireClosable(closedBefore, context.now().getTime());
     const rows = closed.reduce((sum, month) => sum + month.rows, 0);
     const names = closed.map(({ startTime }) => monthText(startTime));
@@ -194,7 +194,7 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
         const options = { shards, before: closedBefore, signal, onProgress };
         const onDropped = ({ startTime }: EventMonth) => {
           dropped.push(monthText(startTime));
-          // Report each month immediately, because a later failure does not bring its events back.
+          // Report each month immediately, because its events are gone even if a later step fails.
           sayProgress(context, '');
           say(context, `Dropped the events of ${monthText(startTime)}.`);
         };

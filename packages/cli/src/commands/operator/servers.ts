@@ -59,7 +59,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
   const prefix = context.settings.queuePrefix(flags);
   const read = async (redis: RedisClient) => {
     const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
-    // Ignore errors of the queue here, because they also reject the pending command, which reports them.
+    // Ignore the queue's error events. The same errors also reject the pending command, which reports them.
     queue.on('error', () => undefined);
     try {
       return await readQueueStatus(queue, redis, context.now());

@@ -48,7 +48,7 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   await sayOverrides(context, flags, apiUrl);
 }
 
-/** Returns one text per account, such as `admin of acme`. For a key of all accounts, returns one text with the number of accounts. */
+/** Returns one text per account, such as `admin of acme`. For a key of all accounts, returns one text, such as `operator of all accounts (3)`. */
 function rightsOf(accounts: readonly AccountResponse[]): string[] {
   const [ofAll] = accounts.filter(({ role }) => role === 'operator' || role === 'provisioner');
   if (ofAll) return [`${ofAll.role} of all accounts (${formatCount(accounts.length)})`];

@@ -30,7 +30,7 @@ interface ChangeFlags extends AlertsFlags, FilterFlags, Partial<SameFlags> {
 interface Call<Flags extends AlertsFlags = AlertsFlags> extends AccountSession {
   readonly context: CommandContext;
   readonly flags: Flags;
-  /** The ID of an alert. Empty for commands that have no alert. */
+  /** The ID of an alert. Empty for commands without one, such as `list`. */
   readonly id: string;
 }
 
@@ -104,7 +104,7 @@ export function addAlerts(alerts: Command, context: CommandContext): void {
     .action(action(listDeliveries));
 }
 
-/** Adds the flags that define an alert. @param isNew makes name, period and amount required, and adds the format, which never changes */
+/** Adds the flags that define an alert. @param isNew requires name, period and amount, and adds --format, which cannot be changed later */
 function withDefinition(command: Command, isNew: boolean): Command {
   const required = (flags: string, description: string) =>
     new Option(flags, isNew ? `${description} (required)` : description).makeOptionMandatory(isNew);

@@ -113,7 +113,7 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const LISTED_BAD_LINES = 100;
 
 class Tally {
-  /** Number of accepted events. In a check, the number of valid events. */
+  /** Number of accepted events. With --check or --dry-run, the number of valid events. */
   events = 0;
   /** Number of the last line that was read and not blank. */
   lastLine = 0;
@@ -150,7 +150,7 @@ class Tally {
 
   progress(isTrial = false): string {
     if (isTrial) return counted(this.events, 'valid event');
-    // With several requests in flight, later lines may have been sent although the first request failed.
+    // Name no line if the first request failed. Other requests in flight may still have sent the events of later lines.
     const upTo = this.lastSentLine < this.fromLine ? '' : `, up to line ${formatCount(this.lastSentLine)}`;
     return `Sent ${counted(this.events, 'event')}${upTo}`;
   }
@@ -233,7 +233,7 @@ function checkOnly(now: () => Date, account: string | undefined): Send {
   };
 }
 
-/** Validates an event as the collector does, which adds the default account and accepts any name as the ID. */
+/** Validates an event as the collector does. An event without an account gets the default account, and any name is valid as the ID. */
 function checkEvent(object: object, account: string | undefined, now: EpochMs): Checked<UsageEvent> {
   const event = { ...(account !== undefined && { accountId: account }), ...object };
   const id = 'eventId' in object ? object.eventId : undefined;

@@ -83,7 +83,7 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
     };
     if (interval === undefined) return print();
     const signal = context.interruption();
-    // Each time parses the query again, because a window that ends now moves with time.
+    // Each `print` parses the query again, because a window that ends now moves with time.
     await watch(context, interval === true ? DEFAULT_WATCH_SECONDS : interval, signal, async () => {
       await withClientErrors(access, () => print(signal));
       if (form === 'table') context.stdout.write('\n');
