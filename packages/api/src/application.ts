@@ -24,7 +24,7 @@ export interface ApplicationOptions {
   readonly watchers: readonly Watcher[];
   readonly trustProxy: TrustProxy;
   readonly corsOrigins: readonly string[];
-  /** Whether the process is stopping. A stopping process still responds, but reports that it is not ready for new requests. */
+  /** Whether the process is stopping. It then still serves requests, but `/readyz` tells load balancers to send no more. */
   readonly isStopping: () => boolean;
   /** Tells clients without a token where to get one. If undefined, the service accepts only API keys. */
   readonly protectedResource: ProtectedResource | undefined;
@@ -34,7 +34,7 @@ export const READ = 'GET, HEAD';
 
 /**
  * Adds a path that allows only GET and HEAD.
- * @param elsewhere a sentence for the error, which names the path that supports the other methods
+ * @param elsewhere a sentence that the error for other methods ends with, which names the path that supports them
  */
 export function addReadRoute<Params>(
   app: Express,
@@ -45,7 +45,7 @@ export function addReadRoute<Params>(
   app.route(path).get(handler).all(methodNotAllowed(READ, elsewhere));
 }
 
-/** Adds the middleware in an order that gives every response, even errors, a log line, a request ID, and security and CORS headers. */
+/** Adds the middleware. Its order gives every response, even an error, a log line, a request ID, security headers and CORS headers. */
 export function createApplication(
   options: Pick<ApplicationOptions, 'corsOrigins' | 'log' | 'trustProxy' | 'watchers'>,
 ): Express {
@@ -63,7 +63,7 @@ export function createApplication(
     noteInLog(request, { account });
     next();
   });
-  // TLS ends at the proxy in front of this service, so only that proxy can decide whether to upgrade http to https.
+  // Helmet's headers that require https are off. TLS ends at the proxy in front of this service, so only the proxy can decide about https.
   app.use(
     helmet({
       strictTransportSecurity: false,
@@ -99,7 +99,7 @@ function crossOrigin(corsOrigins: readonly string[]): RequestHandler {
   });
 }
 
-/** The largest body of any operation except sending events. */
+/** The maximum size of a body, except for operations that send events. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 /** Reads every body to its end, even if the operation ignores it, so that the connection can be reused. */

@@ -125,7 +125,7 @@ const ABOUT_CLAIMS = [
 ] as const;
 type TokenVariable = (typeof REQUIRED_FOR_TOKENS | typeof ABOUT_CLAIMS)[number];
 
-/** An environment in which one object replaces the token variables. */
+/** The environment with all settings for tokens in the object `tokens`, instead of in separate variables. */
 export type WithTokens<Env> = Omit<Env, TokenVariable> & {
   readonly tokens: Omit<TokenVerifierOptions, 'clock' | 'log'> | undefined;
 };

@@ -59,7 +59,7 @@ interface Host extends ApplicationOptions, Authorities {
   readonly onClose: (close: () => unknown) => void;
 }
 
-/** Calls `build` once Redis is connected. The returned facts are added to the log line of the start. @throws StartError */
+/** Connects to Redis, and starts the application that `build` returns. The log line of the start includes the returned facts. @throws StartError */
 export async function hostService(
   env: HostEnv,
   { name, log, tracing, outage }: HostOptions,
@@ -95,7 +95,7 @@ export async function hostService(
     });
     const { PORT: port, LISTEN_HOST: host, KEEP_ALIVE_MS: keepAliveMs } = env;
     const server = await startServer(app, { port, host, keepAliveMs, log });
-    // The admin port opens last, so its response shows that this process also owns the main port.
+    // The admin port opens last. If it responds, this process also listens on the main port.
     const admin = await openAdminServer(env, { metrics: registry }, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port, ...facts }, 'listening');
     return {
@@ -117,7 +117,7 @@ function watchRedis(redis: RedisClient, outage: Outage): () => Promise<RedisStat
   redis.on('ready', () => outage.recovered());
   return shared(() =>
     readRedisStatus(redis).catch((error: unknown) => {
-      // Without a connection, the error of a command is less informative than the error of the last connection attempt.
+      // While there is no connection, the error of the last connection attempt says more than the error of a command.
       throw moreInformative(error, outage.cause);
     }),
   );

@@ -7,12 +7,12 @@ import { disallowedMethod } from './http/errors.js';
 import { cutSlowReaders } from './http/slow-readers.js';
 import { MAX_HEADER_BYTES, parserError, rejectUnreadable } from './http/unreadable-requests.js';
 
-/** Longer than the usual 60 s of load balancers. Otherwise, a load balancer could reuse a connection that the service is about to close. */
+/** Longer than the idle timeout of load balancers, usually 60 s. They could otherwise reuse a connection that the service is closing. */
 export const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Enough to send the largest response, 2 MB, at 35 kB/s. When compressed, the response is a tenth of that size. */
+/** Enough to send the largest response, which has 2 MB, at 35 kB/s. If the response is compressed, it has a tenth of that size. */
 const SEND_TIMEOUT_MS = 60_000;
-/** The maximum delay until a slow request is detected, as a share of the timeout. */
+/** The interval between checks for slow requests, as a share of the timeout. */
 const TIMEOUT_CHECK_SHARE = 0.1;
 
 export interface ServerOptions {
@@ -28,7 +28,7 @@ export interface ServerOptions {
 
 export interface RunningServer {
   readonly port: number;
-  /** Stops accepting connections after `acceptMs`. Resolves when all responses are sent, or cut off `deadlineMs` later. */
+  /** Stops accepting connections after `acceptMs`. Resolves when all responses are sent. After another `deadlineMs`, cuts off the rest. */
   close(deadlineMs: number, acceptMs?: number): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
       keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: requestTimeoutMs * TIMEOUT_CHECK_SHARE,
-      // The application rejects a missing Host header itself, with an error body.
+      // The application rejects a missing Host header itself, with an error message in the body.
       requireHostHeader: false,
     },
     app,
@@ -54,13 +54,13 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   });
   const draining = new DrainingServer(server);
   cutSlowReaders(server, sendTimeoutMs);
-  // Node would reject an unknown expectation without a body. The application sends an error body instead.
+  // Node would reject an unknown value of the header `Expect` with an empty body. Instead, the application sends an error with a message.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   // CONNECT requests a proxy tunnel (RFC 9110, section 9.3.6). By default, Node closes the connection without a response.
   const connectError = disallowedMethod('CONNECT', 'GET, HEAD, POST, PATCH, DELETE');
   server.on('connect', (_request, socket) => rejectUnreadable(connectError, socket, log));
   server.on('clientError', (error, socket) => {
-    // After half a response, the client would read an error as part of that response.
+    // If a response has already started, the client would take an error for a part of that response.
     if (!socket.writable || current.get(socket)?.headersSent) socket.destroy();
     else rejectUnreadable(parserError(error), socket, log);
   });

@@ -1,4 +1,4 @@
-/** Defines the terms of alerts. An alert fires when an account's cost or usage in a calendar period passes a threshold. */
+/** Defines the names and limits of alerts. An alert fires when an account's cost or usage in a calendar period passes a threshold. */
 import { formatUsage, formatUsdExact } from './amount-format.js';
 import { type Unit, unitOf } from './dimensions.js';
 

@@ -6,7 +6,7 @@ import type { BuiltInUnit, Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
 const MINUS_CENT = decimalText('-0.01');
-/** The number of significant digits for amounts below a cent. With two digits after the point, such an amount would read as zero. */
+/** The number of significant digits for amounts below a cent, which would read as zero with two digits after the point. */
 const DIGITS_BELOW_CENT = 2;
 
 const UNIT_NAME: Readonly<Partial<Record<Unit, string>>> = {
@@ -65,7 +65,7 @@ function withDollar(text: string): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
 }
 
-/** Formats a share such as `12.3%`. Only a zero part becomes `0.0%`, and only the whole becomes `100.0%`, whatever the rounding. */
+/** Formats a share such as `12.3%`. Rounding never makes a part `0.0%` or `100.0%`: it becomes `<0.1%` or `>99.9%` instead. */
 export function shareText(of: Big | string, all: Big | string): string {
   const [part, whole] = [decimalOf(of), decimalOf(all)];
   const share = percentOf(part, whole);
@@ -112,13 +112,13 @@ export function priceText({ amount, per }: UnitPrice, unit: Unit): string {
   return `${formatUsdExact(amount)} per ${quantity}`;
 }
 
-/** Names of common quantities. A month has 730 hours, because most price books quote storage prices per GB and month. */
+/** Names of common quantities. Most price books quote storage prices per GB and month, and a month counts as 730 hours. */
 const KNOWN_QUANTITIES: Readonly<Partial<Record<Unit, Readonly<Record<string, string>>>>> = {
   gbs: { '3600': 'GB-h', '2628000': 'GB-month' },
   hours: { '730': 'month (730 h)' },
 };
 
-/** Describes a payload that a newer payload replaced, for example `was revision 1, price 2, a void`. */
+/** Describes the content of an event that a newer one replaced, for example `was revision 1, price 2, a void` (a void cancels the event). */
 export function replacedText({
   revision,
   priceRevision,

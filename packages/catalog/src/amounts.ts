@@ -2,7 +2,7 @@
 import Big from 'big.js';
 import { type DecimalText, decimalText, ZERO } from './decimal.js';
 
-/** The settings of big.js belong to its constructor, and other code may change the settings of `Big`. A private constructor avoids this. */
+/** big.js stores its settings in the constructor, and other code may change those of `Big`. This private constructor has its own settings. */
 const Decimal = Big();
 Decimal.RM = Big.roundHalfEven;
 

@@ -1,7 +1,7 @@
 /**
  * Defines windows, resolutions and buckets, and the calendar axis of a response. Buckets are UTC hours, days, ISO weeks (from Monday) and
- * months. Source: docs/api-contract.md, "Windows and buckets". A window as long as a cap is still allowed, but no longer gets that
- * resolution by default.
+ * months. Source: docs/api-contract.md, "Windows and buckets". Each resolution except monthly has a cap, the maximum length of a window. A
+ * window exactly as long as the cap is allowed, but gets a coarser resolution by default.
  */
 import { UTCDateMini } from '@date-fns/utc/date/mini';
 import { addDays } from 'date-fns/addDays';
@@ -24,7 +24,7 @@ export type EpochMs = number;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 export const MS_PER_WEEK = 7 * MS_PER_DAY;
-/** Exclusive upper bound of the times that options of the command accept. The lower bound is 1970. */
+/** The exclusive end of the time range that the command line and saved views accept. The range starts in 1970. */
 export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 /** 0001-01-01, the earliest start of a window. RFC 3339 allows the year 0000, which the calendar does not have. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
@@ -61,7 +61,7 @@ function startOfDate(date: number): EpochMs | undefined {
   return day;
 }
 
-/** Parses digits at a position of a string. Characters that are not digits count as zeros. */
+/** Parses digits at a position of a string. Other characters count as zeros, because a fraction may have fewer digits. */
 function numberAt(text: string, from: number, digits: number): number {
   let value = 0;
   for (let index = from; index < from + digits; index += 1) {
@@ -107,17 +107,17 @@ interface WindowCap {
 const CAPS = {
   hourly: { end: (startTime) => addDays(startTime, 7, UTC).getTime(), text: '7 days' },
   daily: { end: (startTime) => addDays(startTime, 90, UTC).getTime(), text: '90 days' },
-  // A calendar year, which has 366 days if it contains 29 February. From 29 February, it ends on 28 February.
+  // A calendar year, which has 366 days if it contains 29 February. A year from 29 February ends on 28 February.
   weekly: { end: (startTime) => addYears(startTime, 1, UTC).getTime(), text: '1 year' },
   monthly: null,
 } as const satisfies Record<Resolution, WindowCap | null>;
 
-/** Returns the finest resolution whose cap exceeds the window. Exactly 7 days are thus daily, and exactly 1 year is monthly. */
+/** Returns the finest resolution whose cap is longer than the window. Exactly 7 days are thus daily, and exactly 1 year is monthly. */
 export function defaultResolution({ startTime, endTime }: Window): Resolution {
   return RESOLUTIONS.find((resolution) => endTime < (CAPS[resolution]?.end(startTime) ?? Infinity)) ?? 'monthly';
 }
 
-/** Returns the exceeded cap as text, such as "7 days". Returns undefined if the window is short enough for the resolution. */
+/** Returns the resolution's cap as text, such as "7 days", if the window is longer. Returns undefined if the window is short enough. */
 export function exceededCap(resolution: Resolution, { startTime, endTime }: Window): string | undefined {
   const cap = CAPS[resolution];
   return cap && endTime > cap.end(startTime) ? cap.text : undefined;
@@ -133,14 +133,14 @@ export function plusMonths(instant: EpochMs, months: number): EpochMs {
   return addMonths(instant, months, UTC).getTime();
 }
 
-/** Returns the starts of all buckets that overlap the window, in ascending order. The window may lie in the past and in the future. */
+/** Returns the starts of all buckets that overlap the window, in ascending order. Future buckets are included. */
 export function bucketAxis(window: Window, resolution: Resolution): EpochMs[] {
   const first = bucketStart(window.startTime, resolution);
   const { add } = BUCKETS[resolution];
   return Array.from({ length: bucketCount(window, resolution) }, (_, index) => add(first, index, UTC).getTime());
 }
 
-/** Counts the buckets that overlap the window. Does not list them, because the whole calendar has 120,000 months. */
+/** Counts the buckets that overlap the window, without listing them: the whole calendar has 120,000 months. */
 export function bucketCount({ startTime, endTime }: Window, resolution: Resolution): number {
   const [first, last] = [bucketStart(startTime, resolution), bucketStart(endTime - 1, resolution)];
   return BUCKETS[resolution].between(last, first, UTC) + 1;
@@ -168,8 +168,8 @@ export function beginsMonth(instant: EpochMs): boolean {
 }
 
 /**
- * Cuts a window off at `asOf`. All queries of a screen use the same `asOf`, so their responses describe the same time even if they arrive
- * one after another. A window in the future is returned unchanged, because it contains no usage.
+ * Ends a window at `asOf`. All queries of a screen use the same `asOf`, so their responses describe the same time even if they arrive one after
+ * another. A window in the future is returned unchanged, because it contains no usage.
  */
 export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };

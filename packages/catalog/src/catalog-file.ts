@@ -12,7 +12,7 @@ import {
 } from './dimensions.js';
 import { describeIssue } from './price-book.js';
 
-/** With this limit, a response has all dimensions on one page, and an error message can list them. */
+/** Limits the dimensions that a platform adds, so that a response has all of them on one page, and an error message can list them. */
 const MAX_ADDED = MAX_METRICS_PAGE - BUILT_IN_DIMENSION_NAMES.length;
 
 const NAME_RULE = `must be lowercase words joined by underscores, such as mcp_server, with at most ${MAX_CODE_LENGTH} characters`;

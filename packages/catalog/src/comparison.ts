@@ -16,7 +16,7 @@ const WEEKS_PER_MONTH = 365.25 / 12 / 7;
 
 /**
  * `period` compares with whole weeks earlier, so that weekends are compared with weekends and nights with nights. With monthly buckets, it
- * compares with whole months earlier. `months` always compares with whole months earlier, by date.
+ * compares with whole months earlier by date, as `months` always does.
  */
 export const COMPARISONS = ['period', 'months'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
@@ -29,7 +29,7 @@ export interface ComparedWindow {
 
 export interface Compared {
   readonly window: Window;
-  /** Undefined for a window in days or hours, even if its thirty days happen to be a month. A month to date counts as 1. */
+  /** The number of months in a period of months, such as 1 for a month to date. Undefined for a period in days or hours, such as 30 days. */
   readonly months: number | undefined;
   readonly resolution: Resolution;
   readonly asOf: EpochMs;
@@ -65,7 +65,7 @@ function monthsEarlier({
   const { startTime, endTime } = window;
   const previousStart = plusMonths(startTime, -months);
   const whole = { startTime: previousStart, endTime: plusMonths(endTime, -months) };
-  // The earlier months may exceed the resolution's cap. The comparison then uses a part of them that is as long as the window.
+  // The earlier months may be longer than the resolution allows. The comparison then uses a part of them that is as long as the window.
   const isOver = asOf >= endTime && beginsMonth(endTime) && exceededCap(resolution, whole) === undefined;
   const elapsed = Math.min(asOf, endTime) - startTime;
   // The previous month may be shorter than the elapsed time, but the two windows must not overlap.

@@ -1,7 +1,7 @@
 /**
- * Calculates with exact decimals, never with doubles. Events are stored and added as scaled bigints: 1.5 at scale 9 is 1_500_000_000n.
- * Pricing an event with bigints takes 0.18 µs, while big.js takes 0.69 µs (docs/decisions/0002). API responses contain decimal text, which
- * amounts.ts calculates with in big.js.
+ * Calculates with exact decimals, never with doubles. Events are stored and added as scaled bigints: 1.5 at scale 9 is 1_500_000_000n. Pricing
+ * an event with bigints takes 0.18 µs, while big.js takes 0.69 µs (docs/decisions/0002). API responses contain decimal text, for which
+ * amounts.ts uses big.js.
  */
 
 export const USAGE_SCALE = 9;
@@ -29,7 +29,7 @@ export function decimalOfNumber(value: number): DecimalDigits {
   return decimalOfNumberText(String(value));
 }
 
-/** Returns the digits of a JSON number ≥ 0. @param text the number. Its exponent must fit a double, because all digits are written out. */
+/** Returns the digits of a JSON number ≥ 0. Its exponent must fit a double, because all digits are written out: 1e999999 would have a million. */
 export function decimalOfNumberText(text: string): DecimalDigits {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');
@@ -61,7 +61,7 @@ export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   return quotient % 2n === 0n ? quotient : quotient + 1n;
 }
 
-/** Formats the value exactly and in its shortest form: without an exponent, trailing zeros, or a point that no fraction follows. */
+/** Formats the value exactly and in its shortest form: without an exponent, trailing zeros, or a point at the end. */
 export function formatScaled(value: bigint, scale: number): string {
   const sign = value < 0n ? '-' : '';
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
@@ -93,7 +93,7 @@ function stripLeadingZeros(digits: string): string {
   return digits.slice(start) || '0';
 }
 
-/** Producers choose the string. On a long run of zeros inside it, the expression /0+$/ takes quadratic time, but this loop does not. */
+/** Uses a loop, because producers choose the string. On a long run of zeros inside it, the expression /0+$/ would take quadratic time. */
 function stripTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;

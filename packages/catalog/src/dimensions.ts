@@ -1,7 +1,7 @@
 /**
- * Defines resource types, billing dimensions with their units, and the groupBy dimensions with their fields in a response. Source: the API
- * specification, section "Billing API": the table of billing dimensions (whose order is kept), the parameter `groupBy`, and the table
- * AccountMetricsDataEntry. A platform may add billing dimensions of its own (`catalog-file.ts`).
+ * Defines resource types, billing dimensions with their units, and the dimensions that a query may group by. Source: the API specification,
+ * section "Billing API": the table of billing dimensions (whose order is kept), the parameter `groupBy`, and the table AccountMetricsDataEntry.
+ * A platform may add billing dimensions of its own (`catalog-file.ts`).
  */
 
 /** Lets an editor complete the built-in names, although any name is allowed. */
@@ -87,10 +87,10 @@ export function isBillingDimension(value: string): boolean {
 /** Names consist of lowercase words. */
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const UNIT = /^[a-z]+$/;
-/** Names appear in tables and addresses. */
+/** The maximum length of names, because they appear in tables and in URLs. */
 export const MAX_CODE_LENGTH = 64;
 
-/** The name `constructor` is not allowed, because it is a member of every object. */
+/** Rejects names such as `constructor`, because every object has a member with this name. */
 export function isResourceTypeName(text: string): boolean {
   return NAME.test(text) && text.length <= MAX_CODE_LENGTH && !(text in {});
 }
@@ -100,8 +100,8 @@ export function isUnitName(text: string): boolean {
 }
 
 /**
- * Returns whether the name has the form `<resource type>_<what>_<unit>`. The names of all dimensions have this form, so that readers which
- * do not know the dimensions that a platform has added can take the unit from the name.
+ * Returns whether the name has the form `<resource type>_<what>_<unit>`, which all names of dimensions have. Code that does not know a dimension
+ * that the platform has added can thus take the unit from the name.
  */
 export function isNameOf({ resourceType, unit }: Dimension, name: string): boolean {
   const what = name.slice(resourceType.length + 1, -unit.length - 1);
@@ -117,14 +117,14 @@ export function unitOf(name: BillingDimension): Unit {
   return name.slice(name.lastIndexOf('_') + 1);
 }
 
-/** Returns the dimension. A producer does not know which ones the platform has added, so any other name of the right form is one, too. */
+/** Returns the dimension with the name. Accepts any name of the right form, because a producer does not know what the platform has added. */
 export function assumedDimension(name: string, resourceType: unknown): Dimension | undefined {
   if (known.has(name) || typeof resourceType !== 'string') return known.get(name);
   const dimension = { resourceType, unit: unitOf(name) };
   return isUnitName(dimension.unit) && isNameOf(dimension, name) ? dimension : undefined;
 }
 
-/** In canonical order. */
+/** In the order in which Meterline always lists them (canonical order). */
 export const GROUP_BY_DIMENSIONS = [
   'workspace',
   'resource_type',
@@ -134,7 +134,7 @@ export const GROUP_BY_DIMENSIONS = [
 ] as const;
 export type GroupByDimension = (typeof GROUP_BY_DIMENSIONS)[number];
 
-/** The dimensions of queries about several accounts, in canonical order. Such queries are an extension of the platform's API. */
+/** The dimensions of queries about several accounts, in canonical order. Meterline adds such queries to the platform's API. */
 export const METRICS_DIMENSIONS = ['account', ...GROUP_BY_DIMENSIONS] as const;
 export type MetricsDimension = (typeof METRICS_DIMENSIONS)[number];
 
@@ -162,7 +162,7 @@ export const SEVERAL_VALUES = {
   billingDimension: 'several dimensions',
 } as const satisfies Record<MetricsField, string>;
 
-/** Maps a groupBy dimension to the other dimensions that an entry shows if all its usage has the same value in them. */
+/** Maps a groupBy dimension to others that an entry also shows if they are the same for all its usage, such as a resource's workspace. */
 export const ENRICHED_BY = {
   account: [],
   workspace: [],
@@ -177,7 +177,7 @@ export function canonicalGroupBy<Dimension extends MetricsDimension>(dimensions:
   return METRICS_DIMENSIONS.filter((dimension): dimension is Dimension => requested.has(dimension));
 }
 
-/** Returns the dimensions that entries show although the query does not group by them, in canonical order. */
+/** Returns the dimensions that entries of a response show although the query does not group by them, in canonical order. */
 export function enrichedDimensions(groupBy: readonly MetricsDimension[]): GroupByDimension[] {
   const enriched = new Set<GroupByDimension>(groupBy.flatMap((dimension) => ENRICHED_BY[dimension]));
   return GROUP_BY_DIMENSIONS.filter((dimension) => enriched.has(dimension) && !groupBy.includes(dimension));
@@ -190,7 +190,7 @@ export function groupKey(
   return JSON.stringify(groupBy.map((dimension) => group[ENTRY_FIELD[dimension]] ?? null));
 }
 
-/** Returns whether responses show usage. Only if grouped by billing dimension does every group have a single unit. */
+/** Returns whether responses show usage. This requires groups by billing dimension, because other groups may mix several units. */
 export function showsUsage(groupBy: readonly MetricsDimension[]): boolean {
   return groupBy.includes('billing_dimension');
 }

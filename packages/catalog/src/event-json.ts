@@ -1,9 +1,9 @@
-/** Parses the JSON of usage events without rounding. A double has about 15 digits, while usage may have 24. */
+/** Parses the JSON of usage events without rounding numbers. A double has about 15 digits, while usage may have 24. */
 import { decimalOfNumber, decimalOfNumberText } from './decimal.js';
 
 /**
- * Matches a number of at least 16 characters that is the value of a member "usage". Shorter numbers need no match, because a double
- * represents every decimal of 15 digits. Strings do not match, because inside a string the quotes around "usage" would be escaped.
+ * Matches a number of at least 16 characters that is the value of a member "usage". Shorter numbers need no match, because a double represents
+ * every decimal of 15 digits. Text inside a string does not match, because the quotes around "usage" are escaped there.
  */
 const LONG_USAGE =
   /(?<!\\)("usage"[ \t\r\n]*:[ \t\r\n]*)(?=[\d.eE+-]{16})((?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?=[ \t\r\n]*[,}])/g;
@@ -18,7 +18,7 @@ export function readEventJson(text: string): unknown {
   );
 }
 
-/** Like {@link readEventJson}, but returns undefined, which JSON cannot represent, if the text is not JSON. */
+/** Like {@link readEventJson}, but returns undefined if the text is not JSON. Valid JSON never results in undefined. */
 export function parseEventJson(text: string): unknown {
   try {
     return readEventJson(text);
@@ -28,8 +28,8 @@ export function parseEventJson(text: string): unknown {
 }
 
 /**
- * Returns the decimal text of a JSON number that a double would round. Returns undefined for the shortest form of a double, such as
- * 0.30000000000000004, which loses nothing, and for numbers whose double is infinite or not above 0.
+ * Returns the decimal text of a JSON number that a double would round. Returns undefined if a double keeps the number, as it does for 0.1 and
+ * 0.30000000000000004. Also returns undefined if the double is infinite or not above 0.
  */
 export function exactDecimal(number: string): string | undefined {
   const value = Number(number);

@@ -1,6 +1,6 @@
 /**
- * Defines and validates usage events. Source: docs/guides/emitting.md, "An event". The rules do not use zod, because producers and browsers
- * load them. They add 2 kB to a bundle instead of 94 kB, and take a third of the time (docs/decisions/0013).
+ * Defines and validates usage events. Source: docs/guides/emitting.md, "An event". The rules do not use zod, because producers and browsers load
+ * them. Without zod, they add 2 kB to a bundle instead of 94 kB, and take a third of the time (docs/decisions/0013).
  */
 
 import { type EpochMs, parseTimestamp } from './calendar.js';
@@ -79,7 +79,7 @@ export function isUuid(text: string): boolean {
   return lastUuid !== undefined;
 }
 
-/** The UUID in `scratch`. An event becomes a row right after its validation, so this cache avoids parsing its UUID twice. */
+/** The UUID that `scratch` holds. An event is stored right after its validation, so this cache avoids parsing its UUID twice. */
 let lastUuid: string | undefined;
 const scratch = /* @__PURE__ */ new Uint32Array(4);
 const DASH = 45;
@@ -129,12 +129,12 @@ export function uuidText(words: Uint32Array, at: number): string {
   return `${hex(1)}${hex(0)}${hex(3)}${hex(2)}`.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Finds the dimension of an event. @param resourceType the field of the event, unchecked */
+/** Looks up the billing dimension of an event. @param resourceType the event's field of this name, which is not validated yet */
 type FindDimension = (name: string, resourceType: unknown) => Dimension | undefined;
 
 /**
- * A fast pass accepts valid events. Only if it rejects an event, a second pass finds out which rule the event breaks.
- * @param find the dimensions that events may have (default: those that this process knows)
+ * Validates an event. A fast check accepts valid events. Only if it fails, a slower check finds the rules that the event breaks.
+ * @param find looks up a dimension (default: among the dimensions that this process knows)
  */
 export function parseUsageEvent(input: unknown, now: EpochMs, find: FindDimension = dimensionOf): Checked<UsageEvent> {
   const event = acceptedEvent(input, now, find);
@@ -175,7 +175,7 @@ function acceptedEvent(input: unknown, now: EpochMs, find: FindDimension): Usage
   };
 }
 
-/** Returns a rejection with the first rule of {@link acceptedEvent} that the event breaks. */
+/** Returns why {@link acceptedEvent} does not accept an event, or undefined if it does. */
 export function rejectionOf(input: unknown, now: EpochMs, find: FindDimension = dimensionOf): Rejected | undefined {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
   const dimension = isText(input['billingDimension'])
@@ -215,7 +215,7 @@ function usageOf(value: unknown, unit: Unit): bigint | undefined {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_WHOLE_USAGE) {
     return BigInt(value) * WHOLE_USAGE;
   }
-  // An object must not be converted to a string: that may throw, or run out of stack.
+  // Objects are rejected here, because converting one to a string may throw or run out of stack.
   if (typeof value !== 'number' && typeof value !== 'string') return undefined;
   if (unit === 'count' && !WHOLE.test(String(value))) return undefined;
   const digits = digitsOf(value);
@@ -261,7 +261,7 @@ const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: FieldRu
 });
 const name = (reason: RejectionReason) => field(reason, isNameValue, NAME_RULE);
 
-/** The rules that concern a single field, in the order in which a rejection lists them. */
+/** The rules for single fields. A rejection lists broken rules in this order. */
 const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   eventId: field('invalid_event_id', isEventId, 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab'),
   accountId: name('invalid_account_id'),
@@ -287,7 +287,7 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   ),
   void: field('invalid_void', (value) => value === undefined || isBoolean(value), 'must be true or false'),
 };
-/** The maximum number of unknown fields that a message names. An event may have thousands. */
+/** The maximum number of unknown fields that a message lists, because an event may have thousands. */
 const MAX_NAMED_FIELDS = 10;
 const FIELD_RULES = Object.entries(EVENT_FIELDS);
 
@@ -295,7 +295,7 @@ function isEventField(name: string): name is UsageEventField {
   return Object.hasOwn(EVENT_FIELDS, name);
 }
 
-/** The reason is that of the first broken rule. The message lists all broken rules, so that the producer can fix them at once. */
+/** Returns one rejection for all broken rules, so that the producer can fix them together. Its reason is that of the first broken rule. */
 function brokenRules(input: Readonly<Record<string, unknown>>, dimension: Dimension | undefined): Rejected | undefined {
   const broken: Rejected[] = [];
   for (const [field, { holds, rule, reason }] of FIELD_RULES) {
@@ -312,12 +312,12 @@ function brokenRules(input: Readonly<Record<string, unknown>>, dimension: Dimens
   return first && rejected(first.reason, broken.map(({ message }) => message).join('; '));
 }
 
-/** Stands for the UUID of an event sent over HTTP while its other fields are checked. */
+/** A placeholder for the ID of an event, with which the other fields can be checked even if the ID is invalid. */
 export const ANY_UUID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Rejects an event sent over HTTP for its ID, which must be a name there, because the collector replaces a name with a UUID.
- * @param others the check of the event with a valid ID, whose problems the message also lists
+ * Rejects an event sent over HTTP because of its ID. Any name is allowed there, because the collector derives a UUID from it.
+ * @param others the result of checking the event with a valid ID. The message also lists its problems.
  */
 export function invalidSentId(others: Checked<unknown>): Rejected {
   const message = `eventId ${NAME_RULE}`;

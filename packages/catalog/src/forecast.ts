@@ -1,7 +1,7 @@
 /**
- * Forecasts the cost, or the usage, of the current month, for the page and for alerts. The page shows this rule: each remaining day costs
- * the average of the same weekday in the four weeks before today. Today costs that average too, or its actual cost if that is already
- * higher. Days before the first usage do not count.
+ * Forecasts the cost or the usage of the current month, for the page and for alerts. The rule, which the page also shows to users: each
+ * remaining day costs the average of the same weekday in the four weeks before today. Today costs that average too, or its actual cost if that
+ * is already higher. Days before the first usage do not count.
  */
 import { compareDecimals, divideDecimals, subtractDecimals, sumDecimals } from './amounts.js';
 import { bucketAxis, bucketStart, type EpochMs, MS_PER_DAY, plusMonths, type Window } from './calendar.js';

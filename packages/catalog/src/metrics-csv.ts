@@ -11,10 +11,10 @@ import {
   unitOf,
 } from './dimensions.js';
 
-/** `spreadsheet` adds a byte order mark and disarms text that looks like a formula. `plain` leaves the data unchanged. */
+/** `spreadsheet` adds a byte order mark, and an apostrophe before text that looks like a formula. `plain` leaves the data unchanged. */
 export type CsvForm = 'spreadsheet' | 'plain';
 
-/** A string is text that may come from untrusted people. A `number` was written by Meterline and must stay a number. */
+/** A string may come from untrusted people, so it is checked for formulas. A `number` was written by Meterline and stays as it is. */
 type CsvCell = string | { readonly number: string };
 
 interface CsvColumn<Row> {
@@ -22,7 +22,7 @@ interface CsvColumn<Row> {
   readonly cell: (row: Row) => CsvCell;
 }
 
-/** A group and its amounts, either in the whole window or in one bucket. */
+/** A group and its amounts, in the whole window or in one bucket. */
 interface AmountsRow {
   readonly entry: MetricsEntry;
   readonly amounts: Pick<MetricsEntry['summary'], 'cost' | 'usage'>;
@@ -54,7 +54,7 @@ function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
   return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
 }
 
-/** The columns include enriched dimensions. They depend only on groupBy, so an empty response has the same columns. */
+/** Returns a column for each dimension of groupBy, and for those that entries also show. An empty response has the same columns. */
 function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
@@ -91,7 +91,7 @@ export function groupsCsvLines(
   return csvLines(columns, rows, form);
 }
 
-/** Returns a group of the previous period with zero amounts. Without its line, the previous costs would not add up. */
+/** Gives a group that has usage only in the previous period a line with zero amounts. Otherwise, the previous costs would not add up. */
 export function groupWithoutUsage(before: MetricsEntry): MetricsEntry {
   const { usage } = before.summary;
   return { ...before, summary: { cost: ZERO, ...(usage !== undefined && { usage: ZERO }) }, timeseries: [] };
@@ -144,12 +144,12 @@ function csvLines<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[],
  * signs also match, because some spreadsheets treat them like ASCII signs.
  */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\uFF05])/u;
-/** Some spreadsheets also split at semicolons and tabs, and some treat an apostrophe as a text marker. */
+/** Besides commas, some spreadsheets also split at semicolons and tabs. Some treat a leading apostrophe as a marker of text. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^['\s]|\s$/;
 
 /** Returns one line, including its line break. */
 export function csvLine(cells: readonly CsvCell[], form: CsvForm = 'spreadsheet'): string {
-  // Spreadsheets treat a cell with a leading apostrophe as text.
+  // A leading apostrophe makes spreadsheets treat the cell as text, not as a formula.
   const guarded = (text: string) => (form === 'spreadsheet' && FORMULA.test(text) ? `'${text}` : text);
   const texts = cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number));
   return `${texts.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;

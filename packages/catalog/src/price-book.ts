@@ -13,7 +13,7 @@ const CURRENCY = 'USD';
 
 /** `amount` and `per` have at most 12 integer and 18 fraction digits. */
 const PRICE_SCALE = 18;
-/** In USD. With this limit, the largest usage costs 10^21 USD, and the sum of 100,000 such events still fits Decimal(38,12). */
+/** In USD. The largest usage then costs 10^21 USD (10^15 units), and the sum of 100,000 such events still fits Decimal(38,12). */
 const MAX_UNIT_PRICE = 1_000_000n;
 
 const decimal = z
@@ -36,7 +36,7 @@ function schemaOf(billingDimension: z.ZodType<BillingDimension>) {
     per: decimal.prefault('1'),
   });
   return z.strictObject({
-    /** Must be increased with every change. If an event was priced with two books, the price from the older version applies. */
+    /** Must be increased with every change. If the same revision of an event was priced with two books, the older book's price applies. */
     version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
     currency: z.literal(CURRENCY, 'must be "USD"'),
     prices: z.array(price),
@@ -45,7 +45,7 @@ function schemaOf(billingDimension: z.ZodType<BillingDimension>) {
 }
 
 const priceBookSchema = schemaOf(billingDimensionText(''));
-/** A registered book, or one from the API, may have dimensions that this process does not know. */
+/** A price book from ClickHouse or from the API may have dimensions that this process does not know. */
 const anyPriceBookSchema = schemaOf(z.string());
 export type PriceBookFile = z.input<typeof priceBookSchema>;
 
@@ -54,7 +54,7 @@ export interface Price {
   /** The price in USD for `per` units of usage. */
   readonly amount: DecimalText;
   readonly per: DecimalText;
-  /** The exact fraction, in lowest terms, with which cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator. */
+  /** The exact price in lowest terms: cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator. */
   readonly numerator: bigint;
   readonly denominator: bigint;
 }
@@ -66,7 +66,7 @@ export class PriceBookError extends Error {
 
 export class PriceBook {
   readonly version: number;
-  /** Equal for all books with the same prices, whatever their order or layout in the file. */
+  /** The same text for all books with the same prices, whatever their version, and their order or layout in the file. */
   readonly canonicalText: string;
   readonly #prices: PriceLists;
   readonly #overrides: ReadonlyMap<string, PriceLists>;
@@ -104,7 +104,7 @@ export class PriceBook {
       prices: prices.map(priceOfCanonicalRow),
       overrides: overrides.map(priceOfCanonicalRow),
     };
-    // A book that an earlier release registered may lack dimensions that were added since.
+    // A book that an earlier release stored may lack dimensions that were added since.
     return new PriceBook(book, false);
   }
 
@@ -125,7 +125,7 @@ export class PriceBook {
     });
   }
 
-  /** Returns the account's own price at the instant, or else the general price. Returns undefined before the first price. */
+  /** Returns the account's own price at an instant, or the general price if there is none. Returns undefined before the first price. */
   priceAt(accountId: string, dimension: BillingDimension, instant: EpochMs): Price | undefined {
     const override = inForce(this.#overrides.get(accountId)?.get(dimension), instant);
     return override ?? inForce(this.#prices.get(dimension), instant);
@@ -205,7 +205,7 @@ function canonicalRow({ accountId = '', billingDimension, effectiveFrom, amount,
 
 const canonicalBook = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
 
-/** Splits from the end, because an account ID may contain the separator. */
+/** Parses a row that canonicalRow() wrote. Splits it from the end, because an account ID may contain the separator. */
 function priceOfCanonicalRow(row: string) {
   const parts = row.split('|');
   const [billingDimension = '', effectiveFrom, amount = '', per = ''] = parts.slice(-4);

@@ -6,7 +6,7 @@ type Fields = Map<string, Parameters<typeof csvLine>[0][number]>;
 /**
  * Formats records as CSV.
  * @param known columns that the CSV has even if no record has the field
- * @param isContinued leaves out the heading, which then must have been written before with the same fields
+ * @param isContinued whether the rows continue a CSV with the same fields, whose heading is already written
  */
 export function csvText(
   rows: readonly unknown[],
@@ -16,7 +16,7 @@ export function csvText(
 ): string {
   const lines = rows.map((row) => addFields(new Map(), row));
   const found = [...new Set([...known, ...lines.flatMap((fields) => [...fields.keys()])])];
-  // Remove the column `price` if another row has `price.amount`. A null in that column stands for an object, whose fields have columns.
+  // If a row has the object `price`, and another row has null instead, `price.amount` and `price` are found. Only `price.amount` is kept.
   const names = found.filter((name) => !found.some((other) => other.startsWith(`${name}.`)));
   if (names.length === 0) return '';
   const cells = lines.map((fields) => names.map((name) => fields.get(name) ?? ''));

@@ -48,7 +48,7 @@ export function rejected(reason: RejectionReason, message: string): Rejected {
   return { ok: false, reason, message };
 }
 
-/** Returns undefined if the event is nested too deeply: JSON.parse accepts any depth, but JSON.stringify overflows the stack. */
+/** Returns an event as JSON, or undefined if it is nested too deeply. JSON.parse accepts any depth, but JSON.stringify overflows the stack. */
 export function payloadOf(input: unknown): string | undefined {
   try {
     return JSON.stringify(input, nonFiniteAsText);
@@ -58,7 +58,7 @@ export function payloadOf(input: unknown): string | undefined {
   }
 }
 
-/** JSON.parse reads 1e999 as Infinity. JSON.stringify would replace it with null, and hide the value that was sent. */
+/** JSON.parse reads 1e999 as Infinity. JSON.stringify would write it as null, which would hide that a number was sent. */
 function nonFiniteAsText(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }

@@ -1,6 +1,6 @@
 /**
- * Defines the query of a view: what the page's address says about it, except for the account. Saved views store the same text, so that the
- * page, the API and the command read it alike. Default values are omitted.
+ * Defines the query of a view: the parameters in the address of the web page, such as `period=month&group=workspace`, without the account. Saved
+ * views store the same text, so that the page, the API and the command line read it alike. Default values are omitted.
  */
 import {
   bucketStart,
@@ -38,9 +38,8 @@ const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'month
 const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
 
 /**
- * The window of a preset has whole UTC hours or days. It includes the current hour or day, except for `last-month`. `months` is the length
- * of the full period, which comparisons use: a year to date is compared with the previous year, even if only a few months of
- * the year have passed.
+ * The periods that users can choose by name. A window has whole UTC hours or days. It includes the current hour or day, except for `last-month`.
+ * `months` is the length of the full period, for comparisons: the year to date is compared with the same part of the previous year.
  */
 export const PRESETS = [
   { id: '24h', label: 'Last 24 hours', window: last(24, 'hourly') },
@@ -69,7 +68,7 @@ interface Preset {
   readonly id: string;
   readonly label: string;
   readonly months?: number;
-  /** The automatic resolution, if it does not depend on the length of the window. */
+  /** The default resolution. If undefined, it depends on the length of the window. */
   readonly bars?: Resolution;
   readonly window: (now: EpochMs) => Window;
 }
@@ -85,12 +84,12 @@ export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
   return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
 }
 
-/** Returns the resolution of a period unless the user chooses another one. */
+/** Returns the resolution that applies if the user has not chosen one. */
 export function automaticResolution(period: PeriodChoice, window: Window): Resolution {
   return ('preset' in period ? presetOf(period.preset).bars : undefined) ?? defaultResolution(window);
 }
 
-/** Returns the number of calendar months in a period, or undefined if the period does not consist of whole months. */
+/** Returns how many calendar months a period has, or undefined if they are not whole. A preset such as `month` counts as a whole month. */
 export function periodMonths(period: PeriodChoice): number | undefined {
   if ('preset' in period) return presetOf(period.preset).months;
   return wholeMonths({ startTime: period.from, endTime: period.to });
@@ -272,10 +271,10 @@ function readFilters(query: URLSearchParams): Filters {
 }
 
 function isValue(field: EntryField, value: string): boolean {
-  // The page may not know the added resource types and dimensions yet, so the API checks whether they exist.
+  // The page may not know yet what the platform has added, so only the form of the name is checked here. The API checks whether it exists.
   if (field === 'resourceType') return isResourceTypeName(value);
   if (field === 'billingDimension') return isDimensionName(value);
-  // An empty instance ID selects the usage that has no instance ID.
+  // The empty value selects usage without a resource UUID.
   return value !== '' || field === 'resourceUuid';
 }
 
@@ -346,13 +345,13 @@ function valuesOf(filters: Filters, isExcluded: boolean) {
     resourceType: oneOrMore(valuesIn('resourceType')),
     resourceName: oneOrMore(valuesIn('resourceName')),
     resourceUuid: oneOrMore(uuids.filter((value) => value !== '')),
-    // The API has a separate parameter for usage without an instance ID.
+    // The API has a separate parameter for usage without a resource UUID.
     withoutResourceUuid: uuids.includes('') || undefined,
     billingDimension: oneOrMore(valuesIn('billingDimension')),
   };
 }
 
-/** Returns a single value without its array, because people write such a parameter without an array. */
+/** Returns a list of one value as the value itself, which is how people write it. */
 function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | undefined {
   return values.length > 1 ? values : values[0];
 }

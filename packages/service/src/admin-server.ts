@@ -17,7 +17,7 @@ interface AdminPages {
   readonly metrics: Pick<Registry, 'contentType' | 'metrics'>;
 }
 
-/** Longer than any scrape. A longer deadline would only delay the stop of the service. */
+/** Enough for any scrape of the metrics. A longer deadline would only delay the stop of the service. */
 const CLOSE_DEADLINE_MS = 1_000;
 
 export interface AdminServer {

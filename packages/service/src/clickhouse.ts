@@ -1,4 +1,4 @@
-/** Connects to ClickHouse at start. The main entry does not export this file, so that the collector loads no ClickHouse libraries. */
+/** Connects to ClickHouse at start. index.ts does not export this file, so that the collector loads no ClickHouse libraries. */
 import { addedDimensions } from '@meterline/catalog';
 import {
   CatalogConflictError,
@@ -27,7 +27,7 @@ const CLICKHOUSE_FAILURES = {
   defect: 'could not be used because of a bug',
 } as const satisfies Record<ReturnType<typeof clickHouseFailureKind>, string>;
 
-/** Migrates the schema of ClickHouse. Skips hosts that are down in a cluster, because each affects only its own accounts. */
+/** Migrates the schema of ClickHouse. In a cluster, hosts that are down are skipped, because each outage affects only the accounts of that host. */
 export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<void> {
   try {
     await checkServers(options);
@@ -50,7 +50,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
   }
 }
 
-/** Registers the dimensions of the catalog file. Opens the shards only for a new dimension, so that query starts while a shard is down. */
+/** Stores the catalog file's dimensions in ClickHouse. Opens the shards only for a new dimension, so that query starts while a shard is down. */
 export async function registerCatalog(options: WarehouseOptions, warehouse: Warehouse): Promise<void> {
   try {
     const missing = await checkDimensions(warehouse, addedDimensions());
@@ -67,7 +67,7 @@ export async function registerCatalog(options: WarehouseOptions, warehouse: Ware
   }
 }
 
-/** The address of query may be that of a balancer, which does not reach each shard. Then only the workers register. */
+/** Ignores shards that cannot be reached: the query service may use a load balancer in front of them. Then only workers store dimensions. */
 function unlessUnreachable(error: unknown): undefined {
   if (!(error instanceof ClusterError)) throw error;
 }

@@ -1,4 +1,4 @@
-/** Explains connections that fail because of a wrong name or certificate, and not because the server is down. */
+/** Explains why a connection failed if the cause is a wrong name or certificate, and not a server that is down. */
 
 /** Maps error codes of getaddrinfo and OpenSSL to hints. Source: Node.js documentation, "TLS", X509 certificate error codes. */
 const HINTS = [
@@ -11,7 +11,7 @@ const HINTS = [
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'its certificate is for another name: use that name in the address'],
 ] as const;
 
-/** Returns how to fix the connection, or undefined if the server may be down. The caller appends the result to an error message. */
+/** Returns a hint for the end of an error message that explains how to fix the connection. Returns undefined if the server may be down. */
 export function connectionHint(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const code = 'code' in error ? String(error.code) : '';

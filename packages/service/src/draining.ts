@@ -1,7 +1,7 @@
 /**
- * Closes an HTTP server without truncating responses or losing requests. Node's own `close` does both. It considers a connection idle once
- * the response has been written, and resets the connection although most of the response may not be sent yet. It also resets connections on
- * which the next request is already in transit.
+ * Closes an HTTP server without truncating responses or losing requests. Node's own `close` may do both. It considers a connection idle once the
+ * response has been written, and resets the connection although most of the response may not be sent yet. It also resets connections on which
+ * the next request is already in transit.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -28,7 +28,7 @@ export class DrainingServer {
   constructor(server: Server) {
     this.#server = server;
     server.on('connection', (socket: Socket) => this.#opened(socket));
-    // The listener must come first, because the application may respond synchronously.
+    // This listener must be the first, because the application may respond synchronously.
     server.prependListener('request', (request, response) => this.#requested(request, response));
   }
 

@@ -1,4 +1,4 @@
-/** Reads the environment variables of a service, and reports one error line for each invalid variable. */
+/** Reads the environment variables of a service. Reports one line for each invalid variable. */
 import { QUEUE_PREFIX } from '@meterline/catalog/plain';
 import type { WarehouseOptions } from '@meterline/warehouse';
 import { clickHouseUrlProblem, hostsOf } from '@meterline/warehouse/addresses';
@@ -145,7 +145,7 @@ export function constant(value: number, reason: string) {
 /** The maximum time for stopping a service. Container runtimes kill the process 10 s after SIGTERM. */
 export const STOP_DEADLINE_MS = 8_000;
 
-/** Active jobs renew their locks. If a process dies, another process takes over its jobs within 4/3 of this time. */
+/** A worker renews the locks of its jobs. If its process dies, another process takes over the jobs within 4/3 of this time. */
 export const lockConstant = {
   lockMs: z
     .int()

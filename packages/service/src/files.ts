@@ -14,7 +14,7 @@ import { StartError } from './start-error.js';
 
 const OWNER_ONLY = 0o600;
 
-/** Makes the dimensions of a catalog file known to this process, before it reads a price book. @throws CatalogError that names the file */
+/** Makes the dimensions of a catalog file known to this process. Call this before reading a price book. @throws CatalogError that names the file */
 export async function loadCatalog(path: string | undefined): Promise<void> {
   if (path === undefined) return;
   try {
@@ -24,7 +24,7 @@ export async function loadCatalog(path: string | undefined): Promise<void> {
   }
 }
 
-/** Loads a price book, or the example book if there is no path. Errors name the file by its label. @throws PriceBookError */
+/** Loads a price book, or the example book if there is no path. @param label names the file in errors @throws PriceBookError */
 export async function loadPriceBook(path: string | undefined, label = `PRICE_BOOK ${path}`): Promise<PriceBook> {
   if (path === undefined) return exampleBook();
   try {
@@ -45,7 +45,7 @@ function exampleBook(): PriceBook {
   );
 }
 
-/** Reads the files that decide which events are accepted, and what they cost. @throws StartError */
+/** Reads the catalog and the price book, which decide which events are accepted, and what they cost. @throws StartError */
 export async function openPriceBook(env: {
   readonly CATALOG?: string | undefined;
   readonly PRICE_BOOK?: string | undefined;

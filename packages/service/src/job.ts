@@ -38,7 +38,7 @@ export function tooManyBytes(bytes: number): Rejection | undefined {
   );
 }
 
-/** Returns a rejection if a job has too many JSON values. Counting them takes a fraction of the time of parsing. */
+/** Returns a rejection if a job has too many JSON values. They are counted before parsing, because counting takes a fraction of the time. */
 export function tooManyValues(text: string): Rejection | undefined {
   if (text.length <= MAX_JOB_VALUES || countValues(text, MAX_JOB_VALUES) <= MAX_JOB_VALUES) return undefined;
   return rejected(
@@ -53,7 +53,7 @@ const BRACKET = '['.charCodeAt(0);
 const BRACE = '{'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
-/** Counts JSON values as commas and opening brackets outside of strings. @returns the count, at most `limit + 1` */
+/** Counts JSON values by their commas and opening brackets, except inside strings. @returns the count, at most `limit + 1` */
 export function countValues(text: string, limit: number): number {
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -1,10 +1,10 @@
 /**
- * Writes the log of a service, and limits repeated lines during outages. Lines are written to a file descriptor in the background. If the
- * reader stalls, the disk is full or the descriptor is closed, the service keeps running. A limited number of lines is then buffered, and
- * later lines are dropped and counted.
+ * Writes the log of a service, and limits repeated lines during outages. Lines are written to a file descriptor in the background. The service
+ * keeps running even if the reader stalls, the disk is full or the descriptor is closed. A limited number of lines is then buffered, and later
+ * lines are dropped and counted.
  *
- * `pino.destination` is not used for two reasons. Its unhandled errors end the process. At exit, it retries its remaining lines, and does
- * so forever if the disk is full.
+ * `pino.destination` is not used for two reasons. Its unhandled errors end the process. At exit, it retries its remaining lines, and does so
+ * forever if the disk is full.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import sonicBoom from 'sonic-boom';
@@ -115,7 +115,7 @@ function errorFields(error: unknown): unknown {
 
 const MAX_WAITING_BYTES = 1024 * 1024;
 const RETRY_MS = 1_000;
-/** Lines are written in batches, because a thread and a system call for each line would cost a tenth of a short request. */
+/** Lines are written in batches. A thread and a system call for each line would take a tenth of the time of a short request. */
 const BATCH_MS = 10;
 const BATCH_BYTES = 8 * 1024;
 
@@ -127,7 +127,7 @@ export class LogDestination {
 
   /** @param onRecovery called with the number of dropped lines when the descriptor is writable again. It may call `write`. */
   constructor(fd: number, onRecovery: (lostLines: number) => void) {
-    // With `minLength` set, `flush` also restarts a failed write.
+    // With `minLength` set, `flush` also retries a write that failed.
     this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: BATCH_BYTES, maxLength: MAX_WAITING_BYTES });
     // The error is ignored, because the lines stay in the buffer, and the next line or the timer retries the write.
     this.#output.on('error', () => undefined);

@@ -19,7 +19,7 @@ export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'aler
 
 type Measured = number | undefined | Promise<number | undefined>;
 
-/** Returns functions that create metrics in a registry. Every label must have a fixed set of values, never values from a caller. */
+/** Returns functions that create metrics in a registry. The values of a label must be a fixed set, and never come from a caller. */
 export function instruments(registry: Registry) {
   const registers = [registry];
   return {
@@ -68,7 +68,7 @@ export function observeStatements(registry: Registry, tracer: Tracer): Statement
   };
 }
 
-/** Checks each server at every scrape, because it may fail while it gets no requests. A check that rejects or times out is an outage. */
+/** Checks each server at every scrape, because a server may fail between requests. A check that rejects or times out counts as an outage. */
 export function outageGauge(registry: Registry, servers: Readonly<Record<string, () => Promise<boolean>>>): void {
   const gauge = new Gauge({
     name: 'meterline_outage',

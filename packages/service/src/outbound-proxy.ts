@@ -2,7 +2,7 @@ import { startError } from './start-error.js';
 
 /** The variables that set a proxy, in the order in which undici reads them. */
 const PROXY_VARIABLES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-/** Requests to these addresses never use the proxy, because a proxy on another machine cannot reach the local stack. */
+/** Requests to these addresses never use the proxy, because a proxy on another machine cannot reach servers on this machine. */
 const LOOPBACK = 'localhost,127.0.0.1,[::1]';
 
 /**

@@ -7,8 +7,8 @@ import { createRedisClient, REDIS_POLICIES, type RedisClient } from './access/in
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom\n';
 
 /**
- * Opens a connection for BullMQ workers. BullMQ defines its scripts with `defineCommand`. The override lets these scripts run even while
- * Redis is full, because taking and acknowledging jobs is what frees memory in Redis.
+ * Opens a connection for BullMQ workers. BullMQ calls `defineCommand` for each of its scripts. The override adds a flag that lets the scripts
+ * run even while Redis is full, because taking and acknowledging jobs is what frees memory in Redis.
  */
 export function openQueueConnection(url: string): RedisClient {
   const redis = createRedisClient(url, REDIS_POLICIES.worker);
@@ -17,13 +17,13 @@ export function openQueueConnection(url: string): RedisClient {
   return redis;
 }
 
-/** Options that all workers share. If a process dies, another worker takes over its jobs, however often that happens. */
+/** Options that all workers share. If a process dies, another worker takes over its jobs, however often that happens to a job. */
 export function workerOptions(lockMs: number) {
   return {
     autorun: false,
     lockDuration: lockMs,
     stalledInterval: Math.ceil(lockMs / 3),
-    // By default, BullMQ fails a job that was active in several crashed processes, although the job did not cause the crashes.
+    // By default, BullMQ fails a job that was active in several crashed processes, even if the job did not cause the crashes.
     maxStalledCount: Number.MAX_SAFE_INTEGER,
   };
 }
@@ -33,9 +33,9 @@ export function isConnectionError(error: Error): boolean {
   return !isNotConnectionError(error) || 'syscall' in error;
 }
 
-/** The interval for writing the schedule to Redis again. If Redis lost the schedule, no process would ever run the work again. */
+/** How often the schedule is written to Redis again. Otherwise, no process would ever run the work again after Redis lost the schedule. */
 const RESCHEDULE_MS = 30_000;
-/** The next run may be this much later than the interval, because clocks of processes differ and the interval may have been changed. */
+/** How much later than the interval the next run may be. Clocks of processes differ, and the interval may have been changed. */
 const FURTHEST_NEXT_MS = 3_600_000;
 
 export interface SchedulerOptions {
@@ -47,7 +47,7 @@ export interface SchedulerOptions {
   readonly everyMs: number;
   readonly rescheduleMs?: number | undefined;
   readonly lockMs: number;
-  /** The work, which handles its own failures. The scheduler only runs the work again after the interval. */
+  /** The work. It must handle its own failures, because the scheduler only runs it again after the interval. */
   readonly run: () => Promise<void>;
   /** Called if Redis rejects a command. Not called for outages, which the connections report. */
   readonly onError: (error: Error) => void;
@@ -89,7 +89,7 @@ export class Scheduler {
     });
   }
 
-  /** Whether this process lost its lock, for example while the process was frozen. Another process may have taken over the job. */
+  /** Whether this process lost the lock of the job, for example while it was frozen. Another process may have taken over the job. */
   get hasLostJob(): boolean {
     return this.#hasLostJob;
   }
@@ -107,7 +107,7 @@ export class Scheduler {
     this.#options.connection.disconnect();
   }
 
-  /** Keeps the next run of an existing schedule, unless it is too far away: a process whose clock was ahead may have set it. */
+  /** Writes the schedule to Redis. Keeps a planned run, unless it is too far away: a process whose clock was ahead may have planned it. */
   async #schedule(): Promise<void> {
     const { everyMs, name } = this.#options;
     try {
@@ -117,7 +117,7 @@ export class Scheduler {
       if (isFarAway) await this.#queue.removeJobScheduler(name);
       await this.#queue.upsertJobScheduler(name, { every: everyMs });
       if (this.#isRunning || this.#isClosing) return;
-      // The worker starts only after Redis has accepted the schedule. If Redis rejects commands, BullMQ polls it without a pause.
+      // The worker starts only after Redis has accepted the schedule. If Redis rejected its commands, BullMQ would send them without a pause.
       this.#isRunning = true;
       this.#worker.run().catch((error: Error) => this.#onError(error));
     } catch (error) {
@@ -126,13 +126,13 @@ export class Scheduler {
   }
 
   #onError(error: Error & { readonly code?: unknown }): void {
-    // Do not report numeric codes of BullMQ scripts, such as a lost lock, or OOM, which ends once the workers empty the queue.
+    // Not reported: numeric errors of BullMQ's scripts, such as a lost lock, and OOM (Redis is full), which ends once workers take jobs.
     const isExpected = isConnectionError(error) || typeof error.code === 'number' || error.message.startsWith('OOM');
     if (!isExpected && !this.#isClosing) this.#options.onError(error);
   }
 }
 
-/** The states of waiting jobs, whether or not the queue is paused. Jobs with a priority have their own state. */
+/** The states of waiting jobs, also while the queue is paused. Jobs with a priority have their own state. */
 const WAITING_STATES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {

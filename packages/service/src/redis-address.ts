@@ -13,13 +13,13 @@ const FORM = /^redis(s?)(\+sentinel)?:\/\/(?:([^/?#]*)@)?([^/?#@]+)([^?#]*)(\?[^
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** The options of an address. `form` and `rule` define the allowed values. An option without them accepts any string. */
+/** The options of an address. `form` matches the allowed values, and `rule` describes them. An option without them accepts any string. */
 const OPTIONS = {
   family: { form: /^[046]$/, rule: '0, 4 or 6' },
   servername: undefined,
   /** The number of replicas that must have an event before it is accepted. If it is 0, the master is enough. */
   replicas: { form: /^\d$/, rule: 'a whole number from 0 to 9' },
-  /** Skips the durability check. Meant for a Redis that the operator knows to sync each command to disk before it replies. */
+  /** Skips the durability check. For a Redis that the operator knows to sync each command to disk before it replies. */
   durability: { form: /^assumed$/, rule: 'the word assumed; without it, durability is checked' },
   sentinelUsername: undefined,
   sentinelPassword: undefined,
@@ -144,15 +144,15 @@ function decoded(text: string): string | undefined {
 export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * The timeout of a silent socket. If a server or its network hangs, its connections stay open, and pending commands would wait forever,
- * even after a failover. The timeout is longer than a worker's blocking read for the next job, which takes at most 10 s.
+ * The timeout of a socket that receives nothing. If a server or its network hangs, its connections stay open, and pending commands would wait
+ * forever, even after a failover. The timeout is longer than a worker's blocking read for the next job, which takes at most 10 s.
  */
 const SILENCE_MS = 15_000;
 
 export function redisClientOptions(address: RedisAddress, behaviour: ConnectionOptions): ConnectionOptions {
   const { nodes, masterName, username, password, db, family, servername } = address;
   const tls = address.tls ? { ...(servername !== undefined && { servername }) } : undefined;
-  // READONLY means that the master became a replica. Reconnecting finds the new master, at the same address or through Sentinels.
+  // The error READONLY means that the master became a replica. Reconnecting finds the new master, at the same address or through Sentinels.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
   const common = { socketTimeout: SILENCE_MS, reconnectOnError, ...behaviour, username, password, db, family, tls };
   if (masterName === undefined) return { ...common, ...nodes[0] };

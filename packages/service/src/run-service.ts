@@ -31,7 +31,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     await useOutboundProxy(process.env);
     const tracing = await openTracing(name, log);
     let service: Service | undefined;
-    // The handler is registered before the start, because the signal may arrive while the service starts.
+    // The handler of the signals is registered first, because a signal may arrive while the service starts.
     stopOnRequest(log, async () => {
       await service?.stop();
       await tracing.close();
@@ -42,12 +42,12 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     const lines = error instanceof EnvError ? error.problems : [error.message.replace(/\s+/g, ' ')];
     for (const line of lines) process.stderr.write(`${name}: ${line}\n`);
     if (log) await endLog(log);
-    // Connections that are already open would keep the process running.
+    // Without this call, connections that are already open would keep the process running.
     process.exit(1);
   }
 }
 
-/** Starts tracing. If the trace collector is down, sending fails every few seconds, so failures are logged at most once a minute. */
+/** Starts tracing. While the trace collector is down, sending spans fails every few seconds. The log therefore reports it at most once a minute. */
 function openTracing(name: string, log: Logger): Promise<Tracing> {
   const onFailure = onceAMinute((reason: string) => {
     log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and were dropped');
@@ -59,7 +59,7 @@ function openTracing(name: string, log: Logger): Promise<Tracing> {
 function endOnDefect(log: Logger): void {
   process.once('uncaughtException', (err) => {
     log.fatal({ event: 'crashed', err }, 'the process exits because of a bug');
-    // Without a listener, a closed stderr would throw again and keep the process from exiting.
+    // If stderr is closed, writing fails. Without this listener, the failure would throw again and keep the process from exiting.
     process.stderr.once('error', () => undefined);
     const exit = () => process.exit(1);
     endLog(log)

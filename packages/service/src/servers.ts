@@ -1,4 +1,4 @@
-/** Connects to Redis when a service starts, checks it, and warns about replicas that may lose events. */
+/** Connects to Redis when a service starts, checks Redis, and warns if a failover to a replica may lose events. */
 import type { Logger } from 'pino';
 import {
   createRedisClient,
@@ -11,7 +11,7 @@ import {
 import { parseRedisUrl, redisTarget } from './redis-address.js';
 import { StartError, startError } from './start-error.js';
 
-/** @throws StartError with the reason from the `error` event, because `connect` rejects only with "Connection is closed." */
+/** Connects and checks Redis. @throws StartError with the reason of the `error` event: `connect` rejects only with "Connection is closed." */
 export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
   let reason: unknown;
   const remember = (error: unknown) => {
@@ -21,7 +21,7 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
   try {
     await redis.connect();
     await redis.ping();
-    // If the database number is invalid, Redis reports an error event, and the connection would silently use database 0.
+    // If the database number is invalid, Redis reports an error event, but the connection would silently use database 0.
     if (reason !== undefined) throw reason;
     const { problem } = await readRedisStatus(redis);
     if (problem !== undefined) throw new StartError(`Redis at ${redisTarget(url)} ${problem}`);
@@ -51,7 +51,7 @@ export async function checkRedis<T>(url: string, use?: (redis: RedisClient) => P
   }
 }
 
-/** If the address has no `?replicas=`, producers do not wait for replicas, and a failover may lose the last acknowledged events. */
+/** Warns if Redis has replicas, but the address has no `?replicas=`: a failover may then lose events that producers consider accepted. */
 export async function warnOfReplicas(
   redis: { info(section: string): Promise<string> },
   url: string,

@@ -5,10 +5,10 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** In characters. A server that is not Redis or ClickHouse may respond with a whole page. */
+/** In characters. The limit is needed because a server that is not Redis or ClickHouse may respond with a whole web page. */
 const MAX_REASON_LENGTH = 300;
 
-/** Creates an error whose message adds the reason in parentheses, and a hint if there is one. @param message what failed */
+/** Creates an error with the message, the reason in parentheses, and a hint if there is one. @param message what failed */
 export function startError(message: string, cause: unknown): StartError {
   const reason = [reasonOf(cause), connectionHint(cause) ?? ''].filter(Boolean).join('; ');
   return new StartError(reason === '' ? message : `${message} (${reason})`, { cause });

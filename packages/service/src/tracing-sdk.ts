@@ -13,7 +13,7 @@ import { inTime } from './waiting.js';
 
 /** Short, because a stopping process has other work to finish. */
 const CLOSE_DEADLINE_MS = 1_000;
-/** An insert is linked to every job whose rows it contains, but the SDK's default limit is 128 links. */
+/** The span of an insert has a link to every job whose rows it contains, but the SDK's default limit is 128 links. */
 const MAX_LINKS = 5_000;
 
 export function startSdk(serviceName: string, onFailure: (reason: string) => void) {
@@ -24,7 +24,7 @@ export function startSdk(serviceName: string, onFailure: (reason: string) => voi
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const provider = new NodeTracerProvider({
-    // The service name is merged last, so that it overrides the detectors. It already takes OTEL_SERVICE_NAME into account.
+    // The service name is merged last, so that it overrides the detected one. It already takes OTEL_SERVICE_NAME into account.
     resource: defaultResource()
       .merge(detectResources({ detectors: [processDetector, envDetector] }))
       .merge(resourceFromAttributes({ 'service.name': serviceName })),

@@ -1,4 +1,4 @@
-/** Sets up tracing with OpenTelemetry. Other code is the same whether tracing is on or off. */
+/** Sets up tracing with OpenTelemetry. The code that creates spans is the same whether tracing is on or off. */
 
 import { parseJson } from '@meterline/catalog';
 import {
@@ -50,7 +50,7 @@ export async function startTracing(
   return { isOn: true, tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
 }
 
-/** The SDK is a development dependency, and `npm start` does not install development dependencies. */
+/** Explains why the SDK may be missing: it is a development dependency, which `npm start` does not install. */
 function explainMissingSdk(error: unknown): never {
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
   throw new EnvError([
@@ -64,9 +64,9 @@ export function noTracing(): Tracing {
 }
 
 /**
- * Reads the variables that turn tracing on. Tracing is on if an exporter or an endpoint is set, and OTEL_SDK_DISABLED is not true. The SDK
- * reads all other variables itself, such as headers, sampling and resource attributes. Source: OpenTelemetry specification, "Environment
- * Variable Specification" and "OTLP Exporter Configuration".
+ * Reads the variables that turn tracing on. Tracing is on if an exporter or an endpoint is set, unless OTEL_SDK_DISABLED is true. The SDK reads
+ * all other variables itself, such as headers, sampling and resource attributes. Source: OpenTelemetry specification, "Environment Variable
+ * Specification" and "OTLP Exporter Configuration".
  * @param defaultName the service name if OTEL_SERVICE_NAME is not set
  * @returns the service name of the spans, or undefined if tracing is off
  * @throws EnvError if Meterline does not support the exporter or the protocol
@@ -91,10 +91,9 @@ type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;
 const carrier = z.record(z.string(), z.string());
 
 /**
- * Implements BullMQ's telemetry interface with OpenTelemetry. The producer's span is stored in the job, and the worker's span becomes its
- * child. The format is the same as that of the package bullmq-otel, so producers may use that package. Meterline does not use it for two
- * reasons. It throws if the trace context of a job is invalid JSON, which would stop the worker. It also creates a span each time a worker
- * polls an empty queue.
+ * Implements BullMQ's telemetry interface with OpenTelemetry. The producer's span is stored in the job, and the worker's span becomes its child.
+ * The format is that of the package bullmq-otel, so producers may use that package. Meterline does not use it for two reasons. It throws if the
+ * trace context of a job is invalid JSON, which would stop the worker. It also creates a span each time a worker polls an empty queue.
  */
 function queueTelemetry(tracer: Tracer): Telemetry<Context> {
   return {
@@ -116,7 +115,7 @@ function queueTelemetry(tracer: Tracer): Telemetry<Context> {
   };
 }
 
-/** Returns the empty string if there is no span, because BullMQ treats it as no metadata. */
+/** Returns the current span as text for a job, or the empty string if there is none, which BullMQ treats as no metadata. */
 function toMetadata(at: Context): string {
   const span = trace.getSpanContext(at);
   if (!span || !isSpanContextValid(span)) return '';

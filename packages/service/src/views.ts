@@ -18,7 +18,7 @@ export class TooManyViews extends Error {
 
 const viewRecord = z.object({ query: z.string(), createdAt: z.string(), updatedAt: z.string() });
 
-/** Keeps the time of creation if the view exists. KEYS: views of the account. ARGV: name, query, now, maximum number of views. */
+/** Saves a view. An existing view keeps its creation time. KEYS: views of the account. ARGV: name, query, now, maximum number of views. */
 const SAVE = `
 local before = redis.call('HGET', KEYS[1], ARGV[1])
 if not before and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[4]) then return false end

@@ -51,7 +51,7 @@ export interface RetryOptions {
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** Retries without a limit. @throws the attempt's error if a retry is not worthwhile, or the signal's reason once it is aborted */
+/** Retries until an attempt succeeds. @throws the attempt's error if a retry is not worthwhile, or the signal's reason once it is aborted */
 export async function retryUntilDone<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { backOff, isWorthwhile, onFailure, signal, pause = sleep } = options;
   for (let failures = 0; ; failures += 1) {

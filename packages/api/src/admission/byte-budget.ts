@@ -1,8 +1,8 @@
 /**
- * Limits the bytes that requests and responses hold in memory, both for the process and for each account. Bytes are counted as they arrive:
- * a client that announces a large body but sends little also holds little. When the process has no room left, the budget cancels requests
- * of the account that holds the most bytes. Only requests that wait for their client or for a permit are canceled. Bodies that arrive
- * slowly, or never, therefore cannot lock out other accounts.
+ * Limits the bytes that requests and responses hold in memory, both for the process and for each account. Bytes are counted only as they arrive,
+ * so a client that announces a large body but sends little also holds little. When the process has no room left, the budget cancels requests of
+ * the account that holds the most bytes, so that slow bodies of one account cannot lock out other accounts. It cancels only requests that wait
+ * for their client or for a permit to do expensive work.
  */
 import { type ApiError, tooMany, unavailable } from '../http/errors.js';
 
@@ -34,7 +34,7 @@ export class ByteBudget {
     return this.#total;
   }
 
-  /** Opens an empty reservation. @throws ApiError if the account has no room for the announced size, or the process has no room at all */
+  /** Starts counting a request's bytes. @throws ApiError if the account has no room for the announced size, or the process has none at all */
   open(id: string, announced = 0): Reservation {
     const account = this.#accounts.get(id) ?? { bytes: 0, reservations: new Set() };
     if (account.bytes + announced > this.accountBytes) throw this.#errors.accountFull(account.bytes);
@@ -59,8 +59,8 @@ export class ByteBudget {
   }
 
   /**
-   * Throws if the bytes exceed the account's share. If the requesting request is already being processed, first cancels waiting requests of
-   * the same account, newest first. Otherwise, requests of one account could block each other, and none would ever complete.
+   * Throws if the bytes exceed the account's share. If the request that needs them is already in progress, waiting requests of the same account
+   * are first canceled, newest first. Otherwise, requests of one account could block each other, and none would ever complete.
    */
   #requireShare(account: Account, bytes: number, requesting: Reservation): void {
     while (account.bytes + bytes > this.accountBytes) {
@@ -80,7 +80,7 @@ export class ByteBudget {
     }
   }
 
-  /** Returns the oldest cancelable request of the account that holds the most bytes, if that account holds more than `bytes`. */
+  /** Returns the oldest request that may be canceled in the account with the most bytes, if that account holds more than `bytes`. */
   #findVictim(bytes: number): Reservation | undefined {
     let most = bytes;
     let victim: Reservation | undefined;
@@ -102,9 +102,9 @@ interface Bookkeeping {
   readonly release: () => void;
 }
 
-/** Counts the bytes of one request. Ignores changes after its release, because nothing would ever subtract them again. */
+/** Counts the bytes of one request. Changes after its release are ignored, because nothing would ever subtract those bytes again. */
 export class Reservation {
-  /** The budget may cancel a request while it waits for its client or a permit, or while its client does not read the response. */
+  /** `waiting`: for its client or for a permit. `responding`: until its client has read the response. In both states, the budget may cancel it. */
   state: 'waiting' | 'in progress' | 'responding' = 'waiting';
   readonly #budget: Bookkeeping;
   readonly #ended = new AbortController();

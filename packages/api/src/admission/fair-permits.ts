@@ -1,14 +1,12 @@
 /**
- * Limits how many requests of a process do expensive work at the same time, and shares the permits fairly between accounts. The query
- * service uses permits for its statements, and the collector for checking bodies.
+ * Limits how many requests of a process do expensive work at the same time. Each needs a permit, and the permits are shared fairly between
+ * accounts. The query service uses permits for its ClickHouse statements, and the collector for checking request bodies.
  *
  * A free permit goes to the waiting account that holds the fewest permits. If several accounts hold equally many, start-time fair queueing
- * decides: each account has a clock that advances while it holds permits, and the account whose clock is furthest behind comes first.
- * Within an account, the caller that was served longest ago comes first. A long queue of one account thus delays other accounts by at most
- * one permit.
+ * decides: each account has a clock that advances by the time its work takes, and the account whose clock is furthest behind comes first. Within
+ * an account, the caller that was served longest ago comes first. An account with a long queue thus delays other accounts by at most one permit.
  *
- * Half of the permits are reserved for accounts whose work is usually short. Otherwise, long work of a few accounts could hold every
- * permit.
+ * Half of the permits are reserved for accounts whose work is usually short. Otherwise, long work of a few accounts could hold every permit.
  */
 import { LRUCache } from 'lru-cache';
 import { callerKey, type Principal } from './principal.js';
@@ -17,11 +15,11 @@ export interface PermitLimits {
   readonly process: number;
   readonly account: number;
   readonly caller: number;
-  /** The work of an account counts as long if its average time exceeds this limit. */
+  /** The work of an account counts as long if it takes more than this time on average. If undefined, all work counts as short. */
   readonly longMs?: number;
 }
 
-/** Releases the permit. It is safe to call this twice. */
+/** Releases the permit. A second call does nothing. */
 export type Release = () => void;
 
 interface Waiter {
@@ -41,15 +39,15 @@ interface Work {
 
 export class FairPermits {
   readonly #limits: PermitLimits;
-  /** Waiters by account, then by caller. Each map is ordered by when its keys were last served, or by arrival if they never were. */
+  /** Waiters by account, then by caller. Both maps start with the key that was served longest ago: new keys, and keys just served, go to the end. */
   readonly #accounts = new Map<string, Map<string, Waiter[]>>();
   readonly #held = new Map<string, number>();
   readonly #heldByCaller = new Map<string, number>();
   readonly #work = new LRUCache<string, Work>({ max: MAX_ACCOUNTS });
   #inUse = 0;
-  /** Permits that accounts hold whose work is not usually short. */
+  /** The number of permits that are held by accounts whose work is not usually short. */
   #unreservedInUse = 0;
-  /** The clock of the account that was served last. Idle accounts continue from this time, so that they gain no advantage by being idle. */
+  /** The clock of the account that was served last. An idle account's clock is moved up to it, because being idle must give no advantage. */
   #clockMs = 0;
 
   constructor(
@@ -201,7 +199,7 @@ export class FairPermits {
     return best;
   }
 
-  /** Moves a served principal behind all others. A Map keeps insertion order, so deleting and setting a key moves it to the end. */
+  /** Moves the served account and caller behind all others. A Map keeps insertion order, so deleting and setting a key moves it to the end. */
   #moveToEnd({ account, caller }: Principal): void {
     const callers = this.#accounts.get(account);
     if (!callers) return;

@@ -1,6 +1,6 @@
 /**
- * Limits the rate of requests per account and per caller, within this process. A time window starts with its first request. The counters
- * are not in Redis, because each count would be a write that a durable Redis syncs to disk before the response (docs/decisions/0014).
+ * Limits the rate of requests per account and per caller, within this process. A time window starts with its first request. The counters are not
+ * in Redis: a Redis that must not lose data would have to sync each count to disk before the response (docs/decisions/0014).
  */
 import type { ServerResponse } from 'node:http';
 import { instruments } from '@meterline/service/metrics';
@@ -58,7 +58,7 @@ export class RateLimiter {
       const rule = `${subject} may send ${requests} requests in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`;
       return { name, limiter, rule, policy: `"${name}";q=${requests};w=${seconds}` };
     };
-    // The caller's window comes first, so that its denied requests do not count toward the account's limit.
+    // The caller's window is checked first. A request that is denied there does not count toward the account's limit.
     const { accountRate, callerRate } = limits;
     const ofCaller = { ...window('caller', callerRate, 'You'), keyOf: callerKey };
     const ofAccount = accountRate && {
@@ -71,7 +71,7 @@ export class RateLimiter {
     this.#observeDenial = observeDenial;
   }
 
-  /** Counts a request, and sets its headers (draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4). @throws `too_many_requests` */
+  /** Counts a request, and sets the headers of draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4. @throws `too_many_requests` */
   async count(principal: Principal, response: ServerResponse): Promise<void> {
     const items: string[] = [];
     for (const { name, limiter, keyOf, rule } of this.#windows) {

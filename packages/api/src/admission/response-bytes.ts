@@ -1,4 +1,4 @@
-/** Limits the bytes of computed but unsent responses. Otherwise, clients that do not read their responses could fill the memory. */
+/** Limits the bytes of responses that are computed but not sent yet. Otherwise, clients that do not read their responses could fill the memory. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tooMany, unavailable } from '../http/errors.js';
 import { onResponseEnd } from '../http/response-end.js';
@@ -29,8 +29,8 @@ export function requireRoomForResponse(budget: ByteBudget, account: string): voi
 }
 
 /**
- * Sends JSON, and counts its bytes until the response is sent or its connection is closed. A response larger than the share of the account
- * is sent only if the account has no other unread response.
+ * Sends JSON, and counts its bytes until the response is sent or its connection is closed. If a response is larger than the account's share of
+ * the budget, it is sent only if the account has no other unread response.
  * @throws ApiError `too_many_unread_responses`, `server_busy`
  */
 export function sendJson(

@@ -6,9 +6,9 @@ export type ClaimPath = readonly string[];
 
 export interface AccountClaims {
   readonly accounts: ClaimPath;
-  /** Path of the claim that contains the names of accounts. If undefined, tokens have no such claim. */
+  /** Path of the claim with the display names of accounts. If undefined, tokens have no such claim. */
   readonly names: ClaimPath | undefined;
-  /** Roles that make an admin, while other roles make a member. If undefined, Meterline's roles apply, and others give no access. */
+  /** Roles in tokens that make an admin; others make a member. If undefined, `admin` and `member` are used, and others give no access. */
   readonly adminRoles: readonly string[] | undefined;
   readonly platformRoles: ClaimPath | undefined;
 }
@@ -24,7 +24,7 @@ export class MalformedClaim extends Error {
   override readonly name = 'MalformedClaim';
 }
 
-/** Parses a path such as `app_metadata.accounts`. With a colon, as in `https://example.com/accounts`, the string names a single claim. */
+/** Parses a path such as `app_metadata.accounts`. A string with a colon, such as the URL `https://example.com/accounts`, is one name. */
 export function claimPath(text: string): ClaimPath | undefined {
   const path = text.includes(':') ? [text] : text.split('.');
   return path.includes('') ? undefined : path;

@@ -1,4 +1,4 @@
-/** Identifies the caller by a Meterline API key or by a JWT of the platform. Source: docs/api-contract.md, "Credentials". */
+/** Identifies the caller of a request by a Meterline API key or by a JWT of the platform. Source: docs/api-contract.md, "Credentials". */
 import type { IncomingMessage } from 'node:http';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import { onceAMinute } from '@meterline/service';
@@ -77,14 +77,14 @@ function rejectExpired(error: unknown): never {
   throw unauthorized(message, { presented: true });
 }
 
-/** The name of the scheme is case-insensitive (RFC 9110, section 11.1). */
+/** Matches a header with the scheme `Bearer`, whose name is case-insensitive (RFC 9110, section 11.1). */
 const BEARER_SCHEME = /^Bearer(?: |$)/i;
-/** The credentials as defined in RFC 6750, section 2.1. */
+/** Matches a header with a well-formed bearer token (RFC 6750, section 2.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Returns the bearer token from `Authorization` or `X-Svc-Authorization`. Both headers are allowed if they contain the same token, or if
- * one has another scheme, for example for a proxy. Source: docs/api-contract.md, "Credentials".
+ * Returns the bearer token from `Authorization` or `X-Svc-Authorization`. A request may have both headers if their tokens are the same, or if
+ * one header has another scheme, such as `Basic` credentials for a proxy. Source: docs/api-contract.md, "Credentials".
  * @throws ApiError `unauthorized` or `conflicting_credentials`
  */
 function readBearerToken({ headersDistinct }: IncomingMessage): string {
@@ -111,7 +111,7 @@ function tokenOf(value: string): string | undefined {
   return BEARER.exec(value)?.[1];
 }
 
-/** Rejects different values, because the header must not be repeated (RFC 9110, section 5.3). Equal repetitions are harmless. */
+/** Rejects a header with several different values, because it must not be repeated (RFC 9110, section 5.3). Equal values are harmless. */
 function onlyValue(name: string, values: readonly string[] = []): string | undefined {
   const [value, ...others] = new Set(values);
   if (others.length > 0) {
@@ -134,7 +134,7 @@ const RETRY_MS = 60_000;
 export class LastUses {
   readonly #keys: Pick<ApiKeyStore, 'noteUse'>;
   readonly #onFailure: (error: unknown) => void;
-  /** Maps a key ID to the time of the next write, in epoch milliseconds. */
+  /** Maps the ID of an API key to the earliest time of its next write, in epoch milliseconds. */
   readonly #nextWriteAt = new LRUCache<string, number>({ max: MAX_REMEMBERED_KEYS });
 
   constructor(keys: Pick<ApiKeyStore, 'noteUse'>, onFailure: (error: unknown) => void) {
@@ -147,7 +147,7 @@ export class LastUses {
     if (at < (this.#nextWriteAt.get(keyId) ?? 0)) return;
     const hour = Math.floor(at / MS_PER_HOUR) * MS_PER_HOUR;
     this.#nextWriteAt.set(keyId, hour + MS_PER_HOUR);
-    // The write fails while Redis is full or down. No response depends on it, and a later request tries again.
+    // The write fails while Redis is full or down. The response does not depend on the write, and a later request tries again.
     this.#keys.noteUse(keyId, new Date(hour)).catch((error: unknown) => {
       this.#nextWriteAt.set(keyId, at + RETRY_MS);
       this.#onFailure(error);

@@ -11,30 +11,30 @@ export interface Caller {
   /** The scopes of a JWT. Undefined if the caller has an API key, which needs no scopes. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly roles: ReadonlyMap<string, Role>;
-  /** The account of an emitter's key. Such a key may send events of the account, but not read anything. */
+  /** The account of an API key with the role `emitter`. Such a key may send events of the account, but not read anything. */
   readonly emitsFor?: string;
   readonly platformRoles: ReadonlySet<PlatformRole>;
-  /** Account names from a JWT. Accounts that are not in this map have their registered names. */
+  /** Account names from a JWT. Accounts that are not in this map have the names that are stored in Redis. */
   readonly accountNames?: ReadonlyMap<string, string>;
 }
 
 /**
- * Returns the principal whose limits apply to a request that names no account. A caller with no account or with several accounts is treated
- * as an account of its own.
+ * Returns whose limits apply to a request that names no account. If the caller has exactly one account, the limits of that account apply.
+ * Otherwise, the caller is treated as an account of its own.
  */
 export function principalOf(
   { id, roles, emitsFor }: Caller,
   accounts: Iterable<string> = emitsFor === undefined ? roles.keys() : [emitsFor],
 ): Principal {
   const [account, ...others] = accounts;
-  // The control character keeps this ID distinct from the ID of a real account, because account IDs have no control characters.
+  // Account IDs have no control characters, so `\0` keeps this ID distinct from the ID of every real account.
   return { account: account === undefined || others.length > 0 ? `\0${id}` : account, caller: id };
 }
 
 export const SCOPES = ['admin', 'apiKey:list', 'apiKey:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Scopes restrict only JWTs. An API key is restricted by its role alone. @throws ApiError `insufficient_scope` */
+/** Requires a scope, but only from a JWT: the rights of an API key depend on its role alone. @throws ApiError `insufficient_scope` */
 export function requireScope({ scopes }: Caller, scope: Scope): void {
   if (scopes && !scopes.has(scope)) throw insufficientScope(scope);
 }
@@ -47,7 +47,7 @@ export function isProvisioner({ platformRoles }: Caller): boolean {
   return platformRoles.has('provisioner');
 }
 
-/** @throws ApiError `forbidden` if the caller may only send events, or may only manage accounts and keys */
+/** Rejects callers that may only send events, or only manage accounts and keys. @throws ApiError `forbidden` */
 export function requireReader(caller: Caller): void {
   const { emitsFor, platformRoles, roles } = caller;
   if (roles.size > 0 || isOperator(caller)) return;
@@ -84,7 +84,7 @@ function roleIn(caller: Caller, account: string): Role | undefined {
   return isOperator(caller) ? 'admin' : caller.roles.get(account);
 }
 
-/** @throws ApiError `forbidden` unless the caller is an admin of the account, as all changes require */
+/** Requires an admin of the account, because only admins may change anything. @throws ApiError `forbidden` */
 export function requireWriter(caller: Caller, account: string): void {
   if (mayWrite(caller, account)) return;
   throw isOperator(caller) ? readOnlyOperator() : adminsOnly();

@@ -47,7 +47,7 @@ const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function originOf({ publicUrl }: ProtectedResource, request: Request): string | undefined {
   if (publicUrl !== undefined) return publicUrl;
-  // If TRUST_PROXY allows it, Express takes the host and the protocol from proxy headers.
+  // If TRUST_PROXY is set, Express takes the host and the protocol from the headers that a trusted proxy adds.
   const { host, protocol } = request;
   return host !== undefined && HOST.test(host) ? `${protocol}://${host}` : undefined;
 }

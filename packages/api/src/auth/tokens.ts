@@ -1,6 +1,6 @@
 /**
- * Verifies OAuth2 access tokens, which are JWTs that the platform's authorization server has signed. A token with a malformed claim is
- * rejected, even if the claim is optional. Source: docs/operations.md, "Tokens of the platform".
+ * Verifies OAuth2 access tokens: JWTs that are signed by the authorization server of the platform. A token with a malformed claim is rejected,
+ * even if the claim is optional. Source: docs/operations.md, "Tokens of the platform".
  */
 import { abortable, MS_PER_DAY } from '@meterline/catalog/plain';
 import { Outage } from '@meterline/service/log';
@@ -11,14 +11,14 @@ import { authUnavailable, unauthorized } from '../http/errors.js';
 import { type AccountClaims, DEFAULT_ACCOUNT_CLAIMS, MalformedClaim, readMemberships } from './account-claims.js';
 import type { Caller } from './permissions.js';
 
-/** Applies to the start of a token's validity, because the issuer's clock may be ahead. Expiration is exact. RFC 7519, section 4.1.5. */
+/** Tolerance for the start of a token's validity, because the issuer's clock may be ahead. The expiration has none. RFC 7519, section 4.1.5. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 const FETCH_TIMEOUT_MS = 3_000;
-/** Minimum interval between fetches that a token with an unknown key triggers. A new key is accepted after this time at the latest. */
+/** Minimum interval between two fetches for tokens with an unknown key. A new key of the platform is thus accepted after this time at the latest. */
 const FETCH_INTERVAL_MS = 10_000;
 /** Keys are fetched again after this time, because the platform may have withdrawn one of them. */
 const FRESH_MS = 600_000;
-/** If keys cannot be fetched again, the last ones are used for this long. */
+/** If fetching fails, the keys of the last fetch are used for this long. */
 const KEPT_MS = MS_PER_DAY;
 
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
@@ -38,7 +38,7 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-/** Codes of errors in the key set. All other errors of the npm package jose concern the token itself. Source: jose, errors. */
+/** Codes of errors in the key set. All other errors of the JWT library jose mean that the token itself is invalid. Source: jose, errors. */
 const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKInvalid.code,
@@ -46,7 +46,7 @@ const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
 ]);
 
-/** Platforms use one of three claims for scopes. The value is a string with spaces (RFC 8693, section 4.2) or a list. */
+/** The scopes are in `scope`, `scopes` or `scp`, depending on the platform: a list, or a string with spaces (RFC 8693, section 4.2). */
 const scopeClaim = z
   .union(
     [z.string().transform((text) => text.split(' ')), z.array(z.string())],
@@ -103,7 +103,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   };
 }
 
-/** Fetches the keys. If that fails, returns the last keys for up to a day, so that an outage of the platform does not affect this API. */
+/** Fetches the keys. If that fails, returns the keys of the last fetch for up to a day, so that this API also works while the platform is down. */
 function fetchOrLast(outage: Outage): FetchImplementation {
   let last: { readonly published: unknown; readonly at: number } | undefined;
   return async (url, options) => {

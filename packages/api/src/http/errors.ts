@@ -84,7 +84,7 @@ export class ApiError extends Error {
 const CHALLENGE = 'Bearer realm="meterline"';
 const RETRY_AFTER_SECONDS = 5;
 
-/** The challenge follows RFC 6750, section 3. */
+/** The format of the header WWW-Authenticate follows RFC 6750, section 3. `presented` is whether the request had credentials. */
 export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
   const challenge = presented ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
   return new ApiError(401, 'unauthorized', message, { headers: { 'WWW-Authenticate': challenge } });
@@ -101,7 +101,7 @@ export function insufficientScope(scope: string): ApiError {
 }
 
 /**
- * The contract fixes the message (docs/api-contract.md, "Errors"), so the reason is sent as a detail.
+ * The API contract defines the message (docs/api-contract.md, "Errors"), so the reason is sent in `details`.
  * @param reason the possible causes, and how to fix them
  */
 function accessDenied(reason: string): ApiError {
@@ -121,7 +121,7 @@ export function adminsOnly(): ApiError {
   );
 }
 
-/** Limits the size of a response, because every three bytes of a query string such as `aa&ab&ac` add a sentence to the message. */
+/** Limits the size of a response. Every three bytes of a query string such as `aa&ab&ac` add an error, and thus a sentence to the message. */
 const MAX_PROBLEMS = 10;
 
 export const invalidParameters = (problems: readonly ParameterProblem[]) =>
@@ -179,9 +179,9 @@ export function orAuthUnavailable<T>(result: Promise<T>): Promise<T> {
 }
 
 /**
- * Turns an outage of a server behind the API into a 503, which callers can retry. Bugs are rethrown unchanged and become a 500.
+ * Converts an outage of a server behind the API to a 503, which callers can retry. Bugs are rethrown unchanged, and become a 500.
  * @param errorOf returns the error for an outage
- * @param isDefect returns true if the server's error means that the request from Meterline was wrong
+ * @param isDefect returns true if the server's error means that Meterline has a bug, such as an invalid statement
  */
 export async function orUnavailable<T>(
   result: Promise<T>,
@@ -192,7 +192,7 @@ export async function orUnavailable<T>(
     return await result;
   } catch (error) {
     if (error instanceof ApiError || error instanceof ClientGone) throw error;
-    // The server responded, but with data that Meterline never writes. That is a defect, because a retry would not help.
+    // A ZodError means that the server returned data that Meterline never writes. This is a bug, and a retry would not help.
     if (error instanceof ZodError || isDefect(error)) throw error;
     throw errorOf(error);
   }
@@ -244,7 +244,7 @@ export function disallowedMethod(method: string, allowed: string, elsewhere = ''
 /** Headers that describe the content of a file or response. An error response removes them. */
 const CONTENT_HEADERS = ['Content-Type', 'ETag', 'Last-Modified'];
 
-/** @param metadataUrl returns the URL of the metadata document for a challenge (RFC 9728, section 5.1), or undefined without one */
+/** @param metadataUrl returns the URL of the document about tokens (RFC 9728, section 5.1), or undefined if there is no such document */
 export function respondWithError(metadataUrl: (request: Request) => string | undefined): ErrorRequestHandler {
   // Express recognizes an error handler by its four parameters.
   return (thrown: unknown, request, response, _next) => {
@@ -272,7 +272,7 @@ function toApiError(thrown: unknown, path: string): ApiError {
   if (!(thrown instanceof Error) || typeof status !== 'number' || status < 400 || status > 499) {
     return internalError(thrown);
   }
-  // Only errors of the body parser have a type. Source: the npm packages raw-body and body-parser.
+  // Only errors of the body parser have a property `type`. Source: the npm packages raw-body and body-parser.
   if (property(thrown, 'type') === undefined) return fileError(status, path);
   if (status === 413) {
     return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; no operation needs a larger body.');
@@ -281,7 +281,7 @@ function toApiError(thrown: unknown, path: string): ApiError {
   return new ApiError(status, 'invalid_body', `The body cannot be read (${thrown.message}); ${advice}.`);
 }
 
-/** Translates an error of the npm package `send`. Whatever its status, a missing file or an impossible file name becomes a 404. */
+/** Converts an error of the npm package `send`, which serves files. Every error except 412 means that there is no such file, and becomes a 404. */
 function fileError(status: number, path: string): ApiError {
   if (status !== 412) return unknownPath(path);
   // RFC 9110, section 13.1, defines the headers that cause a 412.

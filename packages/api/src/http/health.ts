@@ -1,6 +1,6 @@
 /**
- * Serves the health checks. GET /healthz shows that the process runs. GET /readyz shows that the process is not stopping and that its
- * servers respond. The response of /readyz also lists servers that work only in part.
+ * Serves the health checks. `GET /healthz` shows that the process runs. `GET /readyz` shows that the process is not stopping, and that the
+ * servers it depends on respond, such as Redis. The response of `/readyz` also lists servers that work only in part.
  */
 import { redisFailureKind } from '@meterline/service/access';
 import { inTime } from '@meterline/service/waiting';
@@ -14,20 +14,20 @@ export const healthRoute: RequestHandler = (_request, response) => {
 export interface ReadinessCheck {
   readonly server: string;
   /**
-   * Checks the server. The promise resolves with a description of the problem if the server works only in part. It rejects if the server
-   * does not respond or returns an error. It rejects with {@link UnusableServerError} if the server responds but cannot be used.
+   * Resolves with a description of the problem if the server works only in part. Rejects if the server does not respond or returns an error.
+   * Rejects with {@link UnusableServerError} if the server responds but cannot be used.
    */
   readonly check: () => Promise<unknown>;
-  /** What fails while the server is down, if the service is still ready then. If undefined, the service is not ready without the server. */
+  /** What fails while the server is down. If undefined, the service needs the server, and is not ready while the server is down. */
   readonly whileDown?: string | undefined;
 }
 
-/** Thrown if a server responds but cannot be used. The message follows the server's name and explains how to fix the problem. */
+/** Thrown if a server responds but cannot be used. The message explains how to fix the problem, and is shown after the server's name. */
 class UnusableServerError extends Error {
   override readonly name: string = 'UnusableServerError';
 }
 
-/** Throws UnusableServerError if there is a problem. The cause is only logged. */
+/** Throws UnusableServerError if there is a problem. The cause is not sent to the client, but logged. */
 export function requireFit(problem: string | undefined, cause?: unknown): void {
   if (problem !== undefined) throw new UnusableServerError(problem, { cause });
 }
@@ -67,7 +67,7 @@ async function readinessOf({ server, check, whileDown }: ReadinessCheck): Promis
 
 const DOWN = 'does not respond';
 
-/** Returns what is wrong with a server that responded, to be shown after its name. Returns undefined if it did not respond. */
+/** Returns what is wrong with a server that responded. Messages show the result after the server's name. Returns undefined if it did not respond. */
 function responseProblem(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const text = cause.message.replace(/[\s.]+$/, '');

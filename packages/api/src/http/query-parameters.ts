@@ -1,6 +1,6 @@
 /**
- * Parses a query string strictly. Unknown, empty and repeated parameters are errors, because a mistyped filter must not select everything.
- * The parser collects all errors, so that the caller can fix them at once. Source: docs/api-contract.md, "Groups and filters".
+ * Parses a query string strictly. Unknown, empty and repeated parameters are errors. Otherwise, a request with a mistyped filter would select
+ * everything. The parser collects all errors, so that the caller can fix them together. Source: docs/api-contract.md, "Groups and filters".
  */
 import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
@@ -10,7 +10,7 @@ export interface ParameterRules {
   readonly mayBeEmpty?: readonly string[];
   readonly mayRepeat?: readonly string[];
   readonly ignored?: readonly string[];
-  /** Maps parameters of related APIs, which callers may send by mistake, to advice on what to use instead. */
+  /** Maps parameters that callers may know from related APIs to advice on what to use instead. */
   readonly unsupported?: Readonly<Record<string, string>>;
 }
 
@@ -26,9 +26,9 @@ export class QueryParameters {
   constructor(rawQuery: string, rules: ParameterRules) {
     this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
-    // Only the first error lists the valid parameters. Otherwise, a short request could cause a long response.
+    // Only the error about the first unknown parameter lists the valid ones. Otherwise, a short request could cause a long response.
     const firstUnknown = [...sent.keys()].find((name) => isUnknown(name, rules));
-    // Collects the values in one pass, because `getAll` would scan thousands of parameters for each name.
+    // `getAll` is not used, because it would scan thousands of parameters for each name.
     const byName = new Map<string, string[]>();
     for (const [name, value] of sent) {
       const values = byName.get(name);
@@ -52,7 +52,7 @@ export class QueryParameters {
     return this.#read(name, schema, OPTIONAL);
   }
 
-  /** Returns a list whose values may be separated by commas, sent as repeated parameters, or both. */
+  /** Parses a list. The values may be separated by commas (`a=1,2`), sent as repeated parameters (`a=1&a=2`), or both. */
   joined<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     const texts = this.#values.get(name);
     if (texts !== undefined && !texts.includes('')) this.#values.set(name, [texts.join(',')]);
@@ -97,8 +97,8 @@ export class QueryParameters {
 }
 
 /**
- * Parameters that the management API accepts but ignores. It also ignores the header X-Svc-Workspace, because accounts and keys do not
- * belong to workspaces. Source: docs/api-contract.md, "Operations".
+ * Parameters that the management API accepts but ignores. It also ignores the header X-Svc-Workspace. Both name a workspace, and accounts and
+ * keys do not belong to workspaces. Source: docs/api-contract.md, "Operations".
  */
 export const WORKSPACE_IGNORED = ['workspace'] as const;
 

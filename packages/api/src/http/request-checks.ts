@@ -5,8 +5,8 @@ import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
 /**
- * The limit is in bytes, because a URL is ASCII. The longest URL with one value per filter takes about 16 KiB: a cursor and four names (the
- * account and three filters), each with 256 code points, which take up to 3,072 bytes when percent-encoded.
+ * In bytes, because a URL is ASCII. The longest URL with one value per filter has about 16 KiB. It contains a cursor and four names (the account
+ * and three filters). A name has at most 256 code points, which take up to 3,072 bytes when they are percent-encoded.
  */
 const MAX_URL_LENGTH = 24 * 1024;
 
@@ -17,7 +17,7 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
   if (originalUrl.length > MAX_URL_LENGTH) {
     throw new ApiError(414, 'url_too_long', `The URL is longer than ${MAX_URL_LENGTH} bytes; shorten its parameters.`);
   }
-  // RFC 9112, section 3.2. Node itself would reject a missing Host without a body, and would use the first of several Host headers.
+  // RFC 9112, section 3.2. Node would reject a missing Host header without an error body, and would use the first of several Host headers.
   if (request.httpVersion === '1.1' && request.headersDistinct['host']?.length !== 1) {
     throw new ApiError(400, 'malformed_request', 'An HTTP/1.1 request must have one Host header.');
   }
@@ -43,7 +43,7 @@ export function rawQuery({ url = '' }: IncomingMessage): string {
 
 export const VERSION_HEADER = 'Svc-Version';
 
-/** Also sets the response header. Source: docs/api-contract.md, "Versions". @throws ApiError `invalid_api_version` */
+/** Reads the requested version, and sets the response header. Source: docs/api-contract.md, "Versions". @throws `invalid_api_version` */
 export function applyVersion({ headers }: IncomingMessage, response: ServerResponse): ApiVersion {
   const version = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
   if (!isApiVersion(version)) {
@@ -59,7 +59,7 @@ export function applyVersion({ headers }: IncomingMessage, response: ServerRespo
 
 function isPercentEncodedUtf8(text: string): boolean {
   try {
-    // Always true. The comparison only makes use of the result: rolldown removes calls with unused results, even if they may throw.
+    // Always true. The comparison keeps the call in the bundle: rolldown removes a call with an unused result, even if it may throw.
     return decodeURIComponent(text).length <= text.length;
   } catch {
     return false;

@@ -1,4 +1,4 @@
-/** Records each request as a log line, a duration metric and a span. */
+/** Records each request in the log, in a metric of durations, and as a span of a trace. */
 import type { IncomingMessage } from 'node:http';
 import { property } from '@meterline/catalog/plain';
 import { instruments } from '@meterline/service/metrics';
@@ -8,10 +8,10 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { recordOf, requestIdOf, shortened } from './request-record.js';
 
-/** A handler that observes requests. It calls `next`, and never responds itself. */
+/** A handler that only observes requests. It always calls `next`, and never responds itself. */
 export type Watcher = RequestHandler;
 
-/** Clients may send any word as a method. All methods without a route share one label value, so that clients cannot create label values. */
+/** Methods that a label may contain. All others count as `other`, because clients may send any word, and could create many label values. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -40,8 +40,8 @@ export function requestMetrics(registry: Registry): Watcher {
 }
 
 /**
- * Creates a span for every request, as a child of the caller's span if there is one. Spans of statements become its children. The query
- * string is omitted, because it may contain a cursor. Source: OpenTelemetry semantic conventions, "HTTP server span".
+ * Creates a span for every request, as a child of the caller's span if there is one. Spans of ClickHouse statements become its children. The
+ * span does not contain the query string, because that may contain a cursor. Source: OpenTelemetry semantic conventions, "HTTP server span".
  */
 export function requestSpans(tracer: Tracer): Watcher {
   return (request, response, next) => {
@@ -79,7 +79,7 @@ export function requestLog(log: Logger): Watcher {
     // The query string is removed, because it may contain a cursor.
     const [target = ''] = request.originalUrl.split('?', 1);
     const path = shortened(target);
-    // The address must be read now. It is no longer available after the connection is closed.
+    // The address must be read now, because it is no longer available after the connection is closed.
     const remoteAddress = request.ip && shortened(request.ip);
     response.once('close', () => {
       const { id: requestId, facts, failure } = recordOf(request);

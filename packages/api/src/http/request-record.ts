@@ -1,4 +1,4 @@
-/** Stores the ID of a request, and facts for its log line. */
+/** Stores, for each request, its ID and the facts for its log line. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
@@ -56,7 +56,7 @@ export function requestIdOf(request: IncomingMessage): string {
   return recordOf(request).id;
 }
 
-/** The maximum length of a string from a client in the log. It leaves room for a name, which has at most 256 code points. */
+/** The maximum length of a client's string in the log. Every valid name fits: it has at most 256 code points, each with a length of 1 or 2. */
 const MAX_TEXT_LENGTH = 512;
 
 export function shortened(text: string): string {

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Callbacks by connection. A connection has only one `close` listener, because it may have many pipelined requests. */
+/** Callbacks by connection. They share one `close` listener, because a connection may have many pipelined requests at the same time. */
 const pending = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when the response is sent or its connection is closed. The response's own `close` event is not enough: if the connection
- * is lost, a pipelined response that waits behind another response never emits this event.
+ * Calls back once, when the response is sent or its connection is closed. The response's own `close` event is not enough. If the connection is
+ * lost, it is never emitted for a pipelined response that waits behind another one.
  */
 export function onResponseEnd(socket: Socket, response: ServerResponse, callback: () => void): void {
   const waiting = pending.get(socket) ?? listenTo(socket);

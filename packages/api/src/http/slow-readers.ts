@@ -6,12 +6,12 @@ import { onResponseEnd } from './response-end.js';
 const CHECK_SHARE = 0.1;
 
 /**
- * Closes a connection if its response has started but is not sent within the limit. Progress does not extend the limit. Otherwise, a client
- * that reads one byte now and then could hold the response forever.
- * @param limitMs exceeded by at most a tenth
+ * Closes a connection if its response has started but is not completely sent within the limit. Progress does not extend the limit. Otherwise, a
+ * client that reads one byte now and then could hold the response forever.
+ * @param limitMs the limit. Checks happen at intervals, so it may be exceeded by up to a tenth.
  */
 export function cutSlowReaders(server: Server, limitMs: number): void {
-  /** Maps each unsent response to the time when a check first saw that its headers were sent, or to undefined. */
+  /** Maps each unsent response to the time when a check first saw that sending had started. The time is undefined before that. */
   const unsent = new Map<ServerResponse, number | undefined>();
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     unsent.set(response, undefined);

@@ -1,4 +1,4 @@
-/** Responds to requests that Node's HTTP parser cannot read, and that therefore never reach the application. */
+/** Rejects requests that never reach the application, because Node's HTTP parser cannot read them. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
@@ -7,7 +7,7 @@ import { property } from '@meterline/catalog/plain';
 import type { Logger } from 'pino';
 import { ApiError, errorBody } from './errors.js';
 
-/** Covers request line and headers. Larger than the limit of a URL, so that a URL that is slightly too long gets its own error. */
+/** For the request line and headers. Larger than the limit of a URL, so that a slightly longer URL gets the application's error for URLs. */
 export const MAX_HEADER_BYTES = 48 * 1024;
 
 /** After the service rejects a request, the client has this long to close its side of the connection. */
@@ -16,10 +16,10 @@ const LINGER_MS = 5_000;
 /** Matches a request line with any method. Source: RFC 9112, section 3, and RFC 9110, section 5.6.2. */
 const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
 
-/** Sends the same error body and writes the same log line as the application would, and closes the connection. */
+/** Sends an error in the format of the application's errors, writes a log line, and closes the connection. */
 export function rejectUnreadable(error: ApiError, socket: Duplex, log: Logger): void {
   const requestId = randomUUID();
-  // After CONNECT, the socket has no other listener, and an unhandled `error` event would end the process.
+  // After a CONNECT request, Node leaves the socket without an `error` listener, and an unhandled `error` event would end the process.
   socket.on('error', () => socket.destroy());
   socket.end(rawResponse(error, requestId));
   if (socket instanceof Socket) socket.setTimeout(LINGER_MS, () => socket.destroy());
@@ -28,7 +28,7 @@ export function rejectUnreadable(error: ApiError, socket: Duplex, log: Logger): 
   log.info({ event: 'request_unreadable', requestId, status, code, remoteAddress }, error.message);
 }
 
-/** Translates an error of Node's parser, with its `code` and `rawPacket`. Source: Node.js documentation, "Event: 'clientError'". */
+/** Converts an error of Node's HTTP parser. Node adds `code` and `rawPacket` to it. Source: Node.js documentation, "Event: 'clientError'". */
 export function parserError(thrown: unknown): ApiError {
   const code = property(thrown, 'code');
   const rawPacket = property(thrown, 'rawPacket');

@@ -28,21 +28,21 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** Browsers cache the page but revalidate it at each use, because the page names the files of the deployed version. */
 export const REVALIDATE = 'no-cache';
 
-/** The files are small, so the service ignores Range, as RFC 9110, section 14.2, allows. Each route sets Cache-Control itself. */
+/** The service ignores the header Range, as RFC 9110, section 14.2, allows, because the files are small. Each route sets Cache-Control itself. */
 const FILE_OPTIONS = { index: false, cacheControl: false, acceptRanges: false } as const;
 
-/** Returns the folder with the built page, or undefined if the page is not built. The service then runs without a page. */
+/** Returns the folder if it contains the built page. Otherwise, returns undefined, and the service runs without a page. */
 export function builtPage(folder: string, log: Logger): string | undefined {
   if (existsSync(join(folder, 'index.html'))) return folder;
   log.warn({ event: 'page_missing', folder }, 'the web page is not built; the service runs without it');
   return undefined;
 }
 
-/** Serves GET /, and GET /embed, which other pages may embed. @param frameAncestors origins that may embed the page */
+/** Serves the page at `/`, and at `/embed` for display inside other pages. @param frameAncestors origins whose pages may embed this page */
 export function pageRoute(folder: string, frameAncestors: readonly string[] = []): RequestHandler {
   const serve = fileRoute(folder, 'index.html', contentSecurityPolicy(frameAncestors));
   return (request, response, next) => {
-    // X-Frame-Options is an older header that cannot list origins, so only the policy is sent.
+    // The older header X-Frame-Options cannot list origins, so only the content security policy is sent.
     if (frameAncestors.length > 0) response.removeHeader('X-Frame-Options');
     return serve(request, response, next);
   };
@@ -54,14 +54,14 @@ export interface PageSettings {
   readonly frameAncestors: readonly string[];
 }
 
-/** Serves GET /page-settings.json: settings that the page cannot derive from its own address. They are public, like the page. */
+/** Serves GET /page-settings.json: settings that the page cannot derive from its own address. They are public, as is the page. */
 export function pageSettingsRoute({ collectorUrl, frameAncestors }: PageSettings): RequestHandler {
   return (_request, response) => {
     response.set('Cache-Control', REVALIDATE).json({ collectorUrl, frameAncestors });
   };
 }
 
-/** Excludes directories, hidden files, and names that lead out of the folder. */
+/** Matches file names. Rejects directories, hidden files, and names that lead out of the folder. */
 const ASSET_NAME = /^\w[\w.-]*$/;
 
 export function assetRoute(folder: string): RequestHandler<{ file: string }> {

@@ -28,7 +28,7 @@ export interface Parameter {
   readonly allowEmptyValue?: boolean;
   readonly schema: JsonSchema;
   readonly examples?: Named<Example>;
-  /** Marks an extension that the platform's API does not have. */
+  /** Marks a parameter that Meterline adds to the API that the platform has specified. */
   readonly 'x-extension'?: true;
 }
 
@@ -59,7 +59,7 @@ export interface OperationExample {
   readonly response?: unknown;
 }
 
-/** The parts that are specific to one operation. The document adds the shared parts. Schemas are given as their names in the components. */
+/** Describes one operation of the API. document.ts adds the parts that all operations share. Schemas are given as their names in the components. */
 export interface OperationSketch {
   readonly method: Method;
   readonly path: string;
@@ -69,7 +69,7 @@ export interface OperationSketch {
   readonly description: string;
   readonly isExtension?: true;
   readonly query?: Named<z.ZodType>;
-  /** Parameters that are neither in the path nor in `query`, without the version. */
+  /** All parameters except those in the path, those in `query`, and the API version. */
   readonly otherParameters?: readonly Parameter[];
   /** The body has one of these schemas. If undefined, the operation has no body. */
   readonly body?: readonly string[];

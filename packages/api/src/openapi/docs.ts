@@ -16,7 +16,7 @@ export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
   };
 }
 
-/** The page has no inline scripts or styles, because the policy forbids them. Links are relative, because a proxy may add a prefix. */
+/** There are no inline scripts or styles, because the page's security policy forbids them. Links are relative, because a proxy may add a prefix. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -37,8 +37,8 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * Starts Swagger UI with the theme that the user chose in the cost explorer. The page can send requests to this service only, as the policy
- * requires, and keeps the credentials in memory. Swagger UI itself would read numbers as doubles and show rounded amounts.
+ * Starts Swagger UI with the theme that the user chose in Meterline's web page. Shows amounts with all digits, because Swagger UI itself would
+ * read numbers as doubles and round them. Credentials stay in memory, and the security policy allows requests to this service only.
  */
 const START = `const looks = new CSSStyleSheet();
 looks.replaceSync('.swagger-ui .servers-title, .swagger-ui .servers { display: none } .swagger-ui .opblock-body { overflow-x: auto }');

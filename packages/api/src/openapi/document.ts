@@ -38,7 +38,7 @@ import {
 const ON_THE_WIRE = { io: 'input', unrepresentable: 'any' } as const;
 const REQUEST_ID = '7f0c1a52-3a8e-4c1d-9a2b-5d0f6e7a8b9c';
 const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
-/** Query parameters that the platform's API does not have. */
+/** Query parameters that Meterline adds to the API that the platform has specified. */
 const EXTENSIONS: readonly string[] = [
   ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
   'includeVoided',
@@ -176,11 +176,11 @@ const VERSION: Parameter = {
   in: 'header',
   required: false,
   description: `API version. Default: ${EARLIEST_API_VERSION}.`,
-  // The page of the reference sends the example instead of the default, because the reference describes the newest version.
+  // Swagger UI sends the example instead of the default. This is intended, because the reference describes the newest version.
   schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION, example: NEWEST_API_VERSION },
 };
 
-/** Adds the schema's `meta`, because zod omits parts of it, such as `default`, if a schema transforms its input. */
+/** Describes a parameter. The schema's `meta` is added, because zod omits parts of it, such as `default`, if the schema has a transform. */
 function queryParameter(name: string, parameter: z.ZodType): Parameter {
   const { description = '', ...all } = { ...z.toJSONSchema(parameter, ON_THE_WIRE), ...parameter.meta() };
   return {
@@ -194,7 +194,7 @@ function queryParameter(name: string, parameter: z.ZodType): Parameter {
   };
 }
 
-/** A list takes values separated by commas. Any other repeatable parameter takes several values by being repeated. */
+/** A list takes its values separated by commas: `a=1,2`. Other parameters with several values are repeated: `a=1&a=2`. */
 function serialization(name: string, schema: JsonSchema): Pick<Parameter, 'style' | 'explode' | 'schema'> {
   if (schema['type'] === 'array') return { style: 'form', explode: false, schema };
   if (!REPEATABLE_PARAMETERS.includes(name)) return { schema };

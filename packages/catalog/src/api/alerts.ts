@@ -15,7 +15,7 @@ import { MAX_FILTER_VALUES } from './request.js';
 
 const AMOUNT_RULE =
   'must be a decimal string above 0, such as "100" or "0.25", without leading zeros and with at most 15 digits before the point and 12 after it';
-/** The number of fraction digits, which is that of costs. Usage has fewer. */
+/** The maximum number of fraction digits of an amount. Costs have this many, and usage has fewer. */
 const AMOUNT_SCALE = 12;
 /** Rejects leading zeros, because `0125` may be a typo of `0.125`. */
 const AMOUNT = /^(0|[1-9]\d{0,14})(\.\d{1,12})?$/;

@@ -1,8 +1,8 @@
 /** Parses JSON without rounding numbers. The API writes money and usage with all digits, but a double keeps only about 15. */
 
 /**
- * Matches a string or a number. An unclosed string extends to the end of the text. Strings are matched so that digits inside them are not
- * taken for numbers. The match of a number includes a following colon, so that `{1: 2}` is rejected. Without the colon, `1` would be put in
+ * Matches a string or a number. An unclosed string extends to the end of the text. Strings are matched so that digits inside them are not taken
+ * for numbers. The match of a number includes a following colon, so that the invalid text `{1: 2}` is rejected. Otherwise, `1` would be put in
  * quotes and become a valid member name.
  */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*(?:\s*:)?/g;
@@ -26,7 +26,7 @@ function quoteNumber(token: string): string {
   return `"${token}"`;
 }
 
-/** Returns undefined, which JSON cannot represent, if the text is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON. Valid JSON never results in undefined. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

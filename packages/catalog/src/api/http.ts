@@ -1,12 +1,12 @@
 /** Defines HTTP conventions that the clients of the API and of the collector share. */
 
-/** Matches account IDs that cannot be a segment of a URL path: an empty ID, `.` and `..`. Clients resolve dots even if they are encoded. */
+/** Matches account IDs that cannot be a segment of a URL path: an empty ID, `.` and `..`. Clients would resolve the dots, even encoded ones. */
 export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
 
 /**
  * Normalizes the address of an API or a collector, so that two addresses can be compared. Removes trailing slashes and then `/v0`.
- * @param errorOf creates the error. Its argument continues a message that starts with the name of the setting. It never repeats the
- * address, which may contain a secret.
+ * @param errorOf creates the error from a problem, which continues a message that starts with the name of the setting. The problem never
+ * contains the address, which may contain a secret.
  * @throws the created error, unless the address is an http or https URL with only a host, a port and a path
  */
 export function serviceAddress(text: string, errorOf: (problem: string) => Error): string {

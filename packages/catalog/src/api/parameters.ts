@@ -41,7 +41,7 @@ const API_KEY_SORTS = [DEFAULT_LIST_SORT, 'createdAt:asc'] as const;
 
 const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), in the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
 const LOST_PLUS = 'has a space instead of the plus of its offset; write Z, or encode the plus as %2B';
-/** Matches an offset whose plus was not encoded. In a query string, an unencoded plus means a space. */
+/** Matches an offset such as `+00:00` whose plus was not encoded, because a plus in a query string means a space. */
 const SPACE_OFFSET = /T.* \d\d:?\d\d$/i;
 
 /** The JSON Schema keywords of a name. Lengths are in code points, as JSON Schema counts them. */
@@ -57,7 +57,7 @@ export const instantText = z.string().transform((text, context) => {
 
 export const nameText = z.string().refine(isName, `must be ${NAME_RULE}`).meta(NAME);
 
-/** Describes a code that the platform may have added. The check reads the catalog at each request, because codes are added at start. */
+/** Returns the schema of a name that the platform may have added. Known names are read at each request, because they are added at start. */
 function code(isKnown: (text: string) => boolean, known: () => readonly string[], examples: readonly string[]) {
   const error = () => `must be one of ${known().join(', ')}`;
   const schema = z.string({ error }).refine(isKnown, { error });
@@ -106,7 +106,7 @@ export const WINDOW_PARAMETERS = {
   }),
 };
 
-/** A repeated filter selects usage that matches any of its values, which is an extension. Each schema describes one value. */
+/** Filters that select usage. Repeating a filter selects any of the values, which the platform's API cannot do. Each schema is for one value. */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
   resourceType: resourceTypeText(`Only resources of this type. ${EXTENSIBLE}`),
@@ -122,7 +122,7 @@ export const VALUE_FILTERS = {
 
 const EXCLUSION = 'Takes precedence over all other filters.';
 
-/** Filters that exclude usage. A repeated filter excludes each of its values. */
+/** Filters that exclude usage. A filter may be repeated to exclude several values. */
 export const EXCLUDING_FILTERS = {
   excludeWorkspace: nameText.meta({ ...NAME, description: `Not this workspace; account admins only. ${EXCLUSION}` }),
   excludeResourceType: resourceTypeText(`No resources of this type. ${EXCLUSION}`),

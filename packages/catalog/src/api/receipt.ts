@@ -1,7 +1,7 @@
-/** Reads a collector's receipt, which lists the rejected events. */
+/** Reads a receipt, which is the collector's response to a request with events, and lists the rejected events. */
 import { isRecord } from '../record.js';
 
-/** Given for an event whose account the API key may not send for. Another key, or the same key later, may send the event. */
+/** The reason for rejecting an event of an account that the API key may not send for. Another key, or this key later, may be allowed to send it. */
 export const NOT_ALLOWED = 'account_not_allowed';
 
 export interface RejectedEvent {
@@ -14,7 +14,7 @@ export interface RejectedEvent {
 /**
  * Returns the rejected events. All other events were accepted.
  * @param events the number of events that were sent
- * @returns undefined if the receipt does not cover exactly this number of events, because then it is unknown which events were accepted
+ * @returns undefined if the receipt covers another number of events, because it is then unknown which events were accepted
  */
 export function rejectedIn(receipt: unknown, events: number): RejectedEvent[] | undefined {
   if (!isRecord(receipt) || !Array.isArray(receipt['results'])) return undefined;

@@ -23,7 +23,7 @@ export const LISTED_ROLES = [...ROLES, 'operator', 'provisioner'] as const;
 export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator', 'provisioner'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
 
-/** The version of requests that name no version. */
+/** The version that applies if a request does not name one. */
 export const EARLIEST_API_VERSION = '2026-04-16';
 /** The version that our client requests and that the API reference describes. */
 export const NEWEST_API_VERSION = '2026-04-28';
@@ -46,21 +46,21 @@ export const MAX_METRICS_PAGE = 100;
 /** The maximum number of values in all filters of a request together. */
 export const MAX_FILTER_VALUES = 100;
 /**
- * The maximum number of points on one page, which is groups times buckets. A point takes about 60 to 100 bytes, so a page has at most 2 MB.
- * With hourly, daily and weekly buckets, 100 groups always fit, because the window is limited: 7 days have at most 169 hours.
+ * The maximum number of points on one page: groups times buckets. A point takes about 60 to 100 bytes, so a page has at most 2 MB. With hourly,
+ * daily and weekly buckets, 100 groups always fit, because the window is limited: 7 days have at most 169 hours.
  */
 export const MAX_PAGE_POINTS = 20_000;
 export const DEFAULT_EVENTS_PAGE = 100;
 export const MAX_EVENTS_PAGE = 1_000;
 export const EVENT_SORT_KEYS = ['timestamp', 'cost'] as const;
 export const EVENT_SORT_ORDERS = ['asc', 'desc'] as const;
-/** The maximum number of an account's stored revisions in the hours of a window whose events can be listed by cost. */
+/** Events can be listed by cost only if the account has at most this many stored revisions of events in the hours of the window. */
 export const MAX_EVENTS_BY_COST = 1_000_000;
 export const DEFAULT_LIST_PAGE = 50;
 export const MAX_LIST_PAGE = 200;
 export const DEFAULT_LIST_SORT = 'createdAt:desc';
 
-/** For the API reference. */
+/** A sentence for descriptions in the API reference. */
 export const EXTENSIBLE = 'The examples are built in; the platform may have added others.';
 
 export const EXCLUDING_PARAMETER = {

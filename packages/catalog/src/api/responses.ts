@@ -1,6 +1,6 @@
 /**
- * Defines the API's responses as `readExactJson` parses them, with numbers as decimal text. Unknown members are ignored, because a later
- * service may add members. The metadata registered for a schema describes the transferred JSON, for the OpenAPI document.
+ * Defines the API's responses as `readExactJson` parses them, with numbers as decimal text. Unknown members are ignored, because a later service
+ * may add members. The metadata of a schema is for the OpenAPI document, so it describes the JSON as it is sent.
  *
  * The schemas use `zod/mini`, because the client brings them into pages of other companies. It is a third of zod's size and needs no eval
  * (docs/decisions/0013). Source: docs/api-contract.md.

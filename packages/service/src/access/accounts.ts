@@ -1,6 +1,6 @@
 /**
- * Stores accounts in Redis: their names, and when each was registered. The platform owns accounts. It registers an account here by naming
- * the account, or by creating the account's first API key. An account that only tokens or events mention is not registered.
+ * Stores accounts in Redis: their names, and when each was registered. The platform that uses Meterline creates the accounts. An account is
+ * registered here when the platform names it, or creates its first API key. An account that appears only in tokens or events is not registered.
  */
 import { z } from 'zod';
 import { REDIS_PREFIX, type RedisClient } from './redis.js';
@@ -26,7 +26,7 @@ export class AccountDirectory {
     this.#key = `${prefix}:accounts`;
   }
 
-  /** Registers the account on the first call for its ID, by default with the ID as its name. A later call with a name renames it. */
+  /** Registers the account on the first call for its ID, by default with the ID as its name. A later call with a name changes the name. */
   async register(id: string, now: Date, name?: string): Promise<Account> {
     const created = { name: name ?? id, createdAt: now.toISOString() };
     const isNew = await this.#redis.hsetnx(this.#key, id, JSON.stringify(created));

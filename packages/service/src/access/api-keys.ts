@@ -1,6 +1,6 @@
 /**
  * Stores API keys in Redis. Nothing is cached, so all processes reject a revoked key at once. The record of a revoked key is kept, so that
- * revoking the key again is not an error. docs/decisions/0016 explains the design of the per-account index.
+ * revoking the key again is not an error. docs/decisions/0016 explains why there is an index for each account.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ACCOUNT_KEY_ROLES, KEY_ROLES, type KeyRole, PLATFORM_ROLES } from '@meterline/catalog';
@@ -113,7 +113,7 @@ export class ApiKeyStore {
 
   async find(keyId: string): Promise<ApiKey | undefined> {
     const [record, lastUse] = await Promise.all([this.#read(keyId), this.#redis.hget(this.#uses(), keyId)]);
-    // Earlier releases stored the last use in the record.
+    // Earlier releases stored the last use in the record of the key.
     return record && apiKey(keyId, { ...record, lastUsedAt: lastUse ?? record.lastUsedAt });
   }
 
@@ -149,7 +149,7 @@ export class ApiKeyStore {
     return erased;
   }
 
-  /** Makes room by deleting the account's oldest revoked or expired key, if necessary. @throws TooManyApiKeys if all keys are valid */
+  /** If the account has the maximum number of keys, deletes its oldest revoked or expired key. @throws TooManyApiKeys if all keys are valid */
   async #makeRoom(account: string | undefined, now: Date): Promise<void> {
     if ((await this.#redis.hlen(this.#indexOf(account))) < MAX_KEYS_OF_ACCOUNT) return;
     const keys = await this.#findAll(await this.#redis.hkeys(this.#indexOf(account)));
@@ -198,7 +198,7 @@ export class ApiKeyStore {
     return `${this.#prefix}:api-key:${keyId}`;
   }
 
-  /** The hash of last uses. It is a separate hash, so that the collector's Redis user may write it without access to the records. */
+  /** The hash with the last use of each key. It is separate, so that the collector's Redis user may write it without access to the records. */
   #uses(): string {
     return `${this.#prefix}:api-key-uses`;
   }
@@ -208,7 +208,7 @@ export class ApiKeyStore {
     return `${this.#prefix}:api-keys`;
   }
 
-  /** The hash of one account that maps key IDs to service accounts. The empty ID stands for the platform, because no account has it. */
+  /** The hash of one account that maps key IDs to service accounts. The empty account ID stands for keys that are for all accounts. */
   #indexOf(account = ''): string {
     return `${this.#prefix}:api-keys-of:${account}`;
   }
@@ -223,7 +223,7 @@ const SECRET_HASH = /^[0-9a-f]{64}$/;
 
 const keyFields = z.object({
   secretHash: z.string().regex(SECRET_HASH),
-  /** The service account, which is a name within the account. A service account exists as long as it has a key. */
+  /** The service account. It is only a name within the account, and exists as long as it has a key. */
   clientId: z.string(),
   account: z.string().min(1).optional(),
   role: z.enum(KEY_ROLES),

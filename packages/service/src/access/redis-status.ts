@@ -3,14 +3,14 @@ import type { RedisClient } from './redis.js';
 
 /** The first version with the script flag `allow-oom`, which lets scripts run while Redis is full. */
 const OLDEST_REDIS = 7;
-/** Uses the libraries that Meterline and BullMQ need. It writes nothing, so it also runs on a replica and while the disk is full. */
+/** Calls the Lua libraries that Meterline and BullMQ need. It writes nothing, so it also runs on a replica and while the disk is full. */
 const SCRIPT_CHECK = `#!lua flags=allow-oom,no-writes
 return cmsgpack.unpack(cmsgpack.pack(cjson.decode('1')))`;
 
 export interface RedisStatus {
   /** Why Meterline cannot rely on this Redis, or undefined if it can. Messages show the problem after the word "Redis". */
   readonly problem: string | undefined;
-  /** Whether commands and scripts work. If they do, operators can still read and delete data despite a problem. */
+  /** Whether commands and scripts work. Operators can then still read and delete data, even if there is a problem. */
   readonly isUsable: boolean;
   /** Whether Redis rejects commands that may need memory, such as adding jobs. */
   readonly isFull: boolean;
@@ -48,7 +48,7 @@ function evictionIn(info: string): string | undefined {
   return `may evict events and API keys, with maxmemory-policy ${policy}: set maxmemory-policy noeviction`;
 }
 
-/** The buffers of replicas do not count toward the limit. Source: Redis, getMaxmemoryState() in evict.c. */
+/** The memory for the buffers of replicas does not count toward the limit. Source: Redis, getMaxmemoryState() in evict.c. */
 export function isFull(info: string): boolean {
   const bytes = (name: string) => Number(field(info, name) ?? 0);
   const limit = bytes('maxmemory');

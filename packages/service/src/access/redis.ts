@@ -13,16 +13,16 @@ const FAIL_FAST = { lazyConnect: true, enableOfflineQueue: false, maxRetriesPerR
 const backOff = (stepMs: number, maxMs: number) => (attempt: number) => Math.min(attempt * stepMs, maxMs);
 
 export const REDIS_POLICIES = {
-  /** For BullMQ workers. Commands wait for Redis without a limit, because BullMQ fails a finished job if the acknowledgment fails. */
+  /** For BullMQ workers. Commands wait for Redis without a limit: if acknowledging a finished job failed, BullMQ would fail the job. */
   worker: { maxRetriesPerRequest: null, retryStrategy: backOff(500, 5_000) },
   /** For API keys and accounts. Commands fail within 2 s, because an HTTP request waits for them. The client then gets a 503. */
   request: { ...FAIL_FAST, commandTimeout: 2_000, connectTimeout: 2_000, retryStrategy: backOff(100, 1_000) },
-  /** For the collector's events. Like `request`, but the caller sets the timeout of a write, and a write is never resent implicitly. */
+  /** For the collector's events. Like `request`, but the caller sets the timeout of a write, and ioredis never sends a write again by itself. */
   producer: {
     ...FAIL_FAST,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 2_000,
-    // A silent server must not delay the end of the process.
+    // A server that does not respond must not delay the end of the process.
     disconnectTimeout: 100,
     retryStrategy: backOff(50, 1_000),
   },
@@ -38,14 +38,14 @@ export function createRedisClient(url: string, policy: ConnectionOptions): Redis
 }
 
 /**
- * Closes a connection whose server is silent, and connects again. Does nothing while the connection is still being established, because
- * that has its own timeout. If ioredis were disconnected while it gets the master from a Sentinel, it would also stop reconnecting.
+ * Closes a connection whose server does not respond, and connects again. Does nothing while connecting, because that has its own timeout. In
+ * addition, ioredis would stop reconnecting if it were disconnected while it asks a Sentinel for the master.
  */
 export function leaveConnection(redis: RedisClient): void {
   if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
 }
 
-/** Returns the replies in the order of the commands. @throws the first error of a command, which `exec` alone would not throw */
+/** Executes a transaction. Returns the replies in order. @throws the first error of a command, which `exec` alone would not throw */
 export async function execTransaction(transaction: ChainableCommander): Promise<unknown[]> {
   const results = await transaction.exec();
   if (!results) throw new Error('the transaction was aborted');
@@ -66,7 +66,7 @@ export function redisFailureKind(error: unknown): 'rejected' | 'foreign' | 'away
   return UNREADABLE.test(error.message) ? 'foreign' : 'away';
 }
 
-/** Returns the more informative of two errors. A server that is not Redis often causes a second error by closing the connection. */
+/** Returns the first error, or the second if only that one is a reply. A server that is not Redis often also closes the connection. */
 export function moreInformative(known: unknown, error: unknown): unknown {
   if (known === undefined) return error;
   return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;
@@ -84,8 +84,8 @@ interface Replication {
 }
 
 /**
- * Resolves when the replicas have confirmed the write. `WAIT` covers only writes of its own connection. If the connection was lost between
- * the write and `WAIT`, perhaps together with the master, the write counts as not replicated.
+ * Resolves when the replicas have confirmed the write. The command `WAIT` covers only writes of its own connection. If the connection was lost
+ * between the write and `WAIT`, perhaps together with the master, the write counts as not replicated.
  * @throws NotReplicated, or the error of the write
  */
 export async function replicated<T>(redis: RedisClient, write: () => Promise<T>, { replicas, timeoutMs }: Replication) {

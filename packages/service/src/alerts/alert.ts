@@ -1,4 +1,4 @@
-/** Defines the stored form of an alert, its definition and periods, and the body of its webhooks. */
+/** Defines the stored form of an alert, the settings that decide when it fires, its periods, and the body of its webhooks. */
 import { createHash, randomBytes } from 'node:crypto';
 import {
   ALERT_FORMATS,
@@ -20,7 +20,7 @@ import { z } from 'zod';
 
 /** A replaced secret still signs webhooks for this long, so that receivers have time to switch to the new secret. */
 const ROTATION_MS = MS_PER_DAY;
-/** Larger than one, because rotating a secret twice in a day must not invalidate the secret that receivers still use. */
+/** More than one, because rotating a secret twice in a day must not invalidate the secret that receivers still use. */
 const MAX_PREVIOUS_SECRETS = 9;
 const SECRET_BYTES = 32;
 
@@ -33,7 +33,7 @@ export const alertRecord = z.object({
   measure: z.enum(ALERT_MEASURES),
   /** A decimal in its shortest form. The unit is USD, or the unit of the billing dimension. */
   amount: z.string(),
-  /** In ascending order. Periods that ended before `since` (RFC 3339) do not count, so that a new alert does not fire for the past. */
+  /** In ascending order. Periods that ended before a threshold was set (`since`, RFC 3339) do not count, so a new alert ignores the past. */
   thresholds: z.array(z.object({ percent: z.int(), since: z.string() })),
   /** Thresholds of the forecast. The defaults of this record apply to alerts that an earlier version wrote. */
   forecast: z.array(z.int()).default([]),
@@ -105,7 +105,7 @@ export function newRecord(account: string, { thresholds, ...settings }: AlertSet
   });
 }
 
-/** Undefined members stay unchanged. New thresholds, and all thresholds of a changed definition, apply only from now on. */
+/** Applies a change. Undefined members stay unchanged. A new threshold counts only from now on, or all do if the definition has changed. */
 export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertChange, now: Date): AlertRecord {
   const { id: _, ...record } = alert;
   const at = now.toISOString();
@@ -142,7 +142,7 @@ export function recordText(record: AlertRecord): string {
   return JSON.stringify(alertRecord.parse(record));
 }
 
-/** Returns a digest of what decides whether the alert fires. Marks of fired thresholds contain it, so a changed alert can fire again. */
+/** Returns a hash of the settings that decide when the alert fires. Marks of fired thresholds contain it, so a changed alert can fire again. */
 export function definitionOf({
   period,
   measure,

@@ -1,6 +1,6 @@
 /**
- * Stores alerts in Redis: one hash of all alerts, an index for each account, and a mark for each threshold that has fired. A change
- * replaces the whole record. If another process changed the record in the meantime, the change is applied again to the new record.
+ * Stores alerts in Redis: one hash of all alerts, an index for each account, and a mark for each threshold that has fired. A change replaces the
+ * whole record. If another process changed the record in the meantime, the change is applied again to the new record.
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
@@ -84,7 +84,7 @@ export class AlertStore {
     }
   }
 
-  /** Calls `check` with the changed alert before storing it. @returns the changed alert, or undefined if the alert does not exist */
+  /** Changes an alert. Calls `check` with the changed alert before storing it. @returns the changed alert, or undefined if it does not exist */
   async change(id: string, change: AlertChange, now: Date, check: (alert: Alert) => void): Promise<Alert | undefined> {
     for (;;) {
       const text = await this.#redis.hget(this.#all(), id);
@@ -114,7 +114,7 @@ export class AlertStore {
     return ids.length;
   }
 
-  /** Returns the thresholds of the current definition that have fired in the period, in ascending order, and then those of the forecast. */
+  /** Returns the thresholds that have fired in the period with the alert's current definition, ascending, and then those of the forecast. */
   async firedOf(alert: Alert, periodStart: EpochMs): Promise<Fired[]> {
     const thresholds = [
       ...alert.thresholds.map(({ percent }) => ({ percent, isForecast: false })),
@@ -129,7 +129,7 @@ export class AlertStore {
   }
 
   /**
-   * Marks a threshold as fired and adds its deliveries in one script. Does neither if it already fired or the alert has changed.
+   * Marks a threshold as fired and adds its deliveries in one script. Does neither if the threshold already fired or the alert has changed.
    * @param body the message, unless the payload itself is sent
    */
   async fire(alert: Alert, periodStart: EpochMs, fired: Fired, payload: string, body?: string): Promise<FireOutcome> {

@@ -1,11 +1,12 @@
 /**
- * Stores deliveries in Redis: webhooks, and messages to Slack, Teams and the recipients of e-mails. When a threshold fires, one script
- * marks the threshold, writes the delivery (one for each recipient of an e-mail) and adds it to the outbox. The outbox is a sorted set of
- * pending deliveries, ordered by due time. A process claims due deliveries by moving their due time to the end of a lease. If the process
- * dies, the lease expires, and another process claims the deliveries.
+ * Stores deliveries in Redis. A delivery is one message of an alert: a webhook, a message to Slack or Teams, or an e-mail to one recipient. When
+ * a threshold fires, one script marks the threshold, writes the deliveries, and adds them to the outbox. The outbox is a sorted set of pending
+ * deliveries, ordered by due time.
  *
- * Deliveries are kept for 30 days. An account keeps at most its newest 1,000 deliveries, and up to 10,000
- * if the others are pending.
+ * A process claims due deliveries for a limited time, the lease: it moves their due time to the end of the lease. If the process dies, another
+ * process claims the deliveries when the lease has expired.
+ *
+ * Deliveries are kept for 30 days. An account keeps its newest 1,000 deliveries. It also keeps older ones that are pending, up to 10,000 in all.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY, WEBHOOK_TYPES } from '@meterline/catalog';
@@ -16,13 +17,13 @@ import type { Alert } from './alert.js';
 const ID_DIGITS = 32;
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
-/** While a mail server is down, each crossing leaves a pending delivery for each recipient. Without a limit, they could fill Redis. */
+/** While a mail server is down, each fired threshold leaves a pending delivery for each recipient. Without a limit, they could fill Redis. */
 const MAX_PENDING = 10_000;
-/** Each fired threshold leaves a mark for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
+/** A mark records that a threshold has fired, for 70 days. A changed alert can fire again, so without a limit, its marks could fill Redis. */
 export const MAX_MARKS = 5_000;
 /**
- * The due time of a test or redelivered webhook. Unlike a timestamp, it never equals the end of a lease, and ignores clock skew. The same is
- * true for the delivery of a threshold, whose due time is the threshold in percent, so that lower thresholds are claimed first.
+ * The due time of a test or redelivered webhook: 1970, so that it is due even if clocks differ. It never equals the end of a lease. A fired
+ * threshold is also due in 1970: its due time is the threshold in percent, so that lower thresholds are claimed first.
  */
 const DUE_NOW = 0;
 
@@ -31,7 +32,7 @@ const deliveryRecord = z.object({
   account: z.string(),
   alertId: z.string(),
   type: z.enum(WEBHOOK_TYPES).default('usage.threshold_reached'),
-  /** The body of a webhook, which is the same in every attempt, byte for byte. For other messages, the facts that they state. */
+  /** The body of a webhook, with the same bytes in every attempt. For other messages, the facts that they contain. */
   payload: z.string(),
   /** The message, if it is not the payload: the body for Slack or Teams, or the subject and the two parts of an e-mail as JSON. */
   body: z.string().optional(),
@@ -44,7 +45,7 @@ const deliveryRecord = z.object({
   failures: z.coerce.number().default(0),
   lastAttemptAt: z.string().optional(),
   lastOutcome: z.string().optional(),
-  /** Is `admin` if the alert had a workspace filter when it fired. Members never see such a delivery, even if the filter is removed. */
+  /** `admin` if the alert had a workspace filter when it fired. Members never see such a delivery, even if the filter is removed later. */
   seenBy: z.enum(['admin', 'member']).default('admin'),
 });
 
@@ -57,7 +58,7 @@ interface Message extends Pick<Delivery, 'type' | 'payload'> {
   readonly body: string | undefined;
 }
 
-/** `already` means fired before, `changed` that the alert was changed or deleted, and `full` that it has {@link MAX_MARKS} marks. */
+/** `already`: the threshold fired before. `changed`: the alert was changed or deleted. `full`: the alert has {@link MAX_MARKS} marks. */
 const FIRE_OUTCOMES = ['fired', 'already', 'changed', 'full'] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
@@ -80,7 +81,7 @@ export interface Attempt {
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: account index, outbox, then deliveries. ARGV: creation time, retention in ms, due time, then ID, index entry and fields of each. */
+/** Adds deliveries. KEYS: account index, outbox, deliveries. ARGV: creation time, retention in ms, due time; ID, index entry and fields of each. */
 const ADD = `
 for at = 3, #KEYS do
   local id, entry, fields = unpack(ARGV, 3 * at - 5, 3 * at - 3)
@@ -91,9 +92,9 @@ for at = 3, #KEYS do
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
 /**
- * KEYS: all alerts, marks of the alert, then the KEYS of ADD. ARGV: alert ID, updatedAt, mark field, mark, then the ARGV of ADD. Compares
- * only updatedAt, because a newer release may store more members in the record. Comparing it is enough, because it increases with every
- * change.
+ * Marks a threshold and adds its deliveries. KEYS: all alerts, marks of the alert, then the KEYS of ADD. ARGV: alert ID, updatedAt, mark field,
+ * mark, then the ARGV of ADD. `updatedAt` increases with every change, so the script need not compare the whole record, to which a newer release
+ * may have added members.
  */
 const ADD_CROSSING = `
 local record = redis.call('HGET', KEYS[1], ARGV[1])
@@ -105,28 +106,28 @@ for _ = 1, 2 do table.remove(KEYS, 1) end
 for _ = 1, 4 do table.remove(ARGV, 1) end
 ${ADD}
 return 'fired'`;
-/** KEYS: delivery, outbox. ARGV: ID. */
+/** Makes a delivery due now. KEYS: delivery, outbox. ARGV: ID. */
 const REDELIVER = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], 'state', 'pending', 'failures', 0)
 redis.call('ZADD', KEYS[2], ${DUE_NOW}, ARGV[1])
 return 1`;
-/** Lets a script run while Redis is out of memory. Otherwise, delivered webhooks could not be noted, and would be sent again and again. */
+/** Lets a script run while Redis is out of memory. Otherwise, sent webhooks could not be recorded, and would be sent again and again. */
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom';
-/** KEYS: outbox. ARGV: now, end of the lease, maximum number of deliveries. */
+/** Claims due deliveries. KEYS: outbox. ARGV: now, end of the lease, maximum number of deliveries. */
 const CLAIM = `${RUNS_WHEN_FULL}
 local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], ARGV[2], id) end
 return ids`;
-/** KEYS: outbox. ARGV: ID, end of the lease, due time. Changes nothing if the delivery was redelivered or claimed again since. */
+/** Sets another due time, unless the delivery was redelivered or claimed again. KEYS: outbox. ARGV: ID, end of the lease, due time. */
 const POSTPONE = `${RUNS_WHEN_FULL}
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) == tonumber(ARGV[2]) then redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end`;
 /**
- * KEYS: delivery, outbox. ARGV: ID, end of the attempt's lease, new state, due time, failures, then other fields and values.
+ * Records an attempt. KEYS: delivery, outbox. ARGV: ID, end of the attempt's lease, new state, due time, failures, then other fields and values.
  *
- * Does not restore a deleted delivery, and does not change one that another process has finished. If the delivery was redelivered or claimed
- * again since the attempt began, its due time is no longer this lease. Then it stays pending, and its next attempt decides. A successful
- * attempt ends a delivery that was only claimed again: another attempt is needed only for a redelivery, which is due now.
+ * Does not restore a deleted delivery, and does not change one that another process has finished. If the due time is not the end of this lease,
+ * the delivery was redelivered or claimed again during the attempt. It then stays pending, and its next attempt decides. If it was only claimed
+ * again, a successful attempt finishes it: only a redelivery, which is due now, needs another attempt.
  */
 const NOTE_ATTEMPT = `${RUNS_WHEN_FULL}
 local state = redis.call('HGET', KEYS[1], 'state')
@@ -151,7 +152,7 @@ export class DeliveryStore {
     this.#prefix = prefix;
   }
 
-  /** Derives the IDs of deliveries from the crossing of the threshold, so that every process that detects the crossing uses the same IDs. */
+  /** Adds the deliveries of a fired threshold. Their IDs depend only on what fired, so every process that detects it uses the same IDs. */
   async addCrossing(alert: Alert, at: Date, message: Message, crossing: CrossingMark): Promise<FireOutcome> {
     const idOf = (to?: string) => {
       const text = `${alert.id} ${crossing.field}${to === undefined ? '' : ` ${to}`}`;
@@ -194,23 +195,23 @@ export class DeliveryStore {
     });
   }
 
-  /** Makes the delivery due now, with all its attempts again and the same body and ID. @returns false if it does not exist */
+  /** Makes the delivery due now, with the same body and ID, and the full number of attempts. @returns false if it does not exist */
   async redeliver(id: string): Promise<boolean> {
     return (await this.#redis.eval(REDELIVER, 2, this.#key(id), this.#outbox(), id)) === 1;
   }
 
-  /** Claims due deliveries until `leaseUntil`, so that no other process gets them. @returns their IDs, the earliest due time first */
+  /** Claims due deliveries until `leaseUntil`. Other processes do not get them until then. @returns their IDs, the earliest due time first */
   async claim(now: EpochMs, leaseUntil: EpochMs, limit: number): Promise<string[]> {
     const ids = await this.#redis.eval(CLAIM, 1, this.#outbox(), now, leaseUntil, limit);
     return z.array(z.string()).parse(ids);
   }
 
-  /** Ends the lease of a delivery without an attempt. The delivery is due again at `dueAt`. */
+  /** Changes the end of a lease to `dueAt` without recording an attempt. */
   async postpone(id: string, leaseUntil: EpochMs, dueAt: EpochMs): Promise<void> {
     await this.#redis.eval(POSTPONE, 1, this.#outbox(), id, leaseUntil, dueAt);
   }
 
-  /** Notes an attempt. `delivery` must be as read before the attempt. @returns the new state, or undefined if it was deleted */
+  /** Records an attempt. `delivery` must have been read before the attempt. @returns the new state, or undefined if the delivery was deleted */
   async noteAttempt(delivery: Delivery, attempt: Attempt): Promise<DeliveryState | undefined> {
     const { id, attempts, failures } = delivery;
     const { at, outcome, state, leaseUntil, dueAt } = attempt;

@@ -1,4 +1,4 @@
-/** Writes the messages of alerts to people: to Slack, to Microsoft Teams, and by e-mail. Each is written once and kept in the outbox. */
+/** Writes the messages of alerts to people: to Slack, to Microsoft Teams, and by e-mail. A message is stored, and is the same in each attempt. */
 import {
   alertAmountText,
   alertUnit,
@@ -82,7 +82,7 @@ function periodText({ period }: Alert, { startTime }: Window): string {
   return new Date(startTime).toLocaleDateString('en-US', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 }
 
-/** Formats a figure for people. The payload has its exact value. */
+/** Formats an amount for people, rounded. The payload has the exact value. */
 function figureText(value: string, alert: Alert): string {
   const unit = alertUnit(alert);
   return unit === undefined ? formatUsd(value) : formatUsage(value, unit, 2);
@@ -123,8 +123,8 @@ function slackMessage({ title, summary, facts, link, howToStop }: Message) {
 }
 
 /**
- * Text runs show names as they are: a text block would read them as Markdown. Source: Microsoft Teams, "Send Adaptive Cards using an
- * incoming webhook"; Adaptive Cards, schema of RichTextBlock, TextRun and Action.OpenUrl.
+ * The card uses TextRun, which shows names as they are, because TextBlock would read them as Markdown. Source: Microsoft Teams, "Send Adaptive
+ * Cards using an incoming webhook"; Adaptive Cards, schema of RichTextBlock, TextRun and Action.OpenUrl.
  */
 function teamsMessage({ title, summary, facts, link, howToStop }: Message) {
   const run = (text: string, style: object = {}) => ({ type: 'TextRun', text, ...style });

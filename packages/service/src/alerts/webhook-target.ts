@@ -1,4 +1,4 @@
-/** Decides where alerts may be sent: to public addresses over https, to the hosts in ALERT_ALLOWED_HOSTS, and by e-mail if there is a sender. */
+/** Decides where alerts may be sent: to public https addresses, to hosts in ALERT_ALLOWED_HOSTS, and by e-mail if a sender is configured. */
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -20,7 +20,7 @@ export const allowedHostsVariable = z
     'Private hosts (`host` or `host:port`, comma-separated) that webhooks may be sent to, also without TLS. Set the same for the query and the alerts service.',
   );
 
-/** The query service reads only the sender, so that it does not need to know the password of the mail server. */
+/** The sender is a separate variable, so that the query service does not need the password of the mail server. */
 export const mailSenderVariable = z
   .string()
   .regex(
@@ -46,8 +46,8 @@ export function isAllowedHost({ hostname, port, protocol }: URL, allowed: Allowe
 }
 
 /**
- * Returns why webhooks may not be sent to the URL, or undefined if they may. Messages show the result after "url". Names are not resolved
- * here: their addresses are checked when a webhook is sent. The URL parser has already converted octal and other spellings of addresses.
+ * Returns why webhooks may not be sent to the URL, or undefined if they may. Messages show the result after "url". Names are not resolved here,
+ * because their addresses are checked when a webhook is sent. The URL parser has already normalized addresses, for example from octal numbers.
  */
 export function targetProblem(text: string, allowed: AllowedHosts): string | undefined {
   const url = new URL(text);
@@ -63,7 +63,7 @@ export function targetProblem(text: string, allowed: AllowedHosts): string | und
 /** The prefix of IPv4 addresses behind NAT64. Source: RFC 6052, section 2.1. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** Also rejects IPv4-compatible addresses such as `::127.0.0.1` (RFC 4291, section 2.5.5.1), which the library considers public. */
+/** Unlike the library, rejects IPv4-compatible addresses such as `::127.0.0.1` as not public (RFC 4291, section 2.5.5.1). */
 export function isPublicAddress(text: string): boolean {
   const address = ipaddr.parse(text);
   if (address instanceof ipaddr.IPv4) return address.range() === 'unicast';
