@@ -112,7 +112,7 @@ const CAPS = {
   monthly: null,
 } as const satisfies Record<Resolution, WindowCap | null>;
 
-/** Returns the finest resolution whose cap is longer than the window. Exactly 7 days are thus daily, and exactly 1 year is monthly. */
+/** Returns the finest resolution whose longest window is longer than this window. For example, hourly covers less than 7 days. */
 export function defaultResolution({ startTime, endTime }: Window): Resolution {
   return RESOLUTIONS.find((resolution) => endTime < (CAPS[resolution]?.end(startTime) ?? Infinity)) ?? 'monthly';
 }

@@ -115,7 +115,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
     return !sent || offerChecked(sent);
   }
 
-  /** Adds a valid event. A sum is not validated again, because its timestamp would be in the future if the clock was set back since. */
+  /** Adds an event that was validated before. If the clock was set back since then, its timestamp would now count as in the future. */
   function offerChecked(event: UsageEventInput): boolean {
     if (keep(event)) return true;
     if (hasEnded) drop();

@@ -45,7 +45,7 @@ export function redisUrlProblem(text: string): string | undefined {
   }
 }
 
-/** Returns the servers of an address without user and password, so that messages can name them. */
+/** Returns the hosts and ports of a Redis address for messages, without the user and the password. */
 export function redisTarget(text: string): string {
   const { nodes, masterName } = parseRedisUrl(text);
   const hosts = nodes.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)).join(',');

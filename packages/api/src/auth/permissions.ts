@@ -34,7 +34,7 @@ export function principalOf(
 export const SCOPES = ['admin', 'apiKey:list', 'apiKey:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Requires a scope, but only from a JWT: the rights of an API key depend on its role alone. @throws ApiError `insufficient_scope` */
+/** Requires that a JWT has a scope. API keys have no scopes, only a role. @throws ApiError `insufficient_scope` */
 export function requireScope({ scopes }: Caller, scope: Scope): void {
   if (scopes && !scopes.has(scope)) throw insufficientScope(scope);
 }

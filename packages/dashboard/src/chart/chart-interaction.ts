@@ -111,7 +111,7 @@ function clamped(bucket: number, { buckets }: Bounds): number {
   return Math.max(0, Math.min(buckets - 1, bucket));
 }
 
-/** Returns the next or previous series. The cycle has one more position, the whole bucket, which has no series. */
+/** Returns the next or previous series, or undefined for the whole bucket. The keys go through the bucket and its series in a circle. */
 function steppedSeries({ series = -1 }: ChartState, step: number, bounds: Bounds): number | undefined {
   const stops = bounds.series + 1;
   const stop = (series + 1 + step + stops) % stops;

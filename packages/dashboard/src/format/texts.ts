@@ -155,7 +155,7 @@ export function commonQuantity(dimensions: readonly BillingDimension[]): Quantit
 
 const DECIMALS = 2;
 const SIGNIFICANT_DIGITS = 2;
-/** Decimals of a quotient before rounding. Usage has at most 9 decimals, so even the smallest usage keeps several digits. */
+/** Decimals of usage divided by a unit, before rounding. Usage has at most 9 decimals, so even the smallest usage keeps several digits. */
 const QUOTIENT_DECIMALS = 24;
 const PRICE_SIGNIFICANT_DIGITS = 4;
 const PRICE_DECIMALS = 18;

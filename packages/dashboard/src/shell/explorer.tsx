@@ -33,7 +33,7 @@ export function Explorer() {
   const [first] = accounts.data ?? [];
   const account = view.account ?? (isOperator(accounts.data) ? ALL_ACCOUNTS : first?.id);
 
-  // Reads the billing dimensions of any account, so that the page also knows the dimensions that the platform has added.
+  // The list of billing dimensions contains those that the platform has added. They are the same for all accounts, so read any list.
   useBillingDimensions(account === ALL_ACCOUNTS ? first?.id : account);
 
   useEffect(() => {

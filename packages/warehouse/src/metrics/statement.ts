@@ -236,7 +236,10 @@ function eventEntries(span: TimeSpan, index: number, request: EntriesQuery): Ent
   return { from, bucket, cost: 'usage_events.cost', usage: 'usage_events.usage', block: '_block_number' };
 }
 
-/** Reads one row per array entry, or one row per rollup row if no dimension is needed. */
+/**
+ * Reads rollup rows. Each has an array with the sums of its groups, so this reads one row per entry of the array. A query without dimensions
+ * needs only the sum of the whole rollup row.
+ */
 function rollupEntries(
   grain: Grain,
   span: TimeSpan,

@@ -139,7 +139,7 @@ export async function clearMarks(
   await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
 }
 
-/** SQL: true if the mark is open, which means that no row with its key has the sign -1. */
+/** SQL: whether the hour of a group of rows is still dirty. A row with the sign -1 would show that it was recomputed. */
 const IS_OPEN = 'min(sign) > 0';
 /** The marked hours, in seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";

@@ -83,7 +83,7 @@ function bucketsOf(marked: readonly AccountHours[], grain: Grain): RollupKey[] {
   return [...buckets].flatMap(([accountId, starts]) => Array.from(starts, (bucket) => ({ accountId, bucket })));
 }
 
-/** Limits in numbers of rows to sum up: events for hourly rollup rows, and entries of hourly rows for daily rollup rows. */
+/** Limits of how many rows are added up. For hourly rollup rows, these are events. For daily ones, these are the sums in hourly rows. */
 export interface SealingLimits extends StatementLimits {
   /** Approximate number of rows that one step reads on a shard. A step includes at least one bucket, even if this bucket has more rows. */
   readonly stepRows: number;

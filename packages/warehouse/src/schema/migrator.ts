@@ -227,7 +227,7 @@ interface FormStatement {
   readonly sql: string;
 }
 
-/** Returns the statements for each host of a cluster, in order. Like the file, they change nothing if they run again. */
+/** Returns the statements that each host of a cluster runs, in order. They can run again without effect, like those of a migration file. */
 export function inCluster(sql: string, database: string, cluster: Cluster): FormStatement[] {
   const local: FormStatement = { database: 'local', sql: cluster.insertQuorum === undefined ? sql : replicated(sql) };
   const table = CREATED_TABLE.exec(sql)?.[1];

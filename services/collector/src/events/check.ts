@@ -121,7 +121,7 @@ function unquoted(value: string): string {
 const PRINTABLE_ASCII = /^[ -~]*$/;
 
 /**
- * Decodes a percent-encoded header value. Returns undefined if the value has other than ASCII characters or is not percent-encoded UTF-8.
+ * Decodes a percent-encoded header value. Returns undefined if a character is not printable ASCII, or if the result is not valid UTF-8.
  * Source: HTTP protocol binding, section 3.1.3.2.
  */
 function decoded(value: string): string | undefined {
@@ -206,7 +206,7 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
       await nextTurn();
       resumedAt = performance.now();
     }
-    // Keep the ID as sent for the result, because the check replaces it, and senders know the event only by the ID that they sent.
+    // Results contain the ID that the sender knows. The check replaces this ID in the event, so keep it here.
     const sentId = isRecord(event) ? event['eventId'] : undefined;
     const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules);
     if (rejection) {
