@@ -113,8 +113,8 @@ export function openCollector(url: string, apiKey: ApiKey, send: typeof fetch = 
         ({ index, reason }) => reason === EARLY && aheadMs(texts[index]) < MAX_EARLY_MS,
       );
       if (rejectedEvents && !early) return rejectedEvents;
-      // If the event is ahead of the local clock, that clock was set back, and only events from before fail. Otherwise the local clock is
-      // itself ahead of the collector's, and all events fail.
+      // An event is ahead of the local clock only if this clock was set back after the event. Then only earlier batches fail. Otherwise the
+      // local clock is ahead of the collector's clock, and all batches fail.
       const isOfBatch = early ? aheadMs(texts[early.index]) > 0 : ABOUT_CONTENT.includes(status);
       const message = early?.message ?? (messageOf(text) || `the response is not from a collector; check url: ${text}`);
       throw new NotAcceptedError(status, message, isOfBatch, parseRetryAfter(headers.get('retry-after'), new Date()));

@@ -88,7 +88,7 @@ async function usersFor(adminUrl: string, queuePrefix: string | undefined): Prom
   );
 }
 
-/** Converts a prefix to a key pattern. Replaces characters with a meaning in patterns, and blanks, which end a pattern, by `?` (any byte). */
+/** Converts a prefix to a key pattern of an ACL rule. Replaces special characters, and spaces, which would end the pattern, with `?` (any byte). */
 function patternOf(prefix: string): string {
   return prefix.replace(/[^\w.:-]/gu, (character) => '?'.repeat(Buffer.byteLength(character)));
 }

@@ -69,7 +69,7 @@ export async function readEventMonths(warehouse: Warehouse): Promise<EventMonth[
   });
 }
 
-/** Approximate number of entries in hourly rollup rows that one statement sums up to days. */
+/** Approximate maximum number of entries of hourly rollup rows that one statement adds up to daily rows. */
 const SLICE_ROWS = 250_000;
 
 /**

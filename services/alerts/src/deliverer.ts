@@ -46,7 +46,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Set<Promise<void>>();
   readonly #accounts = new Map<string, { attempts: number; lastDueAt: EpochMs }>();
-  /** By alert and recipient: resolves when the next first attempt may start. */
+  /** The last first attempt for each alert and recipient. The next one waits for it, so that messages arrive in order. */
   readonly #turns = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #logError: (err: unknown) => void;

@@ -123,7 +123,7 @@ export class Evaluator {
       hasSucceeded: false,
       hasFailed: false,
     };
-    // Shuffle the queries, because the time of an account may run out. Each of its alerts then comes early in one of the next runs.
+    // Each account has limited time in a run, so its last queries may be skipped. Shuffle them, so that not always the same ones are last.
     for (const query of shuffled(await this.#queries(run))) {
       for (const open of inParts(query.open, listedSize)) await this.#evaluate({ ...query, open: [...open] }, run);
     }

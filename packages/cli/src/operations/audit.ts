@@ -151,7 +151,7 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
   return found;
 }
 
-/** Returns a function that checks whether queries read a rollup row. They do not if its hour, or an hour of its day, is dirty. */
+/** Returns a predicate: whether queries read a rollup row. Queries do not read it while its hour, or an hour of its day, is dirty. */
 function isReadFrom(grain: Grain, dirty: readonly RollupKey[]): (rollup: RollupKey) => boolean {
   const length = GRAIN_MS[grain];
   const nameOf = ({ accountId, bucket }: RollupKey) => `${bucket - (bucket % length)} ${accountId}`;

@@ -39,7 +39,7 @@ export interface FoundAccount {
 }
 
 export interface Erasure extends Holdings {
-  /** Number of rows that were stored during the erasure, or undefined after an interruption. */
+  /** Number of rows that were stored during the erasure and are therefore left. Undefined after an interruption, because they were not counted. */
   readonly rowsLeft: number | undefined;
 }
 

@@ -103,7 +103,10 @@ export function breadcrumb(view: View): Crumb[] {
   });
 }
 
-/** Returns a list with the next finer dimension, or else the coarsest. Skips workspace, and dimensions that the filters fix to one value. */
+/**
+ * Returns the dimension to group by next: the first after the finest one in use, or the coarsest if there is none. Skips workspace, and
+ * dimensions that the filters fix to one value. Returns an empty list if no dimension is left.
+ */
 function nextBreakdown(used: readonly GroupByDimension[], filters: Filters): readonly GroupByDimension[] {
   const open = DRILL_ORDER.filter((dimension) => !isFixed(dimension, filters) && dimension !== 'workspace');
   const finest = Math.max(...used.map((dimension) => DRILL_ORDER.indexOf(dimension)));

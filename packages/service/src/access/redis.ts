@@ -66,7 +66,7 @@ export function redisFailureKind(error: unknown): 'rejected' | 'foreign' | 'away
   return UNREADABLE.test(error.message) ? 'foreign' : 'away';
 }
 
-/** Returns the first error, or the second if only that one is a reply. A server that is not Redis often also closes the connection. */
+/** Returns the first error, or the second if it is a reply of the server and the first is not: the reply says more than a lost connection. */
 export function moreInformative(known: unknown, error: unknown): unknown {
   if (known === undefined) return error;
   return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;

@@ -218,7 +218,7 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
   };
 }
 
-/** Selects open marks. If one mark of an account is due later, because a rollup row is too large, all marks of the account wait. */
+/** Selects the marks of hours that are still dirty. If one mark of an account must wait, for a rollup row that is too large, all of them wait. */
 const OPEN_MARKS = `
     SELECT
       account_id,
@@ -261,8 +261,8 @@ type Mark = z.output<typeof mark>;
 type MarkKey = Pick<Mark, 'accountId' | 'markId'>;
 
 /**
- * Reads due marks that together have about `hours` hours, and at least one mark if any is due. The order of accounts is random, so that a
- * failing account does not block others forever. The marks of one account come together.
+ * Reads marks that may be processed now, up to a total of about `hours` dirty hours, but at least one mark. The order of accounts is random,
+ * so that a failing account does not block others forever. The marks of one account come together.
  */
 export async function readDueMarks(shard: Warehouse, hours: number): Promise<Mark[]> {
   const statement = {

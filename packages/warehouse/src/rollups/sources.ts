@@ -176,7 +176,7 @@ GROUP BY account_id, started`,
   return warehouse.read(statement, sourceRows);
 }
 
-/** Returns the end of the hour or day in which a step reaches `stepRows` rows, or `limit` if there are fewer rows. Empty hours cost nothing. */
+/** Returns where to end a step that starts at `from`: after the hour or day with its row number `stepRows`, or at `limit` if it has fewer. */
 export async function readStepEnd(
   warehouse: Warehouse,
   grain: Grain,

@@ -19,8 +19,8 @@ const VALID_FOR_MS = 2_000;
 const IN_TRANSACTION = `${REDIS_PREFIX}:collector:marker`;
 const PLAIN = `${IN_TRANSACTION}:plain`;
 /**
- * Interval at which the two marker keys are written again (see `#markedProblem`). When Redis rewrites its append-only file, it stores the
- * markers outside of transactions, so old markers no longer prove anything.
+ * Interval at which the two marker keys are written again, one of them in a transaction. `#markedProblem` compares them to detect that Redis
+ * has lost transactions while it loaded its data. After Redis has rewritten its append-only file, both are stored without a transaction.
  */
 const MARK_AGAIN_AFTER_MS = 60_000;
 

@@ -21,7 +21,7 @@ import { Durability } from './durability.js';
 const JOB_NAME = 'usage';
 const UNREPLICATED =
   'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
-/** Replicas must confirm a write within this share of its timeout. Late replicas thus cause their own error, without a reconnect. */
+/** Replicas must confirm a write within this share of its timeout. Late replicas then cause their own error, and the connection stays. */
 const WAIT_SHARE = 0.75;
 
 interface UsageQueueOptions {

@@ -102,13 +102,13 @@ export async function nextPage(
   const stored = await readPage();
   if (stored) return pageOf(stored, position);
   const release = await storedGroups.reserve(principal, position.totalGroups);
-  // Read the dirty hours again: hours whose rollup rows may lack events. The query reads their events instead. More hours may have become
-  // dirty since the first page.
+  // Read the list of dirty hours again, because it may have grown since the first page. Rollup rows of dirty hours may lack events, so the
+  // query reads the events of these hours.
   try {
     const { dirtyHours } = await orStorageUnavailable(readRollupState(scope, request.window));
     // The first attempt ignores events that were inserted after `newestBlock`, the newest insert that the first page counted. So later
-    // events do not change the result. This attempt fails if an event was voided (canceled) after `newestBlock` but before the first page,
-    // because it ignores the void. The second attempt reads all events. It succeeds if nothing has been inserted since the first page.
+    // events do not change the result. It gives another result than the first page if an event was voided (canceled) between `newestBlock` and
+    // the first page. The second attempt then reads all events, which gives the same result if nothing was inserted since the first page.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
       const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
