@@ -131,7 +131,7 @@ function rollupVersions(grain: Grain, scope: AuditScope): string {
       arraySum(summary.usage) AS group_usage,
       arraySum(summary.cost) AS group_cost,
       version AS group_version,
-      -- Rollup rows that are final already differ in this bit alone
+      -- The version of a final rollup row has one more bit, which the versions of events do not have
       sipHash64(bitAnd(group_version, bitNot(${FINAL_VERSION}))) AS digest
     FROM ${ROLLUP_TABLE[grain]} FINAL
     WHERE ${inScope('bucket', scope)}`;

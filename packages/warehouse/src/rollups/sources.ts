@@ -84,7 +84,7 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
           usage,
           cost,
           events,
-          -- Once for an hour, and also for an hour of voided events alone, which has no groups
+          -- Count the version of an hour once, also if all its events are voided, so that it has no groups
           if(position <= 1, usage_hourly.version, 0) AS version
         FROM usage_hourly FINAL
         LEFT ARRAY JOIN
