@@ -7,22 +7,25 @@
 export const USAGE_SCALE = 9;
 export const COST_SCALE = 12;
 
-/** Matches digits, optionally with a point and a fraction. There must be no sign and no exponent. */
-const DECIMAL_TEXT = /^(\d+)(?:\.(\d+))?$/;
-
 /** The digits of a non-negative decimal. `integer` has no leading zeros, and `fraction` no trailing zeros. */
 export interface DecimalDigits {
   readonly integer: string;
   readonly fraction: string;
 }
 
-/** Splits decimal text into its digits. Returns undefined for other strings, such as "-1", "1e3", ".5" and "". */
+/**
+ * Splits decimal text into its digits. Returns undefined for other strings, such as "-1", "1e3", ".5" and "". Only searches for a character,
+ * because an expression for the whole text may exceed the stack if a producer sends millions of digits.
+ */
 export function parseDecimalText(text: string): DecimalDigits | undefined {
-  const match = DECIMAL_TEXT.exec(text);
-  if (!match) return undefined;
-  const [, integer = '', fraction = ''] = match;
+  const point = text.indexOf('.');
+  const integer = point < 0 ? text : text.slice(0, point);
+  const fraction = point < 0 ? '0' : text.slice(point + 1);
+  if (integer === '' || fraction === '' || NOT_A_DIGIT.test(integer) || NOT_A_DIGIT.test(fraction)) return undefined;
   return { integer: stripLeadingZeros(integer), fraction: stripTrailingZeros(fraction) };
 }
+
+const NOT_A_DIGIT = /\D/;
 
 /** Returns the digits that JavaScript prints for a finite number ≥ 0, but without an exponent: 1e-7 becomes 0.0000001. */
 export function decimalOfNumber(value: number): DecimalDigits {

@@ -207,7 +207,6 @@ export function parseUsage(dimension: BillingDimension, input: number | string):
   return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: usage };
 }
 
-const WHOLE = /^\d+(?:\.0+)?$/;
 const WHOLE_USAGE = 10n ** BigInt(USAGE_SCALE);
 const MAX_WHOLE_USAGE = 10 ** MAX_USAGE_DIGITS - 1;
 
@@ -217,9 +216,9 @@ function usageOf(value: unknown, unit: Unit): bigint | undefined {
   }
   // Objects are rejected here, because converting one to a string may throw or run out of stack.
   if (typeof value !== 'number' && typeof value !== 'string') return undefined;
-  if (unit === 'count' && !WHOLE.test(String(value))) return undefined;
   const digits = digitsOf(value);
-  return digits && toScaled(digits, USAGE_SCALE);
+  if (!digits || (unit === 'count' && digits.fraction !== '')) return undefined;
+  return toScaled(digits, USAGE_SCALE);
 }
 
 function digitsOf(value: unknown): DecimalDigits | undefined {

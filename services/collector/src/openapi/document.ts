@@ -62,7 +62,8 @@ const usageEvent = z.object({
   billingDimension: builtIn('A dimension of the resource type.', BUILT_IN_DIMENSION_NAMES),
   usage: z.union([z.number(), z.string()]).meta({
     description:
-      'At least 0 and below 10^15. All digits count; send a string if your JSON library would round the number.',
+      'At least 0 and below 10^15. The first 9 decimals are kept, and further digits are rounded half-even. Send a string if your JSON ' +
+      'library would round the number.',
   }),
   timestamp: z.string().meta({ format: 'date-time', description: 'Time of the usage: RFC 3339 in UTC.' }),
   revision: z
