@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type DataDirectory, signalTo } from './data-directory.js';
 import { LocalStackError } from './errors.js';
+import { requireFreePort } from './ports.js';
 
 /** Long, because Redis may load a large append-only file on a busy machine. If the process ends, the wait ends immediately. */
 const READY_TIMEOUT_MS = 120_000;
@@ -49,6 +50,8 @@ export interface ServerOptions {
   readonly cwd?: string | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly url: string;
+  /** Ports that must be free before each start. Otherwise another server could respond to `isReady`. */
+  readonly ports?: readonly number[];
   /** Resolves if the server is ready. Called again after each rejection. */
   readonly isReady: () => Promise<unknown>;
   readonly readyTimeoutMs?: number;
@@ -96,11 +99,12 @@ interface StartingServer extends RunningServer {
 /**
  * Starts a server and waits until it is ready.
  * @param directory must be open, also when `restart` is called
- * @throws LocalStackError if the server ends early or is not ready before the timeout. The server is then stopped.
+ * @throws LocalStackError if a port is in use, or if the server ends early or is not ready before the timeout. The server is then stopped.
  */
 export async function startServer(directory: DataDirectory, options: ServerOptions): Promise<RunningServer> {
-  const { name, url, stopsAt, command = process.execPath } = options;
-  const log = await openLog(directory.file(`${options.label}.log`));
+  const { name, label, url, stopsAt, command = process.execPath, ports = [] } = options;
+  for (const port of ports) await requireFreePort(port, label);
+  const log = await openLog(directory.file(`${label}.log`));
   // The child is detached, so that Ctrl-C reaches only the main process, which stops the servers in the right order.
   const [file, args] = stopsAt === 'end of input' ? [command, options.args] : watched(command, options.args);
   const child = spawn(file, args, {

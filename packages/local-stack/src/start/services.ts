@@ -30,14 +30,13 @@ export interface ServiceOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The port for clients, or undefined for a service that has only an admin port. */
   readonly port?: number;
-  /** A port that was free shortly before. A health check on it proves that this service runs. On `port`, another stack may respond. */
   readonly adminPort: number;
 }
 
 /**
  * Starts a service on the loopback address, because a developer's stack must not be reachable from the network. The service ends with this
  * process.
- * @throws LocalStackError if the service ends early, or is not ready before the timeout
+ * @throws LocalStackError if a port is in use, or if the service ends early or is not ready before the timeout
  */
 export function startService(
   { name, env, port, adminPort }: ServiceOptions,
@@ -50,6 +49,7 @@ export function startService(
     args: [fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url))],
     env: { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] || NODE_OPTIONS[name], ...listen },
     url: urlAt(port ?? adminPort),
+    ports: [adminPort, ...(port ? [port] : [])],
     isReady: async () => {
       const urls = [`${urlAt(adminPort)}/healthz`, ...(port ? [`${urlAt(port)}/readyz`] : [])];
       for (const url of urls) {
