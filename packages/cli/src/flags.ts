@@ -110,6 +110,11 @@ export function nameOf(text: string): string {
   return parsedBy(nameText, text);
 }
 
+/** Returns the flag for a field of the API, such as `--billing-dimension`. */
+export function flagName(field: string): string {
+  return `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 export function wholeNumber(text: string, min: number, max: number): number {
   const value = Number(text);
   if (!/^-?\d+$/.test(text) || value < min || value > max) {
