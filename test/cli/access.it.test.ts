@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { startApi, type TestApi } from '../harness/api.js';
 import { type CollectorFixture, event as collected, startCollectorFixture } from '../harness/collector.js';
 import { event } from '../harness/events.js';
+import { withApiProxy } from '../harness/services.js';
 import { json, serve } from '../harness/serving.js';
 import { testFolder } from '../harness/test-folder.js';
 import { runCommand, runMeterline } from './run-command.js';
@@ -168,6 +169,13 @@ it('login and whoami name the role of a key of all accounts once, with the numbe
   expect(await runCommand(unknown, { env: own, stdin: operator })).toMatchObject({ code: 2, stdout: '', stderr });
 });
 
+it('whoami names the only account of the key as the account that commands use', async () => {
+  const { stdout } = await runCommand(['whoami'], { env: member });
+  expect(stdout).toMatch(/^Account +acme \(the key's only account\)\n +member of acme\n$/m);
+  const json = await runCommand(['whoami', '--json'], { env: member });
+  expect(JSON.parse(json.stdout)).toMatchObject({ account: null, accountFrom: null });
+});
+
 it('login says which setting overrides it', async () => {
   const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL); use --api-url`);
   expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });
@@ -263,6 +271,24 @@ describe('meterline alerts', () => {
     await run(['delete', id, '--yes']);
   });
 
+  it('the list of alerts has forecast thresholds, and those that fired', async () => {
+    const { id } = await create('--threshold', '80', '--forecast', '90');
+    const alert = JSON.parse((await run(['show', id, '--json'])).stdout);
+    const at = { firedAt: '2025-10-20T00:00:00Z', value: 80 };
+    const fired = {
+      ...alert,
+      fired: [{ ...at, threshold: 80 }],
+      forecastFired: [{ ...at, threshold: 90, forecast: 90 }],
+    };
+    const list = async (path: string) =>
+      path.includes('/alerts')
+        ? { status: 200, body: { data: [alert, fired], meta: { total: 2, hasMore: false, nextCursor: '' } } }
+        : undefined;
+    const { stdout } = await withApiProxy(api.url, list, (url) => run(['list'], { ...env, METERLINE_API_URL: url }));
+    expect(stdout).toMatch(/ 80%, forecast 90% +-\n.* 80%, forecast 90% +80%, forecast 90%\n$/);
+    await run(['delete', id, '--yes']);
+  });
+
   it('an alert by e-mail with a forecast is created, changed and tested, and so is a message to Slack, without its secret', async () => {
     const [a, b] = ['a@example.com', 'b@example.com'];
     const mail = JSON.parse((await run([...CREATE, '--to', a, '--to', b, '--forecast', '100', '--json'])).stdout);
@@ -307,8 +333,28 @@ describe('meterline alerts', () => {
     expect(await run(['show', id])).toMatchObject({ code: 1, stderr: expect.stringContaining('(404 ') });
   });
 
+  it('an alert by e-mail without a mail server is rejected with the name of the flag', async () => {
+    const noMail = await startApi({ sendsMail: false }, 'away');
+    const as = { METERLINE_API_URL: noMail.url, METERLINE_API_KEY: await noMail.key('acme') };
+    const stderr = expect.stringMatching(/^meterline: --to: to needs a mail server/);
+    const created = await run([...CREATE, '--to', 'a@example.com'], as);
+    await noMail.stop();
+    expect(created).toMatchObject({ code: 2, stdout: '', stderr });
+  });
+
   it.each([
-    ['an address that is not outside', () => run([...CREATE, '--url', 'https://127.0.0.1/']), 2, 'meterline: url '],
+    [
+      'an address that is not outside',
+      () => run([...CREATE.slice(0, -1), '-1', '--url', 'https://127.0.0.1/']),
+      2,
+      'meterline: --amount, --url: amount ',
+    ],
+    [
+      'a dimension that is missing',
+      () => run([...CREATE, ...URL, '--measure', 'usage']),
+      2,
+      'meterline: --billing-dimension: filters.billingDimension must have exactly one value',
+    ],
     ['an alert without a target', () => run(CREATE), 2, 'an alert needs url, or to for e-mail'],
     ['a filter that excludes', () => run([...CREATE, ...URL, '--filter', 'workspace!=main']), 2, 'filters must be'],
     ['a member', () => run([...CREATE, ...URL], member), 3, '(403 forbidden'],

@@ -172,6 +172,32 @@ describe('the table', () => {
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('No usage') });
   });
 
+  const FILTERS = 'meterline: if you expected usage, check the spelling of the filter values\n';
+
+  it.each([
+    [['metrics', '--month', '2025-10', '--account', 'initec'], '; did you mean initech?'],
+    [['metrics', '--month', '2025-10', '--account', 'Initech', '--csv'], '; did you mean initech?'],
+    [['metrics', '--month', '2025-10', '--account', 'umbrella', '--json', '--compare'], ''],
+    [['explain', '--month', '2025-10', '--account', 'initec'], '; did you mean initech?'],
+    [['resource-types', '--month', '2025-10', '--account', 'initec'], '; did you mean initech?'],
+  ])('%j of an operator warns that the account does not exist', async (args, hint) => {
+    const { code, stderr } = await run(args, await as(undefined, 'operator'));
+    expect([code, stderr]).toEqual([0, `meterline: there is no account ${args[4]}${hint || '.'}\n`]);
+  });
+
+  it('an export of an account that does not exist warns as well', async () => {
+    const args = ['export', 'focus', '--month', '2025-10', '--account', 'initec'];
+    const { stderr } = await run(args, await as(undefined, 'operator'));
+    expect(stderr).toContain('meterline: there is no account initec; did you mean initech?\n');
+  });
+
+  it('a filter that matches nothing causes a hint at its spelling, and other empty results cause none', async () => {
+    expect((await run([...DAY, '--workspace', 'mian'])).stderr).toBe(FILTERS);
+    expect((await run(['resource-types', ...DAY.slice(1), '--resource-name', 'bx'])).stderr).toBe(FILTERS);
+    expect((await run(['metrics', '--from', '2025-01-01', '--to', '2025-01-02'])).stderr).toBe('');
+    expect((await run([...DAY, '--workspace', 'main'])).stderr).toBe('');
+  });
+
   it('--watch requests again until Ctrl-C, and prints no control characters without a terminal', async () => {
     const interruptAt = /metrics\?[\s\S]*metrics\?.*\n/;
     const watched = await runMeterline([...MONTH, '--watch', '1', '--debug'], { env: initech, interruptAt });
@@ -377,7 +403,8 @@ describe('explain', () => {
     const second = await run([...HOUR, '--limit', '1', '--cursor', cursor, '--json'], globex);
     expect(JSON.parse(second.stdout).data.map(({ cost }: { cost: number }) => cost)).toEqual([2]);
     const none = await run([...HOUR, '--filter', 'resourceName=other'], globex);
-    expect(none).toEqual({ code: 0, stderr: '', stdout: 'No events in this window.\n' });
+    expect(none).toMatchObject({ code: 0, stdout: 'No events in this window.\n' });
+    expect(none.stderr).toContain('check the spelling of the filter values');
   });
 
   it('explain orders events by cost, and prints all pages as a table, CSV or JSON', async () => {
@@ -502,6 +529,14 @@ describe('prices', () => {
     ],
   ])('estimate does not guess the price of %s', async (_, line, code, reason) => {
     expect(await estimate([line], acme)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
+  });
+
+  it('estimate rejects a dimension that the API does not list, as wrong usage', async () => {
+    const { code, stdout, stderr } = await run(['estimate', 'volume_storage=1']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toBe(
+      'meterline: volume_storage=1: billingDimension must be a dimension from "meterline dimensions"; did you mean volume_storage_gbs?\n',
+    );
   });
 
   it('dimensions fails when the API is away, and prints no other prices', async () => {

@@ -54,7 +54,14 @@ it.each([
   ['metrics --watch --csv', 'leave out CSV'],
   ['metrics --watch 0', 'must be a whole number from 1 to'],
   ['metrics --compare --csv --series', 'leave out --series'],
-  ['metrics --compare --month 2100-12', 'the window is in the future'],
+  ['metrics --compare --from 2100-12-01 --to 2100-12-02', 'the window is in the future'],
+  ...['metrics', 'resource-types'].map((command) => [
+    `${command} --month 2100-12`,
+    '2100-12 has not started yet; choose an earlier month',
+  ]),
+  [`metrics --account ${'a'.repeat(300)}`, `argument '${'a'.repeat(79)}…' is invalid. It must be 1 to 256 characters`],
+  [`estimate ${'a'.repeat(300)}`, `meterline: ${'a'.repeat(79)}… is not <dimension>=<usage>`],
+  [`rejected show ${'a'.repeat(300)}`, `meterline: ${'a'.repeat(79)}… is not a rejection ID`],
   ['metrics --month 2026-10 --since 1d', "cannot be used with option '--since"],
   ['metrics --since 1d --from 2026-01-01', "cannot be used with option '--from"],
   ['metrics --filter resourceTyp=agent', 'Valid names: account, workspace, resourceType'],
@@ -96,7 +103,10 @@ it.each([
     'keys create --role emitter --all-accounts --api-url http://x',
     'not through the API: replace --api-url with --redis-url',
   ],
-  ['keys create --role emitter', 'choose the account of the key with --account'],
+  [
+    'keys create --role emitter',
+    'choose the account of the key with --account, or for an emitter of all accounts, --all-accounts',
+  ],
   ['keys create --account acme', "required option '--role <role>' not specified"],
   ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator, provisioner'],
   ['keys create --account a --account b --role member', "'--account <account>' takes one value; use it once"],
@@ -238,12 +248,28 @@ it('estimate prices a list, and a file of events, as the service would', async (
 it.each([
   ['{"billingDimension":"volume_storage_gbs"}', 'usage must be a number or a decimal string'],
   ['{"billingDimension":"oven","usage":1}', 'billingDimension must be a dimension from "meterline dimensions"'],
+  [
+    '{"billingDimension":"volume_storage_gb","usage":1}',
+    'billingDimension must be a dimension from "meterline dimensions"; did you mean volume_storage_gbs?',
+  ],
   ['{"billingDimension":"volume_storage_gbs","usage":1,"timestamp":"now"}', 'timestamp must be RFC 3339 in UTC'],
   ['{"billingDimension":"agent_async_requests_count","usage":1.5}', 'usage must be a whole number'],
   ['[1]', 'not a JSON object'],
 ])('estimate names the line %s, which it cannot price', async (line, reason) => {
   const run = await runCommand(['estimate', '--file', '-', '--book', book], { stdin: line });
   expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`standard input:1: ${reason}`) });
+});
+
+it.each([
+  ['agent_compute_runtime', '; did you mean agent_compute_runtime_gbs?'],
+  ['volume_storage_gsb', '; did you mean volume_storage_gbs?'],
+  ['oven_heat_hours', ''],
+  ['oven', ''],
+])('estimate of the unknown dimension %s is wrong usage', async (dimension, hint) => {
+  const { code, stdout, stderr } = await runCommand(['estimate', `${dimension}=1`, '--book', book]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  const rule = 'billingDimension must be a dimension from "meterline dimensions"';
+  expect(stderr).toBe(`meterline: ${dimension}=1: ${rule}${hint}\n`);
 });
 
 const REPRICE = 'reprice --account a --from 2026-01-01 --to 2026-01-02';

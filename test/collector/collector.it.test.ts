@@ -67,15 +67,21 @@ it('a request gets a result for each rejected event, and the accepted events are
   expect(await fixture.takeJobs()).toEqual([[first, last].map((sent) => ({ ...sent, accountId: account }))]);
 });
 
-it('the log line of a request with rejected events has their number, and the first reasons and accounts', async () => {
+it('the log line of a request with rejected events has their number, also of the first accounts, and the first reasons', async () => {
   const platform = await fixture.key(undefined, 'emitter');
   const ofAccounts = Array.from({ length: 7 }, (_, index) => event({ accountId: `rejected-${index}`, usage: -1 }));
   const headers = { 'x-request-id': randomUUID() };
-  const body = JSON.stringify([...ofAccounts, 7, event({ accountId: account })]);
+  const others = [ofAccounts[1], ofAccounts[6]];
+  const body = JSON.stringify([...ofAccounts, 7, ...others, event({ accountId: account })]);
   expect((await fixture.send(platform, body, { headers })).status).toBe(202);
   const line = await fixture.service.entry(({ requestId }) => requestId === headers['x-request-id']);
   const accounts = [0, 1, 2, 3, 4].map((index) => `rejected-${index}`);
-  expect(line['rejected']).toEqual({ events: 8, reasons: ['invalid_usage', 'event_not_an_object'], accounts });
+  expect(line['rejected']).toEqual({
+    events: 10,
+    reasons: ['invalid_usage', 'event_not_an_object'],
+    accounts,
+    byAccount: accounts.map((name, index) => ({ account: name, events: index === 1 ? 2 : 1 })),
+  });
 });
 
 it('a request without an event that can be accepted gets 400 with the results and an error', async () => {

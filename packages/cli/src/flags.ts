@@ -11,6 +11,7 @@ import {
 } from '@meterline/catalog';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
+import { usageError } from './failure.js';
 
 export interface OutputFlags {
   readonly output?: 'table' | 'json' | 'csv';
@@ -110,6 +111,11 @@ export function nameOf(text: string): string {
   return parsedBy(nameText, text);
 }
 
+/** Returns the flag for a field of the API, such as `--billing-dimension`. */
+export function flagName(field: string): string {
+  return `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 export function wholeNumber(text: string, min: number, max: number): number {
   const value = Number(text);
   if (!/^-?\d+$/.test(text) || value < min || value > max) {
@@ -152,6 +158,12 @@ export function monthOf(text: string): Window {
     return { startTime, endTime: plusMonths(startTime, 1) };
   }
   throw new InvalidArgumentError('It must be a month from 1970-01 to 2100-12, such as 2026-11.');
+}
+
+/** @throws CommandError if the month is in the future */
+export function requireStarted({ startTime }: Pick<Window, 'startTime'>, now: Date): void {
+  if (startTime > now.getTime())
+    throw usageError(`${monthText(startTime)} has not started yet; choose an earlier month`);
 }
 
 export function monthText(month: EpochMs): string {

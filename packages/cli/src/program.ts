@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import tab from '@bomb.sh/tab/commander';
 import { Command, CommanderError } from 'commander';
 import { type CommandContext, type CommandStreams, say } from './command.js';
-import { CommandError, EXIT_CODES, type ExitCode } from './failure.js';
+import { CommandError, EXIT_CODES, type ExitCode, QUOTED_LENGTH } from './failure.js';
 import { rejectRepeated } from './repeated.js';
 
 type CompleteCommand = (command: Command, context: CommandContext) => void;
@@ -115,6 +115,9 @@ export async function runProgram(
   }
 }
 
+/** Matches a long value between quotes in a message of commander. */
+const LONG_VALUE = new RegExp(`(?<= )'([^'\\n]{${QUOTED_LENGTH - 1}})[^'\\n]{2,}'`, 'g');
+
 function createProgram({ stdout, stderr }: CommandStreams): Command {
   return new Command('meterline')
     .description('Query usage and cost, manage alerts and API keys, and operate Meterline.')
@@ -125,7 +128,7 @@ function createProgram({ stdout, stderr }: CommandStreams): Command {
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(`meterline: ${text}`),
+      outputError: (text, write) => write(`meterline: ${text.replace(LONG_VALUE, "'$1…'")}`),
     })
     .configureHelp({ helpWidth: stdout.columns ?? 100 })
     .showHelpAfterError('(use --help for details)')

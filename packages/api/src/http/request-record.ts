@@ -15,11 +15,13 @@ interface LoggedFacts {
   rejected?: RejectedFacts;
 }
 
-/** The rejected events of a request: their number, and the first of their reasons and accounts. */
+/** The rejected events of a request: their number, the first reasons, and the number of the first accounts. */
 interface RejectedFacts {
   readonly events: number;
   readonly reasons: readonly string[];
-  readonly accounts: readonly string[];
+  /** The accounts of `byAccount`. */
+  readonly accounts?: readonly string[];
+  readonly byAccount: readonly { readonly account: string; readonly events: number }[];
 }
 
 const records = new WeakMap<IncomingMessage, RequestRecord>();
@@ -37,7 +39,10 @@ export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   if (facts.caller !== undefined) known.caller = shortened(facts.caller);
   if (facts.account !== undefined) known.account = shortened(facts.account);
   if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
-  if (facts.rejected) known.rejected = { ...facts.rejected, accounts: facts.rejected.accounts.map(shortened) };
+  if (facts.rejected) {
+    const byAccount = facts.rejected.byAccount.map(({ account, events }) => ({ account: shortened(account), events }));
+    known.rejected = { ...facts.rejected, accounts: byAccount.map(({ account }) => account), byAccount };
+  }
 }
 
 export function noteFailure(request: IncomingMessage, failure: Error): void {

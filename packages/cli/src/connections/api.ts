@@ -3,6 +3,7 @@ import { ALL_ACCOUNTS, type Fetch, MeterlineClient, MeterlineConnectionError, Me
 import { connectionHint } from '@meterline/service/connection-hint';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../failure.js';
+import { flagName } from '../flags.js';
 import type { Setting } from '../setting-sources.js';
 import { type ApiAccess, type ApiFlags, keyStart, loginCommand, settingText } from '../settings.js';
 
@@ -90,9 +91,17 @@ function rejection({ profile, key, server }: ServerAccess, error: MeterlineError
   const request = requestId === undefined ? '' : `, request ${requestId}`;
   const target = server ? ` (from the ${server}, key from ${key?.source})` : '';
   const hint = status === 403 || !server ? hintOn(error, key, profile) : '';
-  return new CommandError(`${message} (${status} ${code}${request})${target}${hint}`, exitCodeOf(error), {
+  const subject = server ? '' : flagsOf(error);
+  return new CommandError(`${subject}${message} (${status} ${code}${request})${target}${hint}`, exitCodeOf(error), {
     cause: error,
   });
+}
+
+/** Returns the flags that set the invalid fields of a body, such as `--threshold, --url: `. */
+function flagsOf({ code, details }: MeterlineError): string {
+  if (code !== 'invalid_body') return '';
+  const fields = details.map(({ parameter = '' }) => parameter.replace(/^filters\./, '').replace(/s?(\..*)?$/, ''));
+  return `${[...new Set(fields.map(flagName))].join(', ')}: `;
 }
 
 function hintOn(

@@ -61,7 +61,7 @@ export async function withKeyManager<T>(
     throw usageError('there is no API key for --api-url; run "meterline login", or set METERLINE_API_KEY');
   }
   if (creates === 'for one account' && flags.account === undefined) {
-    throw usageError('choose the account of the key with --account');
+    throw usageError('choose the account of the key with --account, or for an emitter of all accounts, --all-accounts');
   }
   const redisUrl = await context.settings.redisUrl(flags);
   const canLogin = ({ cause }: CommandError) => flags.redisUrl === undefined && !isOfPlatform && cause !== undefined;

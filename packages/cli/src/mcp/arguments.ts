@@ -3,7 +3,7 @@ import { bucketStart, formatTimestamp, MS_PER_DAY, plusMonths } from '@meterline
 import { Command } from 'commander';
 import { z } from 'zod';
 import { usageError } from '../failure.js';
-import { monthText } from '../flags.js';
+import { flagName, monthText } from '../flags.js';
 
 /** Returns a schema that rejects unknown arguments. Otherwise, a tool would ignore a mistyped filter and select everything. */
 export function only<Shape extends z.ZodRawShape>(shape: Shape) {
@@ -73,7 +73,7 @@ export function flagsOf<Flags extends object>(
     ...(period && PERIODS[period](bucketStart(now.getTime(), 'daily'))),
   };
   const argv = Object.entries(given).flatMap(([name, value]) => {
-    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    const flag = flagName(name);
     return [value]
       .flat()
       .flatMap((each) => (each === undefined || each === false ? [] : each === true ? flag : `${flag}=${each}`));

@@ -36,7 +36,17 @@ import type { EventsQuery, MetricsQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { usageError } from '../failure.js';
-import { lastSpan, monthOf, parsedBy, SPANS, type Span, spanOf, timeOf, wholeNumber } from '../flags.js';
+import {
+  lastSpan,
+  monthOf,
+  parsedBy,
+  requireStarted,
+  SPANS,
+  type Span,
+  spanOf,
+  timeOf,
+  wholeNumber,
+} from '../flags.js';
 import { RepeatableOption } from '../repeated.js';
 
 export interface WindowFlags {
@@ -77,6 +87,7 @@ export interface RequestedWindow {
 }
 
 export function windowOf(flags: WindowFlags, now: Date): RequestedWindow {
+  if (flags.month) requireStarted(flags.month, now);
   const second = Math.floor(now.getTime() / 1_000) * 1_000;
   const start = flags.month?.startTime ?? flags.from ?? 0;
   const named = flags.month !== undefined || flags.from !== undefined;

@@ -26,6 +26,7 @@ it('npm start reads its command line, and rejects invalid and repeated options',
   }
   const twice = () => parseCommandLine(['--shards', '1', '--shards=4']);
   expect(twice).toThrow(/^--shards must not be repeated/);
+  expect(() => parseCommandLine(['--port', '9000'])).toThrow(/'--port'.*; the variable PORT sets the port of the API/);
 });
 
 it('the API and the collector get different ports', async () => {

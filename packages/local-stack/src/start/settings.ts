@@ -59,7 +59,8 @@ export function parseCommandLine(args: string[]): CommandLine {
     if (!port.success) throw new RangeError(`--collector-port ${port.error.issues[0]?.message}`);
     return { demo: !values['no-demo'], shards: Number(values.shards), collectorPort: port.data, help: values.help };
   } catch (cause) {
-    throw new EnvError([`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`]);
+    const port = args.some((arg) => /^--port\b/.test(arg)) ? '; the variable PORT sets the port of the API' : '';
+    throw new EnvError([`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)${port}`]);
   }
 }
 

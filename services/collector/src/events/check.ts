@@ -178,8 +178,8 @@ export interface CheckedEvents {
   readonly accepted: readonly object[];
   /** The results of the rejected events, in the order of the request. An accepted event has no result. */
   readonly results: readonly z.output<typeof resultSchema>[];
-  /** The first accounts of the rejected events, without duplicates. */
-  readonly rejectedAccounts: readonly string[];
+  /** The first accounts of the rejected events, each with the number of its rejected events. */
+  readonly rejectedAccounts: ReadonlyMap<string, number>;
 }
 
 export interface CheckRules {
@@ -198,7 +198,7 @@ const MAX_REJECTED_ACCOUNTS = 5;
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
-  const rejectedAccounts = new Set<string>();
+  const rejectedAccounts = new Map<string, number>();
   let resumedAt = performance.now();
   for (const event of events) {
     const index = accepted.length + results.length;
@@ -213,10 +213,12 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
       const { reason, message } = rejection;
       results.push({ index, ...(isNameValue(sentId) && { eventId: sentId }), status: 'rejected', reason, message });
       const account = isRecord(event) ? event['accountId'] : undefined;
-      if (typeof account === 'string' && rejectedAccounts.size < MAX_REJECTED_ACCOUNTS) rejectedAccounts.add(account);
+      if (typeof account !== 'string') continue;
+      const before = rejectedAccounts.get(account) ?? 0;
+      if (before > 0 || rejectedAccounts.size < MAX_REJECTED_ACCOUNTS) rejectedAccounts.set(account, before + 1);
     } else if (isRecord(event)) accepted.push(event);
   }
-  return { accepted, results, rejectedAccounts: [...rejectedAccounts] };
+  return { accepted, results, rejectedAccounts };
 }
 
 /** Returns the account to use for events that name no account. Only a caller with exactly one account may omit the account. */

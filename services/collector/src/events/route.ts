@@ -140,10 +140,11 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
 
 const MAX_LOGGED_REASONS = 5;
 
-function noteRejections(request: Request, { results, rejectedAccounts: accounts }: CheckedEvents): void {
+function noteRejections(request: Request, { results, rejectedAccounts }: CheckedEvents): void {
   if (results.length === 0) return;
   const reasons = [...new Set(results.map(({ reason }) => reason))].slice(0, MAX_LOGGED_REASONS);
-  noteInLog(request, { rejected: { events: results.length, reasons, accounts } });
+  const byAccount = Array.from(rejectedAccounts, ([account, events]) => ({ account, events }));
+  noteInLog(request, { rejected: { events: results.length, reasons, byAccount } });
 }
 
 const DENIED_AFTER_MS = 1_000;

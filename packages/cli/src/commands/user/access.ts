@@ -122,11 +122,12 @@ async function whoami(context: CommandContext, flags: ReadFlags): Promise<void> 
     accountFrom: originOf(account),
     accounts: accounts?.map(({ id, role }) => ({ id, role })) ?? null,
   };
+  const only = accounts?.length === 1 ? accounts[0] : undefined;
   const text = fieldLines([
     ...(profile ? [['Profile', settingText(profile)] as const] : []),
     ['API', settingText(url)],
     ['Key', key ? settingText({ ...key, value: keyStart(key.value) }) : 'none'],
-    ['Account', account ? settingText(account) : 'none'],
+    ['Account', account ? settingText(account) : only ? `${only.id} (the key's only account)` : 'none'],
     ...rightsOf(accounts ?? []).map((right) => ['', right] as const),
   ]);
   printResult(context, flags, result, text.join('\n'));

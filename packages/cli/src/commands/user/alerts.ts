@@ -39,8 +39,8 @@ const COLUMNS: readonly ItemColumn<AlertResponse>[] = [
   { heading: 'NAME', cell: ({ name }) => name, minWidth: 8 },
   { heading: 'SUBJECT', cell: subjectOf, minWidth: 8 },
   { heading: 'AMOUNT', cell: (alert) => alertAmountText(alert.amount, alert), isNumeric: true },
-  { heading: 'THRESHOLDS', cell: ({ thresholds }) => percents(thresholds) },
-  { heading: 'FIRED', cell: ({ fired }) => percents(fired.map(({ threshold }) => threshold)) || '-' },
+  { heading: 'THRESHOLDS', cell: ({ thresholds, forecast }) => percents(thresholds, forecast) },
+  { heading: 'FIRED', cell: firedOf },
 ];
 const DELIVERY_COLUMNS: readonly ItemColumn<DeliveryResponse>[] = [
   { heading: 'DELIVERY', cell: ({ id }) => id },
@@ -253,6 +253,11 @@ function reasonOf({ payload: { data }, to }: DeliveryResponse): string {
   return to === undefined ? reason : `${reason} to ${to}`;
 }
 
-function percents(thresholds: readonly number[]): string {
-  return thresholds.map((threshold) => `${threshold}%`).join(', ');
+function firedOf({ fired, forecastFired }: AlertResponse): string {
+  const [reached, foreseen] = [fired, forecastFired].map((each) => each.map(({ threshold }) => threshold));
+  return percents(reached, foreseen) || '-';
+}
+
+function percents(thresholds: readonly number[] = [], forecast: readonly number[] = []): string {
+  return [...thresholds.map((each) => `${each}%`), ...forecast.map((each) => `forecast ${each}%`)].join(', ');
 }

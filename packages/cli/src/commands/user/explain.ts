@@ -32,6 +32,7 @@ import { printResult } from '../../output/result.js';
 import { type Column, layoutFor, type Row, textTable } from '../../output/table.js';
 import { PageProgress, writeWhole } from '../../output/whole-output.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
+import { warnOfTypingErrors } from '../../typing-errors.js';
 
 type ExplainFlags = ApiFlags & EventsFlags & OutputFlags & { readonly all?: boolean };
 
@@ -94,19 +95,23 @@ async function explain(context: CommandContext, flags: ExplainFlags, session: Ac
   if (all && form === 'json' && query.orderBy === 'cost') throw usageError(UNSORTED);
   const pages = readPages(context, session, query, all);
   let last: EventPage | undefined;
+  let found = 0;
   if (form === 'table') {
     const events: EventPage['data'] = [];
     for await ({ page: last } of pages) events.push(...last.data);
     context.stdout.write(`${eventsText(context, events)}\n`);
+    found = events.length;
   } else {
     await writeWhole(context, undefined, async (output) => {
       for await (const { page, text } of pages) {
         const csv = () => eventsCsv(page.data, form === 'excel' ? 'spreadsheet' : 'plain', last !== undefined);
         await output.appendFile(form === 'json' ? `${text}\n` : csv());
         last = page;
+        found += page.data.length;
       }
     });
   }
+  if (found === 0) await warnOfTypingErrors(context, session, flags.filter);
   if (all || form === 'json' || !last?.meta.hasMore) return;
   // Print the exact window, because a cursor is valid for one window only, and a window that ends now changes every second.
   const times = `--from ${query.startTime} --to ${query.endTime}`;
@@ -174,7 +179,11 @@ export function addResourceTypes(command: Command, context: CommandContext): voi
 
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
   const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
-  const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
+  const types = await withAccount(context, flags, async (session) => {
+    const used = await session.client.resourceTypes(session.account, query);
+    if (used.length === 0) await warnOfTypingErrors(context, session, flags.filter);
+    return used;
+  });
   const text = types.length === 0 ? 'No usage in this window.' : types.join('\n');
   printResult(context, flags, types, text, types, ['value']);
 }

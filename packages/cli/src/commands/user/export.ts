@@ -1,5 +1,5 @@
 /** The `meterline export` command. */
-import { type DecimalText, formatUsdExact } from '@meterline/catalog';
+import { type DecimalText, formatUsdExact, ZERO } from '@meterline/catalog';
 import {
   DEFAULT_PROVIDER,
   exportFocus,
@@ -14,9 +14,10 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, say } from '../../command.js';
 import { type AccountSession, withAccount } from '../../connections/api.js';
 import { CommandError, usageError } from '../../failure.js';
-import { monthOf, monthText, nameOf, withApiFlags } from '../../flags.js';
+import { monthOf, nameOf, requireStarted, withApiFlags } from '../../flags.js';
 import { PageProgress, type WaitingOutput, writeWhole } from '../../output/whole-output.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
+import { warnOfTypingErrors } from '../../typing-errors.js';
 
 interface FocusFlags extends ApiFlags {
   readonly month: { readonly startTime: number };
@@ -65,13 +66,12 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
   if (flags.format === 'parquet' && flags.file === undefined && context.stdout.isTTY) {
     throw usageError('Parquet cannot be printed on a terminal: use --file <file>, or redirect the output');
   }
-  const { startTime } = flags.month;
-  if (startTime > context.now().getTime())
-    throw usageError(`${monthText(startTime)} has not started yet; choose an earlier month`);
+  requireStarted(flags.month, context.now());
   await withAccount(context, flags, async (session) => {
     const signal = context.interruption();
     const cost = await writeWhole(context, flags.file, (output) => writeMonth(context, flags, session, output, signal));
     say(context, `The rows add up to ${formatUsdExact(cost)}.`);
+    if (cost === ZERO) await warnOfTypingErrors(context, session);
   });
 }
 

@@ -1,6 +1,6 @@
 /** The `meterline metrics` command. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { NO_ACCOUNT_PATH, readViewQuery, type ViewQuery } from '@meterline/catalog';
+import { type DecimalText, NO_ACCOUNT_PATH, readViewQuery, type ViewQuery, ZERO } from '@meterline/catalog';
 import type { MeterlineClient } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CommandContext, say } from '../../command.js';
@@ -10,6 +10,7 @@ import { formOf, nameOf, type OutputFlags, wholeNumber, withApiFlags, withOutput
 import { flagsWithView, type QueryFlags, queryOf, withQuery } from '../../metrics/query.js';
 import { printCsv, printJson, printTable } from '../../metrics/response.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../../settings.js';
+import { warnOfTypingErrors } from '../../typing-errors.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags, OutputFlags {
   readonly all?: boolean;
@@ -68,20 +69,27 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
   rejectConflicts(flags);
   // Parse the query before the first request, so that conflicting flags fail without a request. A view is only known after a request.
   if (flags.view === undefined) queryOf(flags, context.now());
-  await withAccount(context, flags, async ({ client, account, access }) => {
+  await withAccount(context, flags, async (session) => {
+    const { client, account, access } = session;
     const view = flags.view === undefined ? undefined : await readView(client, account, flags.view);
     const flagsNow = () => (view ? { ...flags, ...flagsWithView(flags, view, context.now()) } : flags);
     rejectConflicts(flagsNow());
     const { all = false, exact = false, series = false, watch: interval } = flags;
     const form = formOf(flags);
+    const totals = new Set<DecimalText>();
+    const onTotal = (cost: DecimalText) => totals.add(cost);
     const print = async (signal?: AbortSignal) => {
       const query = queryOf(flagsNow(), context.now());
-      const request = { context, client, account, query, all, signal };
+      const request = { context, client, account, query, all, signal, onTotal };
       if (form === 'json') await printJson(request);
       else if (form === 'table') await printTable(request, exact);
       else await printCsv(request, series, form === 'excel' ? 'spreadsheet' : 'plain');
     };
-    if (interval === undefined) return print();
+    if (interval === undefined) {
+      await print();
+      if (totals.size === 1 && totals.has(ZERO)) await warnOfTypingErrors(context, session, flagsNow().filter);
+      return;
+    }
     const signal = context.interruption();
     // Each `print` parses the query again, because a window that ends now moves with time.
     await watch(context, interval === true ? DEFAULT_WATCH_SECONDS : interval, signal, async () => {

@@ -16,7 +16,7 @@ import {
   formatUsage,
   formatUsdExact,
   instantText,
-  isDimensionName,
+  isBillingDimension,
   PriceBook,
   parseUsage,
   priceText,
@@ -29,13 +29,14 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { type CommandContext, say } from '../../command.js';
 import { withAccount } from '../../connections/api.js';
-import { CommandError, EXIT_CODES, type ExitCode, usageError } from '../../failure.js';
+import { CommandError, EXIT_CODES, type ExitCode, QUOTED_LENGTH, usageError } from '../../failure.js';
 import { type OutputFlags, timeOf, withApiFlags, withOutput } from '../../flags.js';
 import { jsonLines, openEventSource } from '../../input.js';
 import { printResult } from '../../output/result.js';
-import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../../output/table.js';
+import { type ItemColumn, itemRows, layoutFor, printList, shortened, textTable } from '../../output/table.js';
 import { readPriceBook } from '../../price-book.js';
 import { API_SETTINGS_HELP, type ApiFlags, settingText } from '../../settings.js';
+import { didYouMean } from '../../typing-errors.js';
 
 interface BookFlags extends ApiFlags {
   readonly book?: string;
@@ -143,6 +144,9 @@ interface UsageItem {
   /** The time of use, or undefined for the time of the command. */
   readonly timestamp: EpochMs | undefined;
   readonly account: string | undefined;
+  /** The item as it appears in error messages. */
+  readonly origin: string;
+  readonly exitCode: ExitCode | undefined;
 }
 
 /** Sums of usage, scaled by 10^9, and of cost, scaled by 10^12. */
@@ -205,6 +209,11 @@ async function estimate(context: CommandContext, items: UsageItems, flags: Outpu
 async function add(sums: Map<BillingDimension, Amounts>, item: UsageItem, { bookOf, ...prices }: Prices) {
   const { billingDimension, usage, timestamp = prices.at, account = prices.account } = item;
   const price = (await bookOf(account)).priceAt(account, billingDimension, timestamp);
+  // The platform may have added dimensions, which are known once the prices have been read.
+  if (!isBillingDimension(billingDimension)) {
+    const problem = `billingDimension ${DIMENSION_RULE}${didYouMean(billingDimension, billingDimensions())}`;
+    throw new CommandError(`${item.origin}: ${problem}`, item.exitCode);
+  }
   if (!price) {
     const moment = item.timestamp === undefined ? prices.moment : `at ${formatTimestamp(timestamp)}`;
     throw new CommandError(`no price of ${billingDimension} is known ${moment}; use --book with a book that has one`);
@@ -243,7 +252,7 @@ function scaled(value: bigint, scale: number): DecimalText {
 
 const DIMENSION_RULE = 'must be a dimension from "meterline dimensions"';
 const usageLine = z.object({
-  billingDimension: z.string(DIMENSION_RULE).refine(isDimensionName, DIMENSION_RULE),
+  billingDimension: z.string(DIMENSION_RULE),
   usage: z.union([z.number(), z.string()], 'must be a number or a decimal string'),
   timestamp: z.string('must be RFC 3339 in UTC').pipe(instantText).optional(),
   accountId: z.string('must be a string').optional(),
@@ -253,7 +262,7 @@ const usageLine = z.object({
 /** Parses usage such as `agent_compute_runtime_gbs=12.5`. @throws CommandError */
 function usageArgument(text: string): UsageItem | undefined {
   const [, billingDimension, usage] = /^([^=]+)=([^=]+)$/.exec(text) ?? [];
-  if (billingDimension === undefined) throw usageError(`${text} is not <dimension>=<usage>`);
+  if (billingDimension === undefined) throw usageError(`${shortened(text, QUOTED_LENGTH)} is not <dimension>=<usage>`);
   return usageItem({ billingDimension, usage }, text, EXIT_CODES.usage);
 }
 
@@ -268,5 +277,5 @@ function usageItem(object: object, origin: string, exitCode?: ExitCode): UsageIt
   if (line.data.void) return undefined;
   const usage = parseUsage(billingDimension, line.data.usage);
   if (!usage.ok) throw new CommandError(`${origin}: ${usage.message}`, exitCode);
-  return { billingDimension, usage: usage.value, timestamp, account };
+  return { billingDimension, usage: usage.value, timestamp, account, origin, exitCode };
 }
