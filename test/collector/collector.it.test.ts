@@ -79,8 +79,7 @@ it('the log line of a request with rejected events has their number, also of the
   expect(line['rejected']).toEqual({
     events: 10,
     reasons: ['invalid_usage', 'event_not_an_object'],
-    accounts,
-    byAccount: accounts.map((name, index) => ({ account: name, events: index === 1 ? 2 : 1 })),
+    accounts: accounts.map((name, index) => ({ account: name, events: index === 1 ? 2 : 1 })),
   });
 });
 

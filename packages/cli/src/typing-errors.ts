@@ -1,5 +1,6 @@
 /** Suggests the names that users may have meant. commander does so for commands and flags only. */
 import { ALL_ACCOUNTS } from '@meterline/client';
+import { closestMatch } from 'leven';
 import { type CommandContext, say } from './command.js';
 import type { AccountSession } from './connections/api.js';
 
@@ -7,26 +8,9 @@ import type { AccountSession } from './connections/api.js';
 export function didYouMean(text: string, names: readonly string[]): string {
   const plain = (name: string) => name.toLowerCase().replace(/(?<!\d)0+(?=\d)/g, '');
   const wanted = plain(text);
-  let [best, fewest] = ['', Math.ceil(wanted.length / 4) + 1];
-  for (const name of names) {
-    const edits = editsBetween(wanted, plain(name));
-    if (edits < fewest) [best, fewest] = [name, edits];
-  }
-  return best && `; did you mean ${best}?`;
-}
-
-/** Returns the Levenshtein distance. */
-function editsBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const character of a) {
-    const next = [(row[0] ?? 0) + 1];
-    for (let at = 0; at < b.length; at += 1) {
-      const replaced = (row[at] ?? 0) + (character === b[at] ? 0 : 1);
-      next.push(Math.min((row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1, replaced));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
+  const named = new Map(names.map((name) => [plain(name), name]));
+  const closest = closestMatch(wanted, [...named.keys()], { maxDistance: Math.ceil(wanted.length / 4) });
+  return closest === undefined ? '' : `; did you mean ${named.get(closest)}?`;
 }
 
 /**

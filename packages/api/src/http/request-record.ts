@@ -15,13 +15,11 @@ interface LoggedFacts {
   rejected?: RejectedFacts;
 }
 
-/** The rejected events of a request: their number, the first reasons, and the number of the first accounts. */
+/** The rejected events of a request: their number, the first reasons, and the first accounts, each with its number. */
 interface RejectedFacts {
   readonly events: number;
   readonly reasons: readonly string[];
-  /** The accounts of `byAccount`. */
-  readonly accounts?: readonly string[];
-  readonly byAccount: readonly { readonly account: string; readonly events: number }[];
+  readonly accounts: readonly { readonly account: string; readonly events: number }[];
 }
 
 const records = new WeakMap<IncomingMessage, RequestRecord>();
@@ -40,8 +38,8 @@ export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   if (facts.account !== undefined) known.account = shortened(facts.account);
   if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
   if (facts.rejected) {
-    const byAccount = facts.rejected.byAccount.map(({ account, events }) => ({ account: shortened(account), events }));
-    known.rejected = { ...facts.rejected, accounts: byAccount.map(({ account }) => account), byAccount };
+    const accounts = facts.rejected.accounts.map(({ account, events }) => ({ account: shortened(account), events }));
+    known.rejected = { ...facts.rejected, accounts };
   }
 }
 

@@ -143,8 +143,8 @@ const MAX_LOGGED_REASONS = 5;
 function noteRejections(request: Request, { results, rejectedAccounts }: CheckedEvents): void {
   if (results.length === 0) return;
   const reasons = [...new Set(results.map(({ reason }) => reason))].slice(0, MAX_LOGGED_REASONS);
-  const byAccount = Array.from(rejectedAccounts, ([account, events]) => ({ account, events }));
-  noteInLog(request, { rejected: { events: results.length, reasons, byAccount } });
+  const accounts = Array.from(rejectedAccounts, ([account, events]) => ({ account, events }));
+  noteInLog(request, { rejected: { events: results.length, reasons, accounts } });
 }
 
 const DENIED_AFTER_MS = 1_000;
