@@ -140,7 +140,7 @@ it('an alert shows its fired thresholds and deliveries, which only an admin can 
   const alert = await alerts.find(id);
   if (!alert) throw new Error('there is no alert');
   const period = periodAt('month', now.getTime());
-  const fired = { threshold: 50, value: '40.25', firedAt: now.toISOString() };
+  const fired = { threshold: 50, value: '40.250000004321', firedAt: now.toISOString() };
   const payload = webhookPayload(alert, 'usage.threshold_reached', period, now.getTime(), fired);
   await alerts.fire(alert, period.startTime, fired, payload);
   const [delivery] = await client.alerts.deliveries('globex', id);
@@ -153,6 +153,7 @@ it('an alert shows its fired thresholds and deliveries, which only an admin can 
   const member = await open('globex', 'member', 'real');
   await press(member, 'Alerts 1 fired');
   await member.getByText(/^50% fired on .* at \$40\.25$/).waitFor();
+  await member.getByTitle('$40.250000004321').waitFor();
   await press(member, 'Deliveries');
   await member.getByText('Failed after 1 attempt: 503').waitFor();
   expect(await member.getByRole('dialog').getByRole('button').allTextContents()).toEqual(['Close', 'Deliveries']);
@@ -219,7 +220,7 @@ it('an alert can send e-mails or write to Slack, and an edit without a URL keeps
   await mail.getByText('Forecast 100% not fired this month').waitFor();
   await fill('In Slack', 'Slack', 'Webhook URL', url);
   const slack = page.getByRole('article', { name: 'In Slack' });
-  await slack.getByText('https://hooks.slack.com', { exact: true }).waitFor();
+  await slack.getByText('Slack: https://hooks.slack.com', { exact: true }).waitFor();
   expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
   expect(await slack.getByRole('button', { name: 'Rotate secret' }).count()).toBe(0);
   await slack.getByRole('button', { name: 'Edit' }).click();

@@ -85,6 +85,8 @@ it('a narrow screen needs no horizontal scrolling', async () => {
   const { page } = await explorer().visit({ key: explorer().key, view: BUSY_VIEW, guest: { viewport: PHONE } });
   await tableRows(page);
   expect(await sideways(page)).toBeLessThanOrEqual(0);
+  const grouping = page.getByRole('combobox', { name: 'Group by' }).locator('.control-value');
+  expect(await grouping.evaluate((value) => getComputedStyle(value).clipPath)).toBe('none');
   for (const list of [/^Period/, /^Group by/, /^Options/]) {
     await page
       .getByRole('button', { name: list })

@@ -219,6 +219,18 @@ it('the comparison moves back by whole weeks, and shows amounts and percentages 
   expect(await page.getByText(/weekdays differ/).count()).toBe(0);
 });
 
+it('a month is compared with the previous month, and one command copies both', async () => {
+  const page = await explorer().open('from=2025-11-01T00:00:00Z&to=2025-12-01T00:00:00Z&compare=period');
+  await page.getByText('1 month earlier: $32.00 in 1 Oct – 15 Oct 12:00').waitFor();
+  await showView(page, 'account=acme&period=last-month&compare=period');
+  await page.getByText('1 month earlier: $0.00 in 1 Sept – 30 Sept').waitFor();
+  await page.getByRole('button', { name: 'Copy as' }).click();
+  await page.getByRole('button', { name: 'Command line' }).click();
+  const command = (await page.locator('.copy pre').textContent()) ?? '';
+  expect(command.match(/meterline metrics/g)).toHaveLength(1);
+  expect(command).toMatch(/--month 2025-10 .*--compare /s);
+});
+
 it('all accounts can be shown, compared and exported together, and a row opens its account', async () => {
   const { api } = explorer();
   await api.key('globex');

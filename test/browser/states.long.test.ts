@@ -207,6 +207,24 @@ it('a foreign account has an explanation with the request ID', async () => {
   await page.getByText(/^Request ID: [\w-]+\. Include it when you report this problem\.$/).waitFor();
 });
 
+it('an account that does not exist has an explanation and a way to all accounts', async () => {
+  const page = await open('account=tenant-42', await explorer().api.key(undefined, 'operator'));
+  await heading(page, 'There is no account tenant-42 yet');
+  await page.getByRole('button', { name: 'Show all accounts' }).click();
+  await heading(page, 'Cost by account');
+  expect(viewOf(page)).toEqual({ accounts: 'all', group: 'account' });
+});
+
+it('an unknown parameter of a link is named until the view changes', async () => {
+  const { page } = await explorer().visit({ key: explorer().key, view: 'period=month-to-date&group=workspace' });
+  const banner = page.getByText(/“period=month-to-date” .* The period is Last 30 days\.$/);
+  await banner.waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme', period: 'month-to-date', group: 'workspace' });
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await banner.waitFor({ state: 'detached' });
+  expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace' });
+});
+
 it('after too many requests, the page waits and then continues', async () => {
   const prepare = async (page: Page) => {
     await page.route(METRICS, failWith(429, 'too_many_requests', { 'retry-after': '2' }), { times: 1 });

@@ -585,6 +585,14 @@ describe('--view', () => {
     },
   );
 
+  it('a view of a month that compares with the previous period compares with the previous month, as on the page', async () => {
+    const query = 'from=2025-10-01T00:00:00Z&to=2025-11-01T00:00:00Z&compare=period';
+    await api.dependencies.views.save(ACCOUNT, 'a month', query, NOW);
+    const expected = await csvOf('--month', '2025-10', '--group-by', 'resource_type', '--compare');
+    expect(await csvOf('--view', 'a month')).toBe(expected);
+    expect(await csvOf('--view', 'a month', '--compare', 'period')).not.toBe(expected);
+  });
+
   it('a view whose window is too long for its resolution has the automatic one, as on the page', async () => {
     await api.dependencies.views.save(ACCOUNT, 'hours', 'period=month&resolution=hourly', NOW);
     expect((await run(['metrics', '--view', 'hours'], initech)).code).toBe(0);

@@ -21,6 +21,11 @@ const WEEKS_PER_MONTH = 365.25 / 12 / 7;
 export const COMPARISONS = ['period', 'months'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 
+/** Returns how to find the previous period if the user has not chosen: months for a period of months, and weeks for any other period. */
+export function defaultComparison(months: number | undefined): Comparison {
+  return months === undefined ? 'period' : 'months';
+}
+
 export interface ComparedWindow {
   readonly window: Window;
   /** For example `4 weeks earlier`. */

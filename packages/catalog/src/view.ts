@@ -127,6 +127,7 @@ export interface ViewQuery {
   readonly groupBy: readonly MetricsDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
+  /** In a view, `period` means {@link defaultComparison}: a month is compared with the previous month. */
   readonly compare: Comparison | undefined;
   /** Whether each bucket includes the amounts of the previous buckets. */
   readonly isCumulative: boolean;

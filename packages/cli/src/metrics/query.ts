@@ -7,6 +7,7 @@ import {
   COMPARISONS,
   type Comparison,
   comparedWindow,
+  defaultComparison,
   defaultResolution,
   type EpochMs,
   EXCLUDING_PARAMETER,
@@ -313,7 +314,8 @@ export function flagsWithView(flags: QueryFlags, view: ViewQuery, now: Date): Qu
   const { whole } = windowOf({ ...flags, period }, now);
   // Like the web page, ignore the view's resolution if the window is too long for it. The resolution is then chosen automatically.
   const fits = view.resolution !== undefined && exceededCap(view.resolution, whole) === undefined;
-  const { groupBy, compare } = view;
+  const { groupBy } = view;
+  const compare = view.compare === 'period' ? true : view.compare;
   const resolution = fits ? view.resolution : undefined;
   return { resolution, groupBy, filter: filterQuery(view.filters), compare, ...flags, period };
 }
@@ -337,7 +339,7 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
   const common = { ...filter, resolution, groupBy, limit };
   const sent = { ...common, ...times, cursor };
   if (compare === undefined) return { sent, groupBy, compared: undefined };
-  const comparison = compare === true ? (months === undefined ? 'period' : 'months') : compare;
+  const comparison = compare === true ? defaultComparison(months) : compare;
   const before = comparedWindow(comparison, { window: whole, months, resolution, asOf });
   if (!before) throw usageError('--compare: the window is in the future, or the previous period starts before 1970');
   return { sent, groupBy, compared: { sent: { ...common, ...timesOf(before.window) }, distance: before.distance } };

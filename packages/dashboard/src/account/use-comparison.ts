@@ -1,5 +1,12 @@
 /** Reads the totals of the period that a view is compared with. */
-import { bucketAxis, comparedWindow, periodMonths, sumDecimals, timesOf } from '@meterline/catalog/plain';
+import {
+  bucketAxis,
+  comparedWindow,
+  defaultComparison,
+  periodMonths,
+  sumDecimals,
+  timesOf,
+} from '@meterline/catalog/plain';
 import { useMemo } from 'react';
 import { amountOf, sumSeries } from '../breakdown/breakdown.js';
 import type { ComparedSeries } from '../chart/chart-figures.js';
@@ -21,11 +28,12 @@ export function useComparison({
   first,
   isStale,
 }: Costs) {
-  const { compare } = view;
-  const compared = useMemo(() => {
-    const months = periodMonths(shownView.period);
-    return compare && comparedWindow(compare, { window, months, resolution, asOf });
-  }, [compare, window, shownView.period, resolution, asOf]);
+  const months = periodMonths(shownView.period);
+  const comparison = view.compare === 'period' ? defaultComparison(months) : view.compare;
+  const compared = useMemo(
+    () => comparison && comparedWindow(comparison, { window, months, resolution, asOf }),
+    [comparison, window, months, resolution, asOf],
+  );
   const previousQuery = compared && { ...query, ...timesOf(compared.window) };
   const isReady = first !== undefined && !isStale;
   const result = useMetrics(account, previousQuery && wholeQuery(shownView, previousQuery), isReady);
@@ -34,8 +42,8 @@ export function useComparison({
     if (!whole || !compared) return undefined;
     const buckets = bucketAxis(compared.window, resolution);
     const points = sumSeries(whole, measure, buckets.length);
-    return { distance: compared.distance, points, buckets, isByDate: compare === 'months' };
-  }, [whole, compared, compare, measure, resolution]);
+    return { distance: compared.distance, points, buckets, isByDate: comparison === 'months' };
+  }, [whole, compared, comparison, measure, resolution]);
   const totals = whole && {
     amount: sumDecimals(whole.map(({ summary }) => amountOf(summary, measure))),
     cost: sumDecimals(whole.map(({ summary }) => summary.cost)),

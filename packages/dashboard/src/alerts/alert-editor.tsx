@@ -27,12 +27,17 @@ const MESSAGES: Readonly<Record<string, string | undefined>> = {
   to: undefined,
 };
 /** The kinds of target. The kind of an existing alert cannot change. */
-const KINDS = [
+export const KINDS = [
   { value: 'standard', label: 'Signed webhook' },
   { value: 'slack', label: 'Slack' },
   { value: 'teams', label: 'Microsoft Teams' },
   { value: 'mail', label: 'E-mail' },
 ] as const;
+
+export function kindOf({ to, format }: AlertResponse): (typeof KINDS)[number]['value'] {
+  return to ? 'mail' : (format ?? 'standard');
+}
+
 const TARGET_LABEL = { url: 'Webhook URL', to: 'E-mail addresses' } as const;
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
@@ -43,7 +48,7 @@ export function AlertEditor({ account, alert, filters, onChanged, onCancel, onSa
     amount: alert?.amount ?? '',
     thresholds: (alert?.thresholds ?? DEFAULT_THRESHOLDS).join(', '),
     forecast: alert?.forecast.join(', ') ?? '',
-    kind: alert?.to ? ('mail' as const) : (alert?.format ?? 'standard'),
+    kind: alert ? kindOf(alert) : ('standard' as const),
     // The API shows only the origin of the URLs of Slack and Teams. An empty field keeps the URL.
     url: alert?.format === 'standard' ? (alert.url ?? '') : '',
     to: alert?.to?.join(', ') ?? '',

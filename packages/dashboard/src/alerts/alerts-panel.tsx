@@ -1,4 +1,5 @@
 /** Renders the alerts of an account with their thresholds. Admins create and edit alerts here. */
+import { alertUnit, decimalText } from '@meterline/catalog/plain';
 import type { AlertResponse, AlertWithSecretResponse, FilterQuery } from '@meterline/client';
 import { useState } from 'react';
 import {
@@ -11,7 +12,8 @@ import {
   TextButton,
 } from '../controls/controls.js';
 import { instantText } from '../period/period.js';
-import { AlertEditor } from './alert-editor.js';
+import { Amount } from '../table/cells.js';
+import { AlertEditor, KINDS, kindOf } from './alert-editor.js';
 import { alertFilters, measuredText, subjectText, useAlertAction, useAlerts } from './alerts.js';
 import { Deliveries } from './deliveries.js';
 
@@ -158,6 +160,12 @@ interface AlertItemProps {
   readonly onCreated: (created: AlertWithSecretResponse) => void;
 }
 
+/** An amount of an alert. Usage has the unit of the API, as in the editor. */
+function Measured({ amount, alert }: { readonly amount: string; readonly alert: AlertResponse }) {
+  if (alertUnit(alert) !== undefined) return measuredText(amount, alert);
+  return <Amount amount={decimalText(amount)} unit={undefined} isExact={false} />;
+}
+
 const CONFIRM = { delete: 'Delete permanently', secret: 'Rotate now' } as const;
 
 function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreated }: AlertItemProps) {
@@ -176,13 +184,21 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
     setCanceled(pending);
     setPending(action);
   };
+  const outcome = (reached: { readonly firedAt: string } | undefined, value = '0') => {
+    if (!reached) return `not fired this ${period}`;
+    return (
+      <>
+        fired on {instantText(reached.firedAt)} at <Measured amount={value} alert={alert} />
+      </>
+    );
+  };
   const mutation = pending === 'delete' ? remove : rotate;
   return (
     <article className="alert" aria-label={name}>
       <header className="alert-title">
         <h3>{name}</h3>
         <span className="alert-amount">
-          {measuredText(amount, alert)} per {period}
+          <Measured {...{ amount, alert }} /> per {period}
         </span>
       </header>
       <p className="hint">{subjectText(alert.measure, alert.filters)}</p>
@@ -191,10 +207,7 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
           const reached = fired.find((each) => each.threshold === threshold);
           return (
             <li key={threshold} data-fired={reached !== undefined || undefined}>
-              <strong>{threshold}%</strong>{' '}
-              {reached
-                ? `fired on ${instantText(reached.firedAt)} at ${measuredText(reached.value, alert)}`
-                : `not fired this ${period}`}
+              <strong>{threshold}%</strong> {outcome(reached, reached?.value)}
             </li>
           );
         })}
@@ -202,15 +215,14 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
           const reached = forecastFired.find((each) => each.threshold === threshold);
           return (
             <li key={`forecast ${threshold}`} data-fired={reached !== undefined || undefined}>
-              <strong>Forecast {threshold}%</strong>{' '}
-              {reached
-                ? `fired on ${instantText(reached.firedAt)} at ${measuredText(reached.forecast, alert)}`
-                : `not fired this ${period}`}
+              <strong>Forecast {threshold}%</strong> {outcome(reached, reached?.forecast)}
             </li>
           );
         })}
       </ul>
-      <p className="hint">{to?.join(', ') ?? url}</p>
+      <p className="hint">
+        {KINDS.find(({ value }) => value === kindOf(alert))?.label}: {to?.join(', ') ?? url}
+      </p>
       <ErrorText>{problem?.message}</ErrorText>
       <div className="alert-actions">
         <OutlineButton aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>

@@ -96,6 +96,15 @@ it('the scale includes the highest bar, the previous period and the budget', () 
   expect(draw({ budget: decimalText('300') }).budget).toBe('M50 22H244');
 });
 
+it('the budget of each day begins with the current month, by whose days it is divided', () => {
+  const october = Date.parse('2026-10-31T00:00:00Z');
+  const days = {
+    breakdown: { ...breakdown, buckets: [october, at('01T00:00:00Z')] },
+    window: { startTime: october, endTime: at('02T00:00:00Z') },
+  };
+  expect(draw({ ...days, budget: decimalText('300') }).budget).toBe('M147 22H244');
+});
+
 it('the forecast continues to the end of the month, and adds to the bar of today', () => {
   const figures = chartFigures({ ...source, expected });
   expect(figures.buckets).toHaveLength(30);
@@ -130,10 +139,11 @@ it('in a cumulative chart, the forecast continues from the total so far', () => 
 });
 
 it.each([
-  ['with daily bars is divided evenly', {}, { amount: '10', per: 'day' }],
-  ['with monthly bars is the monthly amount', { resolution: 'monthly' }, { amount: '300', per: 'month' }],
-  ['in a cumulative month is the monthly amount', { isCumulative: true }, { amount: '300', per: 'month' }],
+  ['with daily bars is divided evenly', {}, { amount: '10', per: 'day', from: 0 }],
+  ['with monthly bars is the monthly amount', { resolution: 'monthly' }, { amount: '300', per: 'month', from: 0 }],
+  ['in a cumulative month is the monthly amount', { isCumulative: true }, { amount: '300', per: 'month', from: 0 }],
   ['with hourly bars has no line', { resolution: 'hourly' }, undefined],
+  ['with daily bars of earlier months has no line', { asOf: at('30T12:00:00Z') + 86_400_000 }, undefined],
 ] as const)('the budget %s', (_what, change, line) => {
   expect(chartFigures({ ...source, ...change, budget: decimalText('300') }).budget).toEqual(line);
 });

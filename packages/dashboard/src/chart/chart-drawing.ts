@@ -48,7 +48,8 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
   const isComplete = hidden.size === 0;
   const forecast = (isComplete && figures.expected?.map(numberOf)) || [];
   const previous = (isComplete && figures.previous?.points.slice(0, buckets.length).map(numberOf)) || [];
-  const budget = isComplete && figures.budget ? numberOf(figures.budget.amount) : undefined;
+  const budgetLine = isComplete ? figures.budget : undefined;
+  const budget = numberOf(budgetLine?.amount);
 
   /** The height of the stack in each bucket so far. The first series is at the bottom. */
   const heights = buckets.map(() => 0);
@@ -61,7 +62,7 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
     }),
   );
   const tops = heights.map((height, bucket) => height + (forecast[bucket] ?? 0));
-  const scale = scaleOf(Math.max(0, ...tops, ...previous, budget ?? 0), unit);
+  const scale = scaleOf(Math.max(0, ...tops, ...previous, budget), unit);
   const plot = plotOf(scale);
   const right = size.width - plot.right;
   const base = size.height - plot.bottom;
@@ -91,7 +92,7 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
     }),
     forecast: forecast.map((_, bucket) => bar(bucket, heights[bucket] ?? 0, tops[bucket] ?? 0)).join(''),
     previous: line(previous),
-    budget: budget === undefined ? '' : across(budget),
+    budget: budgetLine ? `M${px(plot.left + budgetLine.from * band)} ${px(level(budget))}H${px(right)}` : '',
     grid: steps.slice(1).map(across).join(''),
     axis: across(0),
     amounts: scale.labels.map((text, index) => ({ text, x: plot.left - LABEL_GAP_PX, y: level(steps[index] ?? 0) })),

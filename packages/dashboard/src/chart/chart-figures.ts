@@ -40,6 +40,8 @@ export interface ComparedSeries {
 interface BudgetLine {
   readonly amount: DecimalText;
   readonly per: 'day' | 'month';
+  /** The index of the bucket where the line begins. */
+  readonly from: number;
 }
 
 export interface ChartSource {
@@ -113,17 +115,18 @@ function accumulatedForecast(points: readonly DecimalText[], { total }: Breakdow
 
 /**
  * Returns the budget as a line over the bars. For monthly and cumulative bars, the line is the monthly budget. For daily bars, the line is
- * the monthly budget divided by the number of days in the month.
+ * the monthly budget divided by the number of days in the current month, and begins with this month.
  */
 function budgetLine({ window, resolution, asOf, isCumulative, budget }: ChartSource): BudgetLine | undefined {
   if (budget === undefined) return undefined;
   const month = bucketStart(asOf, 'monthly');
   const end = plusMonths(month, 1);
   if (isCumulative) {
-    return window.startTime === month && window.endTime <= end ? { amount: budget, per: 'month' } : undefined;
+    return window.startTime === month && window.endTime <= end ? { amount: budget, per: 'month', from: 0 } : undefined;
   }
-  if (resolution === 'monthly') return { amount: budget, per: 'month' };
-  if (resolution !== 'daily') return undefined;
+  if (resolution === 'monthly') return { amount: budget, per: 'month', from: 0 };
+  if (resolution !== 'daily' || window.endTime <= month) return undefined;
+  const from = Math.max(0, (month - bucketStart(window.startTime, 'daily')) / MS_PER_DAY);
   const days = decimalText(String(Math.round((end - month) / MS_PER_DAY)));
-  return { amount: divideDecimals(budget, days, 2) ?? ZERO, per: 'day' };
+  return { amount: divideDecimals(budget, days, 2) ?? ZERO, per: 'day', from };
 }

@@ -181,7 +181,7 @@ function Options({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
             hint={
               view.compare === 'months'
                 ? 'Compares the same calendar dates, so weekdays may differ.'
-                : 'Moves back by whole weeks, so that weekends line up. Monthly bars move back by months.'
+                : 'Periods of months and monthly bars move back by months. Others move back by whole weeks, so that weekends line up.'
             }
           />
           <ResolutionOption {...{ view, window }} />

@@ -10,7 +10,7 @@ const query: MetricsQuery = {
   ...{ groupBy: ['workspace', 'resource_name'], resourceName: ["it's $HOME", '$HOME b'], withoutResourceUuid: true },
   ...{ excludeResourceName: ['!!', "it's $HOME=1"], excludeResourceType: 'job', excludeWithoutResourceUuid: true },
 };
-const previousQuery = { ...query, startTime: '2026-10-04T00:00:00Z', endTime: '2026-10-25T06:28:07Z' };
+const previousQuery = { ...query, startTime: '2026-10-05T00:00:00Z', endTime: '2026-10-26T06:28:07Z' };
 const compared = { baseUrl: 'https://billing.example.com', account: "o'hara & söhne", query, previousQuery };
 const ofAllAccounts = { ...compared, account: ALL_ACCOUNTS, previousQuery: undefined };
 
@@ -53,6 +53,34 @@ it.each([
     ...['--filter', 'withoutResourceUuid!=true', '--group-by', 'workspace,resource_name', '--all'],
   ]);
   expect(await argumentsOf(cliCommand(shared))).toEqual(expected);
+});
+
+const between = (startTime: string, endTime: string): MetricsQuery => ({ startTime, endTime, resolution: 'daily' });
+
+it.each([
+  [
+    'the month to date and the same part of the previous month',
+    between('2026-11-01T00:00:00Z', '2026-11-22T06:28:07Z'),
+    between('2026-10-01T00:00:00Z', '2026-10-22T06:28:07Z'),
+    ['--from', '2026-11-01T00:00:00Z', '--to', '2026-11-22T06:28:07Z', '--compare=months'],
+  ],
+  [
+    'a month and the previous month',
+    between('2026-10-01T00:00:00Z', '2026-11-01T00:00:00Z'),
+    between('2026-09-01T00:00:00Z', '2026-10-01T00:00:00Z'),
+    ['--month', '2026-10', '--compare'],
+  ],
+  [
+    'a week and the previous week',
+    between('2026-11-16T00:00:00Z', '2026-11-22T06:28:07Z'),
+    between('2026-11-09T00:00:00Z', '2026-11-15T06:28:07Z'),
+    ['--from', '2026-11-16T00:00:00Z', '--to', '2026-11-22T06:28:07Z', '--compare'],
+  ],
+])('one meterline command compares %s', async (_what, window, before, flags) => {
+  const shared = { baseUrl: 'https://billing.example.com', account: 'acme', query: window, previousQuery: before };
+  const shown = await argumentsOf(cliCommand(shared));
+  expect(shown.filter((word) => word === 'metrics')).toHaveLength(1);
+  expect(shown).toEqual(expect.arrayContaining(flags));
 });
 
 it.each(['https://c.example.com', undefined])(

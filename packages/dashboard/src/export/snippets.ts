@@ -1,5 +1,14 @@
 /** Builds shell commands for the user to copy: the query of a view, and the first event of an account. */
-import { formatTimestamp, type UsageEventInput } from '@meterline/catalog/plain';
+import {
+  comparedWindow,
+  defaultComparison,
+  defaultResolution,
+  formatTimestamp,
+  parseTimestamp,
+  type UsageEventInput,
+  type Window,
+  wholeMonths,
+} from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type MetricsQuery, metricsPath, queryString } from '@meterline/client';
 
 export interface SharedQuery {
@@ -32,22 +41,43 @@ const FLAGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a `meterline` command, which reads the key from METERLINE_API_KEY. A second command reads the previous period. `--compare` might
- * choose another period, because the command line cannot know that a window stands for a number of months.
+ * Returns a `meterline` command, which reads the key from METERLINE_API_KEY. A second command reads the previous period if no `--compare`
+ * finds it: the command line cannot know that a window stands for more months than it has, such as the year to date.
  */
 export function cliCommand(shared: SharedQuery): string {
   const { baseUrl, account } = shared;
   const accountFlag = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
-  const commands = queriesOf(shared).map((query) =>
-    ['npx --no meterline metrics', `--api-url ${quoted(baseUrl)}`, accountFlag, ...flagsOf(query), '--all'].join(
-      ' \\\n  ',
-    ),
-  );
+  const compareFlag = compareFlagOf(shared);
+  const commands = (compareFlag ? [shared.query] : queriesOf(shared)).map((query) => {
+    const flags = [...flagsOf(query), ...(compareFlag ? [compareFlag] : []), '--all'];
+    return ['npx --no meterline metrics', `--api-url ${quoted(baseUrl)}`, accountFlag, ...flags].join(' \\\n  ');
+  });
   return commands.join('\n');
 }
 
+function windowOf({ startTime, endTime }: MetricsQuery): Window {
+  const [start = 0, end = 0] = [startTime, endTime].map((time) => parseTimestamp(String(time)));
+  return { startTime: start, endTime: end };
+}
+
+/** Returns the flag with which the command line finds the previous period, or undefined if there is none. */
+function compareFlagOf({ query, previousQuery }: SharedQuery): string | undefined {
+  if (!previousQuery) return undefined;
+  const [window, previous] = [windowOf(query), windowOf(previousQuery)];
+  const months = wholeMonths(window);
+  const { resolution = defaultResolution(window) } = query;
+  return ['--compare', '--compare=months'].find((flag) => {
+    const comparison = flag === '--compare' ? defaultComparison(months) : 'months';
+    const found = comparedWindow(comparison, { window, months, resolution, asOf: window.endTime });
+    return found?.window.startTime === previous.startTime && found.window.endTime === previous.endTime;
+  });
+}
+
 function flagsOf(query: MetricsQuery): string[] {
-  return [...new URLSearchParams(queryString(query))].map(([name, value]) => {
+  const isMonth = wholeMonths(windowOf(query)) === 1;
+  return [...new URLSearchParams(queryString(query))].flatMap(([name, value]) => {
+    if (isMonth && name === 'startTime') return `--month ${value.slice(0, 'YYYY-MM'.length)}`;
+    if (isMonth && name === 'endTime') return [];
     if (FLAGS[name]) return `${FLAGS[name]} ${quoted(value)}`;
     const excluded = name.replace(/^exclude(.)/, (_, first: string) => first.toLowerCase());
     return `--filter ${quoted(excluded === name ? `${name}=${value}` : `${excluded}!=${value}`)}`;

@@ -8,9 +8,9 @@ import { TextButton } from '../controls/controls.js';
 import { SearchSelect, Select } from '../controls/lists.js';
 import { useAccountNames, useAccounts, useBillingDimensions } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
-import { MessagePanel, OfflineBanner, ProblemPanel, RetryBanner } from '../states/panels.js';
+import { LinkBanner, MessagePanel, OfflineBanner, ProblemPanel, RetryBanner } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
-import { navigate, readViewOf, replaceView, useView } from '../view/address.js';
+import { addAccount, navigate, readViewOf, useView, writeView } from '../view/address.js';
 import { type AccountNames, accountLabel, DEFAULT_VIEW, type View } from '../view/view.js';
 import { isEmbedded } from './embed-address.js';
 import { Brand, PageMenu, ThemeSwitch } from './header.js';
@@ -37,8 +37,7 @@ export function Explorer() {
   useBillingDimensions(account === ALL_ACCOUNTS ? first?.id : account);
 
   useEffect(() => {
-    if (view.account !== undefined || account === undefined) return;
-    replaceView(readViewOf(account, location.search));
+    if (view.account === undefined && account !== undefined) addAccount(account);
   }, [view, account]);
   useEffect(() => {
     document.title = account ? `${accountLabel(account, names)} · Meterline` : 'Meterline';
@@ -46,8 +45,7 @@ export function Explorer() {
 
   const choices = accountChoices(accounts.data ?? [], names, account);
   const onChange = (chosen: string) => {
-    const groupBy = chosen === ALL_ACCOUNTS ? (['account'] as const) : DEFAULT_VIEW.groupBy;
-    navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy });
+    navigate(readViewOf(chosen, writeView({ ...DEFAULT_VIEW, period: view.period })));
   };
   return (
     <>
@@ -73,6 +71,7 @@ export function Explorer() {
       )}
       <main className="page">
         <OfflineBanner />
+        <LinkBanner view={view} />
         <h1 className="sr-only">
           Cost and usage: {account === undefined ? 'your accounts' : accountLabel(account, names)}
         </h1>

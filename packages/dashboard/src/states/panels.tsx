@@ -5,10 +5,10 @@ import { onlineManager, type Query, useQueryClient } from '@tanstack/react-query
 import { type ReactNode, useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { CopyButton, PrimaryButton, TextButton } from '../controls/controls.js';
 import { firstEvent, keyCommand, sendCommand } from '../export/snippets.js';
-import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
-import { clockText, monthText } from '../period/period.js';
+import { useAccounts, useCollectorUrl, useLastUse } from '../metrics/queries.js';
+import { clockText, monthText, periodText } from '../period/period.js';
 import { isEmbedded } from '../shell/embed-address.js';
-import { navigate } from '../view/address.js';
+import { ignoredParameter, navigate, readViewOf, replaceView } from '../view/address.js';
 import { hasFilters, type View, withGroups } from '../view/view.js';
 import { problemOf, retryDelay, waitingText, waitText } from './problem.js';
 
@@ -134,6 +134,21 @@ export function OfflineBanner() {
   );
 }
 
+/** Names a parameter of the address that the page does not know. A change of the view removes the parameter. */
+export function LinkBanner({ view }: { readonly view: View }) {
+  const ignored = ignoredParameter(location.search);
+  if (ignored === undefined) return null;
+  return (
+    <div className="banner" role="status">
+      <span>
+        This page does not know “{ignored.slice(0, 60)}” in the link, and ignores it. The period is{' '}
+        {periodText(view.period)}.
+      </span>
+      <TextButton onClick={() => replaceView(view)}>Dismiss</TextButton>
+    </div>
+  );
+}
+
 /** A placeholder with the size of the chart or the table, so that nothing moves when the data arrives. */
 export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
   return <div className={`${of}-skeleton`} aria-hidden="true" />;
@@ -151,6 +166,7 @@ interface EmptyStateProps {
 export function EmptyState({ account, role, view, now, onRefresh }: EmptyStateProps) {
   const filtered = hasFilters(view.filters);
   const { data: lastUse } = useLastUse(account, now, !filtered);
+  const { data: accounts } = useAccounts();
   if (filtered) {
     return (
       <MessagePanel title="No usage matches these filters">
@@ -162,6 +178,17 @@ export function EmptyState({ account, role, view, now, onRefresh }: EmptyStatePr
   if (lastUse === undefined) return <MessagePanel title="No usage in this period">{null}</MessagePanel>;
   if (lastUse === null && (isEmbedded() || account === ALL_ACCOUNTS))
     return <MessagePanel title="No usage yet">{null}</MessagePanel>;
+  if (lastUse === null && accounts && !accounts.some(({ id }) => id === account)) {
+    return (
+      <MessagePanel title={`There is no account ${account} yet`}>
+        <p>
+          An account begins with its first event, its first key, or a name (<code>PUT /v0/accounts/…</code>). Check its
+          ID, or choose another account above.
+        </p>
+        <PrimaryButton onClick={() => navigate(readViewOf(ALL_ACCOUNTS, ''))}>Show all accounts</PrimaryButton>
+      </MessagePanel>
+    );
+  }
   if (lastUse === null) return <FirstEvent {...{ account, role, onRefresh }} />;
   const month = parseTimestamp(lastUse) ?? 0;
   const to = { from: month, to: plusMonths(month, 1) };

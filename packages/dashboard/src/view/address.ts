@@ -1,8 +1,8 @@
 /**
  * Stores the view in the address bar, so that links, reloads and the back button restore the view. Default values are omitted. Invalid
- * parameters are ignored, so that a mistyped link still shows a page.
+ * parameters are ignored, so that a mistyped link still shows a page. The page names them until the view changes.
  */
-import { DEFAULT_VIEW_QUERY, readViewQuery, writeViewQuery } from '@meterline/catalog/plain';
+import { DEFAULT_VIEW_QUERY, ignoredViewParameter, readViewQuery, writeViewQuery } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { sortOf, type View, withoutAccount } from './view.js';
@@ -27,13 +27,25 @@ export function readView(text: string): View {
   return { ...view, groupBy, sort: sortOf(view) };
 }
 
-/** Reads a view without an account, and sets the account. A view of all accounts is grouped by account by default. */
-export function readViewOf(account: string, text: string): View {
+/** Returns the first parameter of the address that no view has, such as `period=9d`, or undefined if there is none. */
+export function ignoredParameter(text: string): string | undefined {
+  const query = new URLSearchParams(text);
+  query.delete('account');
+  if (query.get('accounts') === 'all') query.delete('accounts');
+  return ignoredViewParameter(query);
+}
+
+/** Sets the account of a view. A view of all accounts is grouped by account by default. */
+function withAccount(account: string, text: string): string {
   const query = new URLSearchParams(text);
   query.set(...accountParameter(account));
   const isGrouped = readViewQuery(query).groupBy !== DEFAULT_VIEW_QUERY.groupBy;
   if (account === ALL_ACCOUNTS && !isGrouped) query.set('group', 'account');
-  return readView(String(query));
+  return String(query);
+}
+
+export function readViewOf(account: string, text: string): View {
+  return readView(withAccount(account, text));
 }
 
 const CHANGED = 'meterline:view';
@@ -45,9 +57,12 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-export function viewHref(view: View): string {
-  const query = writeView(view);
+function hrefOf(query: string): string {
   return `${location.pathname}${query && `?${query}`}${location.hash}`;
+}
+
+export function viewHref(view: View): string {
+  return hrefOf(writeView(view));
 }
 
 /** Shows another view, and adds a step to the browser's history. */
@@ -58,8 +73,18 @@ export function navigate(view: View): void {
 }
 
 export function replaceView(view: View): void {
-  history.replaceState(null, '', viewHref(view));
+  replaceQuery(writeView(view));
+}
+
+function replaceQuery(query: string): void {
+  history.replaceState(null, '', hrefOf(query));
   window.dispatchEvent(new Event(CHANGED));
+}
+
+/** Adds the account to the address. Keeps a parameter that no view has, so that the page can name it. */
+export function addAccount(account: string): void {
+  const query = withAccount(account, location.search);
+  replaceQuery(ignoredParameter(query) === undefined ? writeView(readView(query)) : query);
 }
 
 /** Changes a part of the view. Starts from the view in the address bar, because the screen may still show the previous view. */

@@ -13,7 +13,7 @@ import {
 } from '@meterline/catalog/plain';
 import { ALL_ACCOUNTS, type GroupValues } from '@meterline/client';
 import fc from 'fast-check';
-import { readView, readViewOf, writeView } from './address.js';
+import { ignoredParameter, readView, readViewOf, writeView } from './address.js';
 import { breadcrumb, canDrill, DEFAULT_VIEW, drillDown, only, sortOf, type View, withFilter } from './view.js';
 
 const AGENTS = 'agent_compute_runtime_gbs';
@@ -193,6 +193,16 @@ it.each([
   ['measure=both', { measure: 'cost' }],
 ])('invalid parameters of a URL are ignored: %s', (query, expected) => {
   expect(readView(query)).toMatchObject(expected);
+});
+
+it.each([
+  ['account=acme&period=month-to-date&group=workspace', 'period=month-to-date'],
+  ['accounts=all&groupBy=account', 'groupBy=account'],
+  ['accounts=some&account=acme', 'accounts=some'],
+  ['account=acme&period=month&type=toaster&not-name=a&not-name=b&page=2&exact=1', undefined],
+  ['accounts=all&group=account', undefined],
+])('the page can name the parameter that it ignores in a URL: %s', (query, ignored) => {
+  expect(ignoredParameter(query)).toBe(ignored);
 });
 
 it.each<[string, string, Partial<View>]>([
