@@ -196,7 +196,7 @@ const SEND_EVENTS: OperationSketch = {
             eventId: 'run-4711',
             status: 'rejected',
             reason: 'invalid_usage',
-            message: 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent',
+            message: 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent (got -1)',
           },
         ],
       },
