@@ -10,7 +10,7 @@ import { createOpenApiDocument } from '@meterline/collector';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { callersOf, startTokenIssuer, type TokenIssuer } from '../contract/callers.js';
-import { examplesOf } from '../contract/document-examples.js';
+import { examplesOf, operationsOf } from '../contract/document-examples.js';
 import {
   type CollectorFixture,
   event,
@@ -249,6 +249,19 @@ it.each(examplesOf(document))('the request of $name gets exactly its response', 
     ...content,
   });
   expect(await result.json()).toEqual(response);
+});
+
+const otherFormats = operationsOf(document)
+  .flatMap(({ operation }) => Object.entries(operation.requestBody?.content ?? {}))
+  .filter(([type]) => type !== 'application/json');
+
+it.each(otherFormats)('the OpenAPI document has an example of %s, whose events are accepted', async (type, media) => {
+  const examples = Object.values(media.examples ?? {});
+  expect(examples).not.toEqual([]);
+  for (const { value } of examples) {
+    const body = typeof value === 'string' ? value : JSON.stringify(value);
+    expect(await fixture.send(key, body, { type })).toMatchObject({ status: 202, body: { rejected: 0 } });
+  }
 });
 
 it('the collector counts the events that it accepts, on the admin port', async () => {

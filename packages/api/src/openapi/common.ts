@@ -73,7 +73,7 @@ export interface OperationSketch {
   readonly otherParameters?: readonly Parameter[];
   /** The body has one of these schemas. If undefined, the operation has no body. */
   readonly body?: readonly string[];
-  readonly otherFormats?: Named<JsonSchema>;
+  readonly otherFormats?: Named<MediaType>;
   readonly success: {
     readonly status?: '201' | '202' | '204';
     readonly description: string;
