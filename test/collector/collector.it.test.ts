@@ -255,13 +255,9 @@ const otherFormats = operationsOf(document)
   .flatMap(({ operation }) => Object.entries(operation.requestBody?.content ?? {}))
   .filter(([type]) => type !== 'application/json');
 
-it.each(otherFormats)('the OpenAPI document has an example of %s, whose events are accepted', async (type, media) => {
-  const examples = Object.values(media.examples ?? {});
-  expect(examples).not.toEqual([]);
-  for (const { value } of examples) {
-    const body = typeof value === 'string' ? value : JSON.stringify(value);
-    expect(await fixture.send(key, body, { type })).toMatchObject({ status: 202, body: { rejected: 0 } });
-  }
+it.each(otherFormats)('the document has an example of %s, whose events are accepted', async (type, { example }) => {
+  const body = typeof example === 'string' ? example : JSON.stringify(example);
+  expect(await fixture.send(key, body, { type })).toMatchObject({ status: 202, body: { rejected: 0 } });
 });
 
 it('the collector counts the events that it accepts, on the admin port', async () => {

@@ -40,6 +40,7 @@ export interface Header {
 
 export interface MediaType {
   readonly schema: JsonSchema;
+  readonly example?: unknown;
   readonly examples?: Named<Example>;
 }
 type Content = Readonly<Record<'application/json', MediaType>> & Named<MediaType>;

@@ -176,23 +176,17 @@ const SEND_EVENTS: OperationSketch = {
     'A 202 confirms that the accepted events are durable in the queue: they cannot get lost, and each event counts once. A rejected ' +
     'event does not affect the other events. It is not stored: correct it and send it again. If no event is accepted, the response is ' +
     'a 400 with `results`. With `validate=only` the events are only checked: the response is a 200 with `results`, and nothing is kept.\n\n' +
-    'On this page, Execute stores the event of the example as real usage, unless `validate` is `only`.',
+    'On this page, Execute stores the events of the example as real usage, unless `validate` is `only`.',
   isExtension: true,
   query: EVENTS_PARAMETERS,
   body: ['UsageEvents', 'UsageEvent'],
   otherFormats: {
     [MEDIA_TYPES.ndjson]: {
       schema: { type: 'string', description: 'One UsageEvent per line.' },
-      examples: { lines: { summary: 'Two events', value: LINES } },
+      example: LINES,
     },
-    [MEDIA_TYPES.cloudEvent]: {
-      schema: schemaReference('CloudEvent'),
-      examples: { cloudEvent: { summary: 'One CloudEvent', value: CLOUD_EVENT } },
-    },
-    [MEDIA_TYPES.cloudEventBatch]: {
-      schema: schemaReference('CloudEvents'),
-      examples: { cloudEvents: { summary: 'An array of one CloudEvent', value: [CLOUD_EVENT] } },
-    },
+    [MEDIA_TYPES.cloudEvent]: { schema: schemaReference('CloudEvent'), example: CLOUD_EVENT },
+    [MEDIA_TYPES.cloudEventBatch]: { schema: schemaReference('CloudEvents'), example: [CLOUD_EVENT] },
   },
   success: { status: '202', description: 'The accepted events are durable.', schemas: ['EventsResponse'] },
   otherResponses: {
