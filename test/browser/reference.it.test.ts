@@ -1,21 +1,27 @@
 /** The API reference in a browser, which sends requests to its own service. */
 import { expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { startCollectorFixture } from '../harness/collector.js';
 import { event } from '../harness/events.js';
 import { useExplorer } from './browser.js';
 
 const explorer = useExplorer();
 
-it('the API reference sends a request with a key, and shows the exact response and code for the request', async () => {
-  const { api, key } = explorer();
-  await api.seed([event({ accountId: 'acme', at: '2025-10-01T10:00:00Z', cost: '123456789.000000000001' })]);
-  // Swagger UI waits by the clock of the page, which therefore must run.
-  const { page, offences } = await explorer().visit({ path: 'docs', now: 'real' });
+async function authorize(page: Page, key: string) {
   await page.getByRole('button', { name: 'Authorize' }).click();
   const dialog = page.locator('.auth-container').first();
   await dialog.locator('input:focus').waitFor();
   await dialog.locator('input').fill(key);
   await dialog.getByRole('button', { name: 'Apply credentials' }).click();
   await dialog.getByRole('button', { name: 'Close' }).click();
+}
+
+it('the API reference sends a request with a key, and shows the exact response and code for the request', async () => {
+  const { api, key } = explorer();
+  await api.seed([event({ accountId: 'acme', at: '2025-10-01T10:00:00Z', cost: '123456789.000000000001' })]);
+  // Swagger UI waits by the clock of the page, which therefore must run.
+  const { page, offences } = await explorer().visit({ path: 'docs', now: 'real' });
+  await authorize(page, key);
 
   const send = async (summary: string) => {
     const operation = page.locator('.opblock', { hasText: summary });
@@ -43,4 +49,32 @@ it('the API reference sends a request with a key, and shows the exact response a
   const window = 'startTime=2025-10-01T00%3A00%3A00Z&endTime=2025-10-03T00%3A00%3A00Z';
   expect(await code.textContent()).toContain(`await fetch("${api.url}/v0/metrics?${window}&${defaults}"`);
   expect(offences).toEqual([]);
+});
+
+it('the reference of the collector sends an example of each media type, and the collector accepts it', async () => {
+  const collector = await startCollectorFixture();
+  try {
+    const { page } = await explorer().visit({ path: 'docs', now: 'real' });
+    await page.goto(`${collector.service.url}/docs`);
+    await authorize(page, await collector.key('acme', 'emitter'));
+    const operation = page.locator('.opblock', { hasText: 'Send events' });
+    await operation.locator('.opblock-summary-control').click();
+    await operation.getByText('Try it out').click();
+    const mediaType = operation.getByLabel('Request content type');
+    const statuses: Record<string, number> = {};
+    for (const type of await mediaType.locator('option').allTextContents()) {
+      await mediaType.selectOption(type);
+      const received = page.waitForResponse((response) => response.request().method() === 'POST');
+      await operation.getByRole('button', { name: 'Execute' }).click();
+      statuses[type] = (await received).status();
+    }
+    expect(statuses).toEqual({
+      'application/json': 202,
+      'application/x-ndjson': 202,
+      'application/cloudevents+json': 202,
+      'application/cloudevents-batch+json': 202,
+    });
+  } finally {
+    await collector.close();
+  }
 });

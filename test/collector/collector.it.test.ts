@@ -10,7 +10,7 @@ import { createOpenApiDocument } from '@meterline/collector';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { callersOf, startTokenIssuer, type TokenIssuer } from '../contract/callers.js';
-import { examplesOf } from '../contract/document-examples.js';
+import { examplesOf, operationsOf } from '../contract/document-examples.js';
 import {
   type CollectorFixture,
   event,
@@ -254,6 +254,15 @@ it.each(examplesOf(document))('the request of $name gets exactly its response', 
     ...content,
   });
   expect(await result.json()).toEqual(response);
+});
+
+const otherFormats = operationsOf(document)
+  .flatMap(({ operation }) => Object.entries(operation.requestBody?.content ?? {}))
+  .filter(([type]) => type !== 'application/json');
+
+it.each(otherFormats)('the document has an example of %s, whose events are accepted', async (type, { example }) => {
+  const body = typeof example === 'string' ? example : JSON.stringify(example);
+  expect(await fixture.send(key, body, { type })).toMatchObject({ status: 202, body: { rejected: 0 } });
 });
 
 it('the collector counts the events that it accepts, on the admin port', async () => {

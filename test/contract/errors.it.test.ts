@@ -92,6 +92,10 @@ const BODIES: readonly Row[] = [
     bad(`POST ${KEYS.replace('robot', encodeURIComponent(clientId))}`, 'clientId', 'clientId', 'admin', NEW_KEY),
   ),
   ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'POST /v0/events', 'nobody', '{}'],
+  ...['[]', JSON.stringify('x'.repeat(20_000))].map(
+    (body): Row => ['POST /v0/events', '404 not_found', '', 'at the address of the collector.', 'nobody', body],
+  ),
+  ['GET /v0/events', '404 not_found', '', '/docs lists the operations of this service. Send events', 'nobody'],
   alert({ amount: '0' }, 'amount', 'amount must be a decimal string above 0'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
     alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value if measure is usage'),

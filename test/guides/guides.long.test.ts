@@ -89,9 +89,10 @@ it.each([
   [
     'emitting',
     [
-      /^\{"accepted":2,"rejected":0,"results":\[\]\}/m,
       /agent_async_requests_count .*3 events/,
       /"status":"rejected","reason":"invalid_usage","message":"usage must be a whole number/,
+      /(\{"accepted":2,"rejected":0,"results":\[\]\}.*){4}/s,
+      /\{"accepted":1,"rejected":0,"results":\[\]\}/,
       /^everything is accepted: true$/m,
       /^missing_field /m,
       /^2 valid events\./m,

@@ -131,7 +131,7 @@ describe('after a catalog has added dimensions', () => {
     expect(parseUsageEvent(event({ billingDimension: 'x' }), NOW)).toMatchObject({
       ...{
         reason: 'invalid_billing_dimension',
-        message: expect.stringMatching(/gpu_cluster_runtime_seconds, agent_tool_calls_count$/),
+        message: expect.stringMatching(/gpu_cluster_runtime_seconds, agent_tool_calls_count \(got "x"\)$/),
       },
     });
     expect(FILTER_PARAMETERS.resourceType.safeParse('gpu_cluster').success).toBe(true);

@@ -120,6 +120,19 @@ describe('a usage event', () => {
     },
   );
 
+  it.each<[string, unknown, string]>([
+    ['usage', -1, 'without an exponent (got -1)'],
+    ['usage', '1,5', 'without an exponent (got "1,5")'],
+    ['usage', '9'.repeat(1_000_000), `without an exponent (got "${'9'.repeat(80)}…")`],
+    ['usage', {}, 'without an exponent'],
+    ['workspace', 'a\tb', 'without control characters (got "a\\tb")'],
+    ['timestamp', 'noon', 'such as 2025-10-01T00:00:00Z (got "noon")'],
+    ['timestamp', '2025-10-01T13:00:00Z', 'the clock, which shows 2025-10-01T12:00:00Z (got "2025-10-01T13:00:00Z")'],
+  ])('the rejection of an event ends with the value of %s', (field, value, end) => {
+    const { message } = rejectionOf({ ...EVENT, [field]: value }, NOW) ?? {};
+    expect(message?.slice(-end.length)).toBe(end);
+  });
+
   it.each(BUILT_IN_RESOURCE_TYPES)(
     'a usage event of a %s may have the billing dimensions of that type alone',
     (resourceType) => {
@@ -202,7 +215,7 @@ describe('the message of a rejection', () => {
 
   it('the message of a rejection names all errors of shape at once; the first field in order gives the code', () => {
     const name = 'must be a string of 1 to 256 characters without control characters';
-    const message = `workspace ${name}; void must be true or false`;
+    const message = `workspace ${name} (got ""); void must be true or false (got "no")`;
     expect(parsed({ workspace: '', void: 'no' })).toEqual({ ok: false, reason: 'invalid_workspace', message });
   });
 

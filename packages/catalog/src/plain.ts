@@ -16,6 +16,7 @@ export * from './forecast.js';
 export * from './metrics-csv.js';
 export * from './property.js';
 export * from './queue.js';
+export * from './quoted.js';
 export * from './record.js';
 export * from './records-csv.js';
 export * from './rejection.js';

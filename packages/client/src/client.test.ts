@@ -96,6 +96,25 @@ it('the client rejects ALL_ACCOUNTS in calls that need one account', async () =>
   await expect(clientOf('http://127.0.0.1:1').resourceTypes(ALL_ACCOUNTS, WINDOW)).rejects.toThrow('needs one account');
 });
 
+it.each(['{}', '{"credential":""}', '{"credential":null}', '{"apiKey":"mlk_1"}'])(
+  'a client with the options %s is rejected, because it has no credential',
+  (options) => {
+    const open = () => new MeterlineClient({ baseUrl: 'http://127.0.0.1:1', ...JSON.parse(options) });
+    expect(open).toThrow(
+      new TypeError('credential must be an API key or access token, or getCredential a function that returns one'),
+    );
+  },
+);
+
+it('a function that returns no credential fails the call before a request', async () => {
+  const client = new MeterlineClient({
+    baseUrl: 'http://127.0.0.1:1',
+    getCredential: () => JSON.parse('null'),
+    retries: 0,
+  });
+  expect(await failureOf(client.accounts())).toBeInstanceOf(TypeError);
+});
+
 it('the error for a credential that does not fit into a header does not quote the credential', async () => {
   const client = new MeterlineClient({ baseUrl: 'http://127.0.0.1:1', credential: 'key mlk_secret\nof acme' });
   const failure = await failureOf(client.accounts());

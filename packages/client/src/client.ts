@@ -83,7 +83,7 @@ export class MeterlineClient {
   readonly views: ViewsClient;
   readonly #transport: Transport;
 
-  /** @throws TypeError if `baseUrl` is invalid */
+  /** @throws TypeError if `baseUrl` is invalid, or if there is no credential */
   constructor(options: MeterlineClientOptions) {
     this.#transport = new Transport(options);
     this.alerts = new AlertsClient(this.#transport);

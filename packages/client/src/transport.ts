@@ -75,6 +75,12 @@ export class Transport {
   readonly #credential: () => string | Promise<string>;
 
   constructor({ credential, getCredential, ...options }: MeterlineClientOptions) {
+    // Plain JavaScript can pass an environment variable that is not set.
+    if (!getCredential && !credential) {
+      throw new TypeError(
+        'credential must be an API key or access token, or getCredential a function that returns one',
+      );
+    }
     this.#credential = getCredential ?? (() => credential);
     this.#options = {
       baseUrl: serviceAddress(options.baseUrl, (problem) => new TypeError(`baseUrl ${problem}`)),
@@ -140,7 +146,7 @@ export class Transport {
     const request = async () => {
       const credential = await this.#credential();
       // Check the characters here. `fetch` would reject them too, but its error message contains the credential.
-      if (!VISIBLE_ASCII.test(credential))
+      if (typeof credential !== 'string' || !VISIBLE_ASCII.test(credential))
         throw new TypeError('the credential must be one line of visible ASCII characters');
       const headers = {
         Accept: 'application/json',

@@ -298,6 +298,10 @@ it.each<[Partial<EmitterOptions>, string]>([
   [{ batchMs: 0 }, 'batchMs must be a whole number from 1'],
   [{ memoryBytes: 1.5 }, 'memoryBytes must be a whole number'],
   [{ spool: { directory: '/x', maxBytes: -1 } }, 'spool.maxBytes must be a whole number'],
+  ...['"usage"', '{}', '{"directory":""}', '{"directory":7}'].map((spool): [Partial<EmitterOptions>, string] => [
+    { spool: JSON.parse(spool) },
+    'spool.directory must be the path of a folder',
+  ]),
 ])('openEmitter rejects %j without repeating secrets', async (options, message) => {
   await expect(open(options)).rejects.toMatchObject({
     code: 'invalid_option',

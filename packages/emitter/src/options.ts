@@ -52,11 +52,19 @@ export function checkOptions(options: EmitterOptions) {
     batchMs: whole('batchMs', options.batchMs ?? 200, MAX_TIMER_MS),
     reportMs: whole('reportMs', options.reportMs ?? 30_000, MAX_TIMER_MS),
     spool: spool && {
-      directory: spool.directory,
+      directory: folder('spool.directory', spool.directory),
       maxBytes: whole('spool.maxBytes', spool.maxBytes ?? 1024 * MIB),
       fsyncMs: spool.fsyncMs === undefined ? undefined : whole('spool.fsyncMs', spool.fsyncMs, MAX_TIMER_MS),
     },
   };
+}
+
+function folder(name: string, value: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new EmitterError(
+    'invalid_option',
+    `${name} must be the path of a folder, as in spool: { directory: "usage-spool" }`,
+  );
 }
 
 function whole(name: string, value: number, max = Number.MAX_SAFE_INTEGER): number {

@@ -9,6 +9,7 @@ import {
   createApplication,
   createAuthenticate,
   methodNotAllowed,
+  notFound,
   orAuthUnavailable,
   type PageSettings,
   pageRoute,
@@ -92,6 +93,11 @@ export function createApp(dependencies: QueryDependencies): Express {
     registered: remembered(clock, REGISTERED_MAX_AGE_MS, () => orAuthUnavailable(dependencies.accounts.list())),
   };
   const app = createApplication(dependencies);
+  const elsewhere = 'Send events to the collector: POST /v0/events at the address of the collector.';
+  // Used before the body parser, whose errors for large and compressed bodies would hide this error.
+  app.use('/v0/events', () => {
+    throw notFound(`There is no /v0/events here; /docs lists the operations of this service. ${elsewhere}`);
+  });
   app.use(readSmallBodies());
   addServiceRoutes(app, {
     ...dependencies,
@@ -125,7 +131,6 @@ export function createApp(dependencies: QueryDependencies): Express {
   const billingDimensions = async (accountId: string) =>
     (await books.newest()).billingDimensions(accountId, clock().getTime());
   addReadRoute(app, `${ACCOUNT}/metrics/enums/billing-dimensions`, enumRoute(routes, billingDimensions));
-  const elsewhere = 'Send events to the collector: POST /v0/events at the address of the collector.';
   addReadRoute(app, `${ACCOUNT}/events`, eventsRoute(routes, books), elsewhere);
   app
     .route(KEYS)

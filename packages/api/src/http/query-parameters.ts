@@ -2,6 +2,7 @@
  * Parses a query string strictly. Unknown, empty and repeated parameters are errors. Otherwise, a request with a mistyped filter would select
  * everything. The parser collects all errors, so that the caller can fix them together. Source: docs/api-contract.md, "Groups and filters".
  */
+import { quoted } from '@meterline/catalog/plain';
 import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterProblem } from './errors.js';
 
@@ -14,7 +15,6 @@ export interface ParameterRules {
   readonly unsupported?: Readonly<Record<string, string>>;
 }
 
-const QUOTED_LENGTH = 80;
 const OPTIONAL = 'give it a value or omit it';
 
 export class QueryParameters {
@@ -127,13 +127,4 @@ function admissionProblem(
   }
   if (values.length > 1 && !mayRepeat.includes(name)) return `${name} is given ${values.length} times; give it once.`;
   return undefined;
-}
-
-export function quoted(text: string): string {
-  return JSON.stringify(shortened(text));
-}
-
-export function shortened(text: string): string {
-  const characters = [...text];
-  return characters.length > QUOTED_LENGTH ? `${characters.slice(0, QUOTED_LENGTH).join('')}…` : text;
 }

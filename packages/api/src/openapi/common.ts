@@ -40,6 +40,7 @@ export interface Header {
 
 export interface MediaType {
   readonly schema: JsonSchema;
+  readonly example?: unknown;
   readonly examples?: Named<Example>;
 }
 type Content = Readonly<Record<'application/json', MediaType>> & Named<MediaType>;
@@ -73,7 +74,7 @@ export interface OperationSketch {
   readonly otherParameters?: readonly Parameter[];
   /** The body has one of these schemas. If undefined, the operation has no body. */
   readonly body?: readonly string[];
-  readonly otherFormats?: Named<JsonSchema>;
+  readonly otherFormats?: Named<MediaType>;
   readonly success: {
     readonly status?: '201' | '202' | '204';
     readonly description: string;

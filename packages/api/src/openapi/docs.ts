@@ -81,12 +81,18 @@ const firstFocused = (Popup, { React }) => (props) => {
   React.useEffect(() => document.querySelector('.auth-container input')?.focus(), []);
   return React.createElement(Popup, props);
 };
+// Swagger UI puts the example of a media type such as application/x-ndjson, a text of several lines, into quotes.
+function showTextAsItIs({ fn: { getSampleSchema } }) {
+  this.fn.getSampleSchema = (schema, type, config, example) =>
+    typeof example === 'string' ? example : getSampleSchema(schema, type, config, example);
+}
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   defaultModelsExpandDepth: 0,
   plugins: [() => ({
+    afterLoad: showTextAsItIs,
     wrapComponents: { responseBody: exactBody, authorizationPopup: firstFocused },
     statePlugins: { spec: { wrapActions: { updateJsonSpec: withoutOptionalExamples } } },
     fn: { requestSnippetGenerator_typescript: typeScriptOf },

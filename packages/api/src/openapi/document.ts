@@ -100,7 +100,6 @@ function operationOf(sketch: OperationSketch, errors: DocumentSketch['errors']) 
   const { otherParameters = [], otherFormats = {}, otherResponses, errors: names, operationId, summary } = rest;
   // Health checks and metadata need no credentials and have no versions.
   const isPublic = !path.startsWith('/v0/');
-  const formats = Object.entries(otherFormats).map(([type, schema]) => [type, { schema }]);
   const responses: Named<Response | Reference> = {
     [success.status ?? '200']: {
       description: success.description,
@@ -129,7 +128,7 @@ function operationOf(sketch: OperationSketch, errors: DocumentSketch['errors']) 
     ...(body && {
       requestBody: {
         required: true,
-        content: { ...json(body, examples, ({ body: sent }) => sent), ...Object.fromEntries(formats) },
+        content: { ...json(body, examples, ({ body: sent }) => sent), ...otherFormats },
       },
     }),
     responses,

@@ -124,7 +124,8 @@ it('the UUID of another ID depends on the account of its event, in JSON and in a
 it('a line that is not JSON, even with open quotes or brackets, does not affect the other lines', async () => {
   const lines = [JSON.stringify(EVENT), '', 'not JSON\r', '{"a":"', '['.repeat(10), JSON.stringify(usageEvent(2))];
   const checked = await check(lines.join('\n'), { type: LINES });
-  expect(reasonsOf(checked)).toEqual([undefined, ...Array(3).fill('event_not_an_object'), undefined]);
+  const rejection = { reason: 'event_not_an_object', message: expect.stringMatching(/^the line is not valid JSON; /) };
+  expect(checked.results).toMatchObject(Array(3).fill(rejection));
   expect(checked.accepted).toEqual([usageEvent(1), usageEvent(2)]);
 });
 
@@ -263,6 +264,13 @@ it.each<[string, string | Buffer, number, string, Options?]>([
   ['of a number', '7', 400, 'must be JSON'],
   ['of events and something else', '{"events":[],"more":1}', 400, 'must be JSON'],
   ['of no array', '{"events":[]]', 400, 'must be JSON'],
+  [
+    'of one CloudEvent as a batch',
+    JSON.stringify(cloudEvent()),
+    400,
+    `Content-Type ${CLOUD_EVENT}.`,
+    { type: CLOUD_EVENTS },
+  ],
   ['of a value too many', '[1,]', 400, 'must be JSON'],
   ['of a comma too few', '[1 2]', 400, 'must be JSON'],
   ['of brackets', '['.repeat(200_000), 400, 'must be JSON'],

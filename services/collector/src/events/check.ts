@@ -7,7 +7,6 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { quoted } from '@meterline/api/http/query-parameters';
 import {
   ANY_UUID,
   type EpochMs,
@@ -21,6 +20,7 @@ import {
   type PriceBook,
   parsePricedEvent,
   parseTimestamp,
+  quoted,
   REJECTION_REASONS,
   type RejectionReason,
   rejected,

@@ -55,7 +55,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * different property names at once would block the process for seconds.
  * @param account the account of events that name no account
  * @param headers request headers, which contain the attributes of a CloudEvent in binary mode
- * @returns for each event: the event as sent, an `Unreadable`, or undefined if a line is not JSON
+ * @returns for each event: the event as sent, or an `Unreadable`
  * @throws ApiError `invalid_body` or `too_many_events`, possibly after some events
  */
 export function* readEvents(
@@ -79,8 +79,12 @@ export function* readEvents(
   if (count === 0) throw malformedBody(`The body has no events; send 1 to ${MAX_EVENTS_PER_JOB}.`);
 }
 
-function notJson(): ApiError {
-  return malformedBody('The body must be JSON: one event, or one array of events and nothing after it.');
+function notJson(format: Format): ApiError {
+  const content =
+    format === 'cloudEventBatch'
+      ? `one array of CloudEvents; send a single CloudEvent with the Content-Type ${MEDIA_TYPES.cloudEvent}`
+      : 'one event, or one array of events and nothing after it';
+  return malformedBody(`The body must be JSON: ${content}.`);
 }
 
 function decoded(body: Buffer): string {
@@ -99,6 +103,11 @@ const TOO_LARGE = new Unreadable(
   `the JSON of an event may have at most ${MAX_EVENT_VALUES} values, this one has more; it was not read`,
 );
 
+const LINE_IS_NOT_JSON = new Unreadable(
+  'event_not_an_object',
+  'the line is not valid JSON; each line must be one event, a JSON object without line breaks',
+);
+
 const CLOUD_EVENT_AS_JSON = new Unreadable(
   CLOUD_EVENT_REASON,
   `this is a CloudEvent; send it with the Content-Type ${MEDIA_TYPES.cloudEvent}, or several in an array with ${MEDIA_TYPES.cloudEventBatch}`,
@@ -114,7 +123,10 @@ function isTooLarge(text: string): boolean {
 
 function eventOf(text: string, format: Format, account: string | undefined, headers: IncomingHttpHeaders): unknown {
   const value = parseEventJson(text);
-  if (value === undefined && format !== 'ndjson') throw notJson();
+  if (value === undefined) {
+    if (format !== 'ndjson') throw notJson(format);
+    return LINE_IS_NOT_JSON;
+  }
   if (format === 'json' || format === 'ndjson') {
     return isRecord(value) && 'specversion' in value ? CLOUD_EVENT_AS_JSON : value;
   }
@@ -131,12 +143,12 @@ const JOB = { opening: /^[ \t\r\n]*\{[ \t\r\n]*"events"[ \t\r\n]*:[ \t\r\n]*\[/,
 function textsOf(text: string, format: Format): Iterable<string> {
   switch (format) {
     case 'json':
-      if (JOB.opening.test(text)) return elementsOf(text, JOB);
-      return OBJECT.test(text) ? [text] : elementsOf(text, ARRAY);
+      if (JOB.opening.test(text)) return elementsOf(text, format, JOB);
+      return OBJECT.test(text) ? [text] : elementsOf(text, format);
     case 'ndjson':
       return linesOf(text);
     case 'cloudEventBatch':
-      return elementsOf(text, ARRAY);
+      return elementsOf(text, format);
     case 'cloudEvent':
     case 'binaryCloudEvent':
       return [text];
@@ -152,7 +164,7 @@ const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buf
 /**
  * Yields the JSON of each array element, which may be invalid. @throws ApiError `invalid_body` if the body is not one array
  */
-function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<string> {
+function* elementsOf(text: string, format: Format, { opening, rest } = ARRAY): Iterable<string> {
   const start = opening.exec(text)?.[0].length ?? text.length;
   let depth = 0;
   let from = start;
@@ -167,11 +179,11 @@ function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<st
     } else if (character === CLOSE_BRACKET) {
       const last = text.slice(from, at);
       if (from > start || last.trim() !== '') yield last;
-      if (!rest.test(text.slice(at + 1))) throw notJson();
+      if (!rest.test(text.slice(at + 1))) throw notJson(format);
       return;
     }
   }
-  throw notJson();
+  throw notJson(format);
 }
 
 /** Limits both the body as sent and the decoded body. */

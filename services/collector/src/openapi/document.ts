@@ -28,9 +28,7 @@ import { cloudEventSchema, EVENT_ID_NAMESPACE, resultSchema } from '../events/ch
 import { MEDIA_TYPES, tooManyEvents, unsupported } from '../events/formats.js';
 import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
 
-const DESCRIPTION = `Receives usage events.
-
-**Credentials.** Send an API key with the role \`emitter\` as \`Authorization: Bearer …\` or \`X-Svc-Authorization: Bearer …\`. Such a key
+const DESCRIPTION = `**Credentials.** Send an API key with the role \`emitter\` as \`Authorization: Bearer …\` or \`X-Svc-Authorization: Bearer …\`. Such a key
 may only send events; keys of other roles may not send events. An OAuth2 access token needs the scope \`admin\`, and its subject must be
 an admin of the accounts, or have the role \`emitter\`.
 
@@ -153,6 +151,19 @@ const EVENT = {
   timestamp: '2025-10-02T09:00:00Z',
 };
 
+const { eventId: _eventId, timestamp, ...DATA } = EVENT;
+
+const CLOUD_EVENT = {
+  specversion: '1.0',
+  id: 'run-4711',
+  source: '/agents/support',
+  type: 'meterline.usage',
+  time: timestamp,
+  data: DATA,
+};
+
+const LINES = [EVENT, { ...EVENT, eventId: 'run-4712' }].map((event) => JSON.stringify(event)).join('\n');
+
 const SEND_EVENTS: OperationSketch = {
   method: 'post',
   path: '/v0/events',
@@ -166,14 +177,17 @@ const SEND_EVENTS: OperationSketch = {
     'A 202 confirms that the accepted events are durable in the queue: they cannot get lost, and each event counts once. A rejected ' +
     'event does not affect the other events. It is not stored: correct it and send it again. If no event is accepted, the response is ' +
     'a 400 with `results`. With `validate=only` the events are only checked: the response is a 200 with `results`, and nothing is kept.\n\n' +
-    'On this page, Execute stores the event of the example as real usage, unless `validate` is `only`.',
+    'On this page, Execute stores the events of the example as real usage, unless `validate` is `only`.',
   isExtension: true,
   query: EVENTS_PARAMETERS,
   body: ['UsageEvents', 'UsageEvent'],
   otherFormats: {
-    [MEDIA_TYPES.ndjson]: { type: 'string', description: 'One UsageEvent per line.' },
-    [MEDIA_TYPES.cloudEvent]: schemaReference('CloudEvent'),
-    [MEDIA_TYPES.cloudEventBatch]: schemaReference('CloudEvents'),
+    [MEDIA_TYPES.ndjson]: {
+      schema: { type: 'string', description: 'One UsageEvent per line.' },
+      example: LINES,
+    },
+    [MEDIA_TYPES.cloudEvent]: { schema: schemaReference('CloudEvent'), example: CLOUD_EVENT },
+    [MEDIA_TYPES.cloudEventBatch]: { schema: schemaReference('CloudEvents'), example: [CLOUD_EVENT] },
   },
   success: { status: '202', description: 'The accepted events are durable.', schemas: ['EventsResponse'] },
   otherResponses: {
@@ -197,7 +211,8 @@ const SEND_EVENTS: OperationSketch = {
             eventId: 'run-4711',
             status: 'rejected',
             reason: 'invalid_usage',
-            message: 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent',
+            message:
+              'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent (got -1)',
           },
         ],
       },

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, type ParameterProblem } from '@meterline/api/http/errors';
-import { quoted, shortened } from '@meterline/api/http/query-parameters';
-import { parseJson, property } from '@meterline/catalog/plain';
+import { parseJson, property, quoted, shortened } from '@meterline/catalog/plain';
 import { z } from 'zod';
 
 const jsonObject = z.record(z.string(), z.unknown());
