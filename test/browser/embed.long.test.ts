@@ -133,13 +133,14 @@ it('a page without a key accepts a key only from an allowed parent page', async 
 });
 
 it('without a parent page, the page shows that it has expired until its address has another key', async () => {
-  const { page } = await explorer().visit({ path: `embed#key=mlk_unknown` });
+  const { page } = await explorer().visit({ path: `embed?v=123#key=mlk_unknown` });
   await page.getByText('This view has expired').waitFor();
-  expect(page.url()).toBe(`${explorer().api.url}/embed`);
+  expect(page.url()).toBe(`${explorer().api.url}/embed?v=123`);
   // Only the fragment changes, so the browser does not load the page.
-  await page.goto(`${explorer().api.url}/embed#key=${await expiringKey(10)}`);
+  await page.goto(`${explorer().api.url}/embed?v=123#key=${await expiringKey(10)}`);
   await page.locator('tfoot').getByText('$75.02').waitFor();
-  expect(page.url()).toBe(`${explorer().api.url}/embed?account=acme`);
+  expect(page.url()).toBe(`${explorer().api.url}/embed?v=123&account=acme`);
+  expect(await page.getByText('does not know').count()).toBe(0);
 });
 
 it('the page formats numbers and dates in the locale of its address, and uses the theme of the system by default', async () => {

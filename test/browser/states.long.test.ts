@@ -219,6 +219,8 @@ it('an unknown parameter of a link is named until the view changes', async () =>
   const { page } = await explorer().visit({ key: explorer().key, view: 'period=month-to-date&group=workspace' });
   const banner = page.getByText(/“period=month-to-date” .* The period is Last 30 days\.$/);
   await banner.waitFor();
+  // The address gets the account once the list of accounts is loaded.
+  await page.waitForURL(/account=acme/);
   expect(viewOf(page)).toEqual({ account: 'acme', period: 'month-to-date', group: 'workspace' });
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await banner.waitFor({ state: 'detached' });

@@ -185,6 +185,19 @@ describe('the table', () => {
     expect([code, stderr]).toEqual([0, `meterline: there is no account ${args[4]}${hint || '.'}\n`]);
   });
 
+  it.each(['metrics', 'explain', 'resource-types'])(
+    '%s prints an empty result without a hint if the accounts cannot be read',
+    async (command) => {
+      const interfere = async (path: string) =>
+        path.startsWith('/v0/accounts?') ? { status: 400, body: {} } : undefined;
+      const env = await as(undefined, 'operator');
+      const result = await withApiProxy(api.url, interfere, (url) =>
+        run([command, '--month', '2025-10', '--account', 'initec'], { ...env, METERLINE_API_URL: url }),
+      );
+      expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/No |Total/), stderr: '' });
+    },
+  );
+
   it('an export of an account that does not exist warns as well', async () => {
     const args = ['export', 'focus', '--month', '2025-10', '--account', 'initec'];
     const { stderr } = await run(args, await as(undefined, 'operator'));

@@ -59,9 +59,9 @@ it.each([
     `${command} --month 2100-12`,
     '2100-12 has not started yet; choose an earlier month',
   ]),
-  [`metrics --account ${'a'.repeat(300)}`, `argument '${'a'.repeat(79)}…' is invalid. It must be 1 to 256 characters`],
-  [`estimate ${'a'.repeat(300)}`, `meterline: ${'a'.repeat(79)}… is not <dimension>=<usage>`],
-  [`rejected show ${'a'.repeat(300)}`, `meterline: ${'a'.repeat(79)}… is not a rejection ID`],
+  [`metrics --account ${'a'.repeat(300)}`, `argument '${'a'.repeat(80)}…' is invalid. It must be 1 to 256 characters`],
+  [`estimate ${'a'.repeat(300)}`, `meterline: ${'a'.repeat(80)}… is not <dimension>=<usage>`],
+  [`rejected show ${'a'.repeat(300)}`, `meterline: ${'a'.repeat(80)}… is not a rejection ID`],
   ['metrics --month 2026-10 --since 1d', "cannot be used with option '--since"],
   ['metrics --since 1d --from 2026-01-01', "cannot be used with option '--from"],
   ['metrics --filter resourceTyp=agent', 'Valid names: account, workspace, resourceType'],
@@ -79,7 +79,6 @@ it.each([
   ['accounts --output xml', 'Allowed choices are table, json, csv'],
   ['metrics --json --csv --api-url http://127.0.0.1:1', "option '--json' cannot be used with option '--csv [variant]'"],
   ['estimate', 'specify either usage, as <dimension>=<usage>, or --file'],
-  ['estimate agent_async_requests_count=1.5', 'must be a whole number'],
   ['dimensions --at 2026-01-01', '--at needs --book: the API returns only the prices in force now'],
   ['estimate --book a.json --api-url http://127.0.0.1:1', "cannot be used with option '--api-url <url>'"],
   ...['dimensions', 'estimate agent_async_requests_count=1'].map((line) => [
@@ -254,6 +253,7 @@ it.each([
   ],
   ['{"billingDimension":"volume_storage_gbs","usage":1,"timestamp":"now"}', 'timestamp must be RFC 3339 in UTC'],
   ['{"billingDimension":"agent_async_requests_count","usage":1.5}', 'usage must be a whole number'],
+  ['{"billingDimension":"\\u001b[31m_count","usage":1.5}', 'billingDimension must be a dimension from'],
   ['[1]', 'not a JSON object'],
 ])('estimate names the line %s, which it cannot price', async (line, reason) => {
   const run = await runCommand(['estimate', '--file', '-', '--book', book], { stdin: line });
@@ -262,14 +262,20 @@ it.each([
 
 it.each([
   ['agent_compute_runtime', '; did you mean agent_compute_runtime_gbs?'],
+  ['agent_async_request_count', '; did you mean agent_async_requests_count?'],
   ['volume_storage_gsb', '; did you mean volume_storage_gbs?'],
   ['oven_heat_hours', ''],
   ['oven', ''],
 ])('estimate of the unknown dimension %s is wrong usage', async (dimension, hint) => {
-  const { code, stdout, stderr } = await runCommand(['estimate', `${dimension}=1`, '--book', book]);
+  const { code, stdout, stderr } = await runCommand(['estimate', `${dimension}=1.5`, '--book', book]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   const rule = 'billingDimension must be a dimension from "meterline dimensions"';
-  expect(stderr).toBe(`meterline: ${dimension}=1: ${rule}${hint}\n`);
+  expect(stderr).toBe(`meterline: ${dimension}=1.5: ${rule}${hint}\n`);
+});
+
+it('estimate of a part of a request is wrong usage', async () => {
+  const { code, stderr } = await runCommand(['estimate', 'agent_async_requests_count=1.5', '--book', book]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('=1.5: usage must be a whole number')]);
 });
 
 const REPRICE = 'reprice --account a --from 2026-01-01 --to 2026-01-02';

@@ -123,6 +123,7 @@ describe('a usage event', () => {
   it.each<[string, unknown, string]>([
     ['usage', -1, 'without an exponent (got -1)'],
     ['usage', '1,5', 'without an exponent (got "1,5")'],
+    ['usage', '\u202e\u009b1', 'without an exponent (got "\\u202e\\u009b1")'],
     ['usage', '9'.repeat(1_000_000), `without an exponent (got "${'9'.repeat(80)}…")`],
     ['usage', {}, 'without an exponent'],
     ['workspace', 'a\tb', 'without control characters (got "a\\tb")'],

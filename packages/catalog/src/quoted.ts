@@ -2,8 +2,18 @@
 
 const QUOTED_LENGTH = 80;
 
+/**
+ * Matches control characters, line separators, and characters that change the direction of text. With the last kind, one name could look like
+ * another. Source: Unicode Standard Annex #9, section 2, explicit directional formatting characters.
+ */
+export const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
 export function quoted(text: string): string {
-  return JSON.stringify(shortened(text));
+  return JSON.stringify(shortened(text)).replace(UNPRINTABLE, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 export function shortened(text: string): string {

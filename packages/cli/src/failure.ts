@@ -5,9 +5,6 @@ import { getSystemErrorMap } from 'node:util';
 export const EXIT_CODES = { ok: 0, failed: 1, usage: 2, notAllowed: 3, unavailable: 4, rejected: 5 } as const;
 export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
 
-/** Maximum length of a value that an error message repeats. */
-export const QUOTED_LENGTH = 80;
-
 /** An expected error. Its message tells users what failed and how to fix it. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';

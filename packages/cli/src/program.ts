@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import tab from '@bomb.sh/tab/commander';
 import { Command, CommanderError } from 'commander';
 import { type CommandContext, type CommandStreams, say } from './command.js';
-import { CommandError, EXIT_CODES, type ExitCode, QUOTED_LENGTH } from './failure.js';
+import { CommandError, EXIT_CODES, type ExitCode } from './failure.js';
 import { rejectRepeated } from './repeated.js';
 
 type CompleteCommand = (command: Command, context: CommandContext) => void;
@@ -115,8 +115,8 @@ export async function runProgram(
   }
 }
 
-/** Matches a long value between quotes in a message of commander. */
-const LONG_VALUE = new RegExp(`(?<= )'([^'\\n]{${QUOTED_LENGTH - 1}})[^'\\n]{2,}'`, 'g');
+/** Matches a long value between quotes in a message of commander. Loading `shortened` of the catalog would slow down every start. */
+const LONG_VALUE = /(?<= )'([^'\n]{80})[^'\n]+'/gu;
 
 function createProgram({ stdout, stderr }: CommandStreams): Command {
   return new Command('meterline')

@@ -27,10 +27,16 @@ export interface Emitter {
    */
   record(event: EventToRecord): string | undefined;
 
-  /** Adds usage to a sum in memory. Every `reportMs`, each sum becomes one event. A crash loses the sums since then. Never throws. */
+  /**
+   * Adds usage to a sum in memory. Every `reportMs`, or earlier if there are many sums, each sum becomes one event. A crash loses the sums
+   * since then. Never throws.
+   */
   add(usage: UsageToSum): void;
 
-  /** Starts to measure a workload in GB-seconds. Records its usage as an event every `reportMs`. Never throws: reports an invalid workload. */
+  /**
+   * Starts to measure a workload in GB-seconds. Every `reportMs`, records its usage as an event for each UTC hour of that time. Never throws:
+   * reports an invalid workload.
+   */
   start(workload: Workload): RunningTimer;
 
   /**

@@ -4,7 +4,6 @@
  */
 import {
   type CsvForm,
-  type DecimalText,
   enrichedDimensions,
   groupKey,
   groupsCsvLines,
@@ -31,8 +30,7 @@ export interface Request {
   readonly query: Query;
   readonly all: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Called with the total cost of each page. */
-  readonly onTotal: (cost: DecimalText) => void;
+  readonly onPage: (page: MetricsResponse) => void;
 }
 
 /** Yields pages with the JSON that the API returned. If the data changes, starts over: `onRestart` must discard all pages so far. */
@@ -50,7 +48,7 @@ async function* readPages(request: Request, onRestart: () => void | Promise<void
     };
     for await (const page of client.metricsPages(account, query.sent, { signal, onRestart: restarted, onText })) {
       progress?.page(page.data.length);
-      request.onTotal(page.summary.totalCost);
+      request.onPage(page);
       yield { page, text };
       if (!all) return;
     }

@@ -1,5 +1,6 @@
 /** Renders tables with aligned columns. On a terminal, names are shortened to fit its width, but amounts are never shortened. */
 import { styleText } from 'node:util';
+import { UNPRINTABLE } from '@meterline/catalog/plain';
 import { eastAsianWidth } from 'get-east-asian-width';
 import type { CommandContext } from '../command.js';
 import type { OutputFlags } from '../flags.js';
@@ -108,13 +109,6 @@ function totalWidth(widths: readonly number[]): number {
 export function layoutFor({ stdout }: Pick<CommandContext, 'stdout'>): Required<TableLayout> {
   return { width: stdout.columns, style: (format, text) => styleText(format, text, { stream: stdout }) };
 }
-
-/**
- * Control characters, line separators, and characters that change the direction of text. With the last kind, one name could look like
- * another.
- * Source: Unicode Standard Annex #9, section 2, explicit directional formatting characters.
- */
-const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
 /** Replaces characters that would control the terminal, break the line, or change the direction of text. */
 export function printable(text: string): string {

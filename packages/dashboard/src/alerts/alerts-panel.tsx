@@ -184,11 +184,11 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
     setCanceled(pending);
     setPending(action);
   };
-  const outcome = (reached: { readonly firedAt: string } | undefined, value = '0') => {
+  const outcome = (reached: { readonly firedAt: string; readonly value: string } | undefined) => {
     if (!reached) return `not fired this ${period}`;
     return (
       <>
-        fired on {instantText(reached.firedAt)} at <Measured amount={value} alert={alert} />
+        fired on {instantText(reached.firedAt)} at <Measured amount={reached.value} alert={alert} />
       </>
     );
   };
@@ -207,7 +207,7 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
           const reached = fired.find((each) => each.threshold === threshold);
           return (
             <li key={threshold} data-fired={reached !== undefined || undefined}>
-              <strong>{threshold}%</strong> {outcome(reached, reached?.value)}
+              <strong>{threshold}%</strong> {outcome(reached)}
             </li>
           );
         })}
@@ -215,7 +215,7 @@ function AlertItem({ account, isAdmin, alert, isHeld, wasEdited, onEdit, onCreat
           const reached = forecastFired.find((each) => each.threshold === threshold);
           return (
             <li key={`forecast ${threshold}`} data-fired={reached !== undefined || undefined}>
-              <strong>Forecast {threshold}%</strong> {outcome(reached, reached?.forecast)}
+              <strong>Forecast {threshold}%</strong> {outcome(reached && { ...reached, value: reached.forecast })}
             </li>
           );
         })}

@@ -134,15 +134,15 @@ export function OfflineBanner() {
   );
 }
 
-/** Names a parameter of the address that the page does not know. A change of the view removes the parameter. */
+/** Names a parameter of the address that the page does not know. A change of the view removes the parameter. Not for customers. */
 export function LinkBanner({ view }: { readonly view: View }) {
   const ignored = ignoredParameter(location.search);
-  if (ignored === undefined) return null;
+  if (ignored === undefined || isEmbedded()) return null;
+  const period = ignored.startsWith('period=') ? ` The period is ${periodText(view.period)}.` : '';
   return (
     <div className="banner" role="status">
       <span>
-        This page does not know “{ignored.slice(0, 60)}” in the link, and ignores it. The period is{' '}
-        {periodText(view.period)}.
+        This page does not know “{ignored.slice(0, 60)}” in the link, and ignores it.{period}
       </span>
       <TextButton onClick={() => replaceView(view)}>Dismiss</TextButton>
     </div>

@@ -1,8 +1,8 @@
 /**
  * Tracks dirty hours. An hour of an account is dirty if its rollup row (the stored sums of its usage) may lack acknowledged events. Queries
  * read dirty hours from the events instead. A writer (a worker that stores events) marks an hour as dirty before it acknowledges, if the
- * hour's rollup row exists or is being computed. A maintainer recomputes the rollup rows of marked hours, and then clears the marks. A
- * sealer, which computes the rows of past hours and days, also marks hours whose rows exceed the server's limits.
+ * hour is below `sealingUntil`, even if it has no rollup row yet. A maintainer recomputes the rollup rows of marked hours, and then clears
+ * the marks. A sealer, which computes the rows of past hours and days, also marks hours whose rows exceed the server's limits.
  *
  * Claim: a response contains every event that was acknowledged when its query began, and contains each event once. The protocol:
  *
@@ -139,7 +139,7 @@ export async function clearMarks(
   await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
 }
 
-/** SQL: whether the hour of a group of rows is still dirty. A row with the sign -1 would show that it was recomputed. */
+/** SQL: whether a mark is still open. A mark has a row with the sign 1, and once it is cleared, another with the sign -1. */
 const IS_OPEN = 'min(sign) > 0';
 /** The marked hours, in seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";

@@ -79,11 +79,13 @@ export function* readEvents(
   if (count === 0) throw malformedBody(`The body has no events; send 1 to ${MAX_EVENTS_PER_JOB}.`);
 }
 
+const CONTENT: Partial<Record<Format, string>> = {
+  json: 'one event, or one array of events and nothing after it',
+  cloudEventBatch: `one array of CloudEvents; send a single CloudEvent with the Content-Type ${MEDIA_TYPES.cloudEvent}`,
+};
+
 function notJson(format: Format): ApiError {
-  const content =
-    format === 'cloudEventBatch'
-      ? `one array of CloudEvents; send a single CloudEvent with the Content-Type ${MEDIA_TYPES.cloudEvent}`
-      : 'one event, or one array of events and nothing after it';
+  const { [format]: content = 'one CloudEvent' } = CONTENT;
   return malformedBody(`The body must be JSON: ${content}.`);
 }
 

@@ -1,10 +1,10 @@
 /** The `meterline rejected` commands, which list, show, replay and discard rejected events and jobs. */
-import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
+import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason, shortened } from '@meterline/catalog';
 import { type RejectionFilter, type RejectionId, readBounds } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, say, sayProgress } from '../../command.js';
 import { withQueue, withShards } from '../../connections/servers.js';
-import { CommandError, QUOTED_LENGTH, usageError } from '../../failure.js';
+import { CommandError, usageError } from '../../failure.js';
 import {
   lastSpan,
   nameOf,
@@ -34,7 +34,7 @@ import {
 } from '../../operations/rejections.js';
 import { type Edits, parseEdit } from '../../operations/resendable.js';
 import { printResult } from '../../output/result.js';
-import { type ItemColumn, itemRows, printable, shortened, textTable } from '../../output/table.js';
+import { type ItemColumn, itemRows, printable, textTable } from '../../output/table.js';
 import { RepeatableOption } from '../../repeated.js';
 import type { ClickHouseFlags, RedisFlags } from '../../settings.js';
 import { describeRejection, type ListFlags, listRejections, type ShowFlags, showRejection } from './rejected-show.js';
@@ -165,8 +165,7 @@ function selectionOf(ids: readonly string[], flags: SelectionFlags, now: Date): 
 function idOf(text: string): RejectionId {
   const id = parseRejectionId(text);
   if (id) return id;
-  const shown = shortened(text, QUOTED_LENGTH);
-  throw usageError(`${shown} is not a rejection ID; run "meterline rejected list" to see the IDs`);
+  throw usageError(`${shortened(text)} is not a rejection ID; run "meterline rejected list" to see the IDs`);
 }
 
 interface Selected extends Omit<SettlementOptions, 'signal'> {

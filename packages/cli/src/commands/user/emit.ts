@@ -145,7 +145,7 @@ class Tally {
   reject(line: number, message: string): void {
     this.badLines += 1;
     if (this.listedBadLines.length >= LISTED_BAD_LINES) return;
-    this.listedBadLines.push({ line, message: message.replace(/\p{Cc}/gu, '\uFFFD') });
+    this.listedBadLines.push({ line, message: printable(message) });
   }
 
   progress(isTrial = false): string {

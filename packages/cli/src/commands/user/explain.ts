@@ -179,11 +179,10 @@ export function addResourceTypes(command: Command, context: CommandContext): voi
 
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
   const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
-  const types = await withAccount(context, flags, async (session) => {
-    const used = await session.client.resourceTypes(session.account, query);
-    if (used.length === 0) await warnOfTypingErrors(context, session, flags.filter);
-    return used;
+  await withAccount(context, flags, async (session) => {
+    const types = await session.client.resourceTypes(session.account, query);
+    const text = types.length === 0 ? 'No usage in this window.' : types.join('\n');
+    printResult(context, flags, types, text, types, ['value']);
+    if (types.length === 0) await warnOfTypingErrors(context, session, flags.filter);
   });
-  const text = types.length === 0 ? 'No usage in this window.' : types.join('\n');
-  printResult(context, flags, types, text, types, ['value']);
 }

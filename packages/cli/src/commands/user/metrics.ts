@@ -1,6 +1,6 @@
 /** The `meterline metrics` command. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type DecimalText, NO_ACCOUNT_PATH, readViewQuery, type ViewQuery, ZERO } from '@meterline/catalog';
+import { type MetricsResponse, NO_ACCOUNT_PATH, readViewQuery, type ViewQuery, ZERO } from '@meterline/catalog';
 import type { MeterlineClient } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CommandContext, say } from '../../command.js';
@@ -76,18 +76,21 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
     rejectConflicts(flagsNow());
     const { all = false, exact = false, series = false, watch: interval } = flags;
     const form = formOf(flags);
-    const totals = new Set<DecimalText>();
-    const onTotal = (cost: DecimalText) => totals.add(cost);
+    let hasUsage = false;
     const print = async (signal?: AbortSignal) => {
       const query = queryOf(flagsNow(), context.now());
-      const request = { context, client, account, query, all, signal, onTotal };
+      // Free usage costs nothing, but has a group. Without groupBy, there is always one group.
+      const onPage = ({ summary, data }: MetricsResponse) => {
+        hasUsage ||= summary.totalCost !== ZERO || (query.groupBy.length > 0 && data.length > 0);
+      };
+      const request = { context, client, account, query, all, signal, onPage };
       if (form === 'json') await printJson(request);
       else if (form === 'table') await printTable(request, exact);
       else await printCsv(request, series, form === 'excel' ? 'spreadsheet' : 'plain');
     };
     if (interval === undefined) {
       await print();
-      if (totals.size === 1 && totals.has(ZERO)) await warnOfTypingErrors(context, session, flagsNow().filter);
+      if (!hasUsage) await warnOfTypingErrors(context, session, flagsNow().filter);
       return;
     }
     const signal = context.interruption();

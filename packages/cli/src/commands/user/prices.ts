@@ -20,6 +20,7 @@ import {
   PriceBook,
   parseUsage,
   priceText,
+  shortened,
   sumDecimals,
   USAGE_SCALE,
   unitName,
@@ -29,11 +30,11 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { type CommandContext, say } from '../../command.js';
 import { withAccount } from '../../connections/api.js';
-import { CommandError, EXIT_CODES, type ExitCode, QUOTED_LENGTH, usageError } from '../../failure.js';
+import { CommandError, EXIT_CODES, type ExitCode, usageError } from '../../failure.js';
 import { type OutputFlags, timeOf, withApiFlags, withOutput } from '../../flags.js';
 import { jsonLines, openEventSource } from '../../input.js';
 import { printResult } from '../../output/result.js';
-import { type ItemColumn, itemRows, layoutFor, printList, shortened, textTable } from '../../output/table.js';
+import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../../output/table.js';
 import { readPriceBook } from '../../price-book.js';
 import { API_SETTINGS_HELP, type ApiFlags, settingText } from '../../settings.js';
 import { didYouMean } from '../../typing-errors.js';
@@ -139,8 +140,7 @@ interface EstimateFlags extends BookFlags, OutputFlags {
 
 interface UsageItem {
   readonly billingDimension: BillingDimension;
-  /** Usage scaled by 10^9. */
-  readonly usage: bigint;
+  readonly usage: number | string;
   /** The time of use, or undefined for the time of the command. */
   readonly timestamp: EpochMs | undefined;
   readonly account: string | undefined;
@@ -218,8 +218,10 @@ async function add(sums: Map<BillingDimension, Amounts>, item: UsageItem, { book
     const moment = item.timestamp === undefined ? prices.moment : `at ${formatTimestamp(timestamp)}`;
     throw new CommandError(`no price of ${billingDimension} is known ${moment}; use --book with a book that has one`);
   }
+  const parsed = parseUsage(billingDimension, usage);
+  if (!parsed.ok) throw new CommandError(`${item.origin}: ${parsed.message}`, item.exitCode);
   const sum = sums.get(billingDimension) ?? { usage: 0n, cost: 0n };
-  sums.set(billingDimension, { usage: sum.usage + usage, cost: sum.cost + costOf(usage, price) });
+  sums.set(billingDimension, { usage: sum.usage + parsed.value, cost: sum.cost + costOf(parsed.value, price) });
 }
 
 async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerator<UsageItem | undefined> {
@@ -262,8 +264,8 @@ const usageLine = z.object({
 /** Parses usage such as `agent_compute_runtime_gbs=12.5`. @throws CommandError */
 function usageArgument(text: string): UsageItem | undefined {
   const [, billingDimension, usage] = /^([^=]+)=([^=]+)$/.exec(text) ?? [];
-  if (billingDimension === undefined) throw usageError(`${shortened(text, QUOTED_LENGTH)} is not <dimension>=<usage>`);
-  return usageItem({ billingDimension, usage }, text, EXIT_CODES.usage);
+  if (billingDimension === undefined) throw usageError(`${shortened(text)} is not <dimension>=<usage>`);
+  return usageItem({ billingDimension, usage }, shortened(text), EXIT_CODES.usage);
 }
 
 /** Parses an item. Returns undefined for a voided event, which costs nothing. @throws CommandError that lists all problems */
@@ -273,9 +275,6 @@ function usageItem(object: object, origin: string, exitCode?: ExitCode): UsageIt
     const problems = line.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
     throw new CommandError(`${origin}: ${problems.join('; ')}`, exitCode);
   }
-  const { billingDimension, timestamp, accountId: account } = line.data;
-  if (line.data.void) return undefined;
-  const usage = parseUsage(billingDimension, line.data.usage);
-  if (!usage.ok) throw new CommandError(`${origin}: ${usage.message}`, exitCode);
-  return { billingDimension, usage: usage.value, timestamp, account, origin, exitCode };
+  const { billingDimension, usage, timestamp, accountId: account } = line.data;
+  return line.data.void ? undefined : { billingDimension, usage, timestamp, account, origin, exitCode };
 }
