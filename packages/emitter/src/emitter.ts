@@ -34,8 +34,8 @@ export interface Emitter {
   add(usage: UsageToSum): void;
 
   /**
-   * Starts to measure a workload in GB-seconds. Every `reportMs`, records its usage as an event for each UTC hour of that time. Never throws:
-   * reports an invalid workload.
+   * Starts to measure a workload in GB-seconds. Every `reportMs`, its usage becomes an event, or one event per UTC hour if an
+   * hour has ended meanwhile. Never throws: reports an invalid workload.
    */
   start(workload: Workload): RunningTimer;
 

@@ -205,7 +205,7 @@ export function startSender(
     keepBack(part, new NotAcceptedError(403, message, !isKeyWrong));
   }
 
-  /** @param sent all events of the request, which may be more than the batch. The indexes of the rejected events refer to this array. */
+  /** @param sent all events of the request: the batch, and events that are kept for later. The indexes of `rejectedEvents` refer to it. */
   function settle(batch: Batch, rejectedEvents: readonly RejectedEvent[], sent = batch.texts): void {
     // A success resets the back-off but does not end the current pause, because the collector may have requested that pause.
     pauses = 0;

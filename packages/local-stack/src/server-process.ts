@@ -45,7 +45,7 @@ export interface ServerOptions {
   readonly label: string;
   readonly command?: string | undefined;
   readonly args: readonly string[];
-  /** How to stop the process: close its standard input (default: send SIGTERM). Also applies when the parent process is gone. */
+  /** Set if the process ends when its standard input is closed. By default, it is sent SIGTERM. The same ends it after this process has died. */
   readonly stopsAt?: 'end of input';
   readonly cwd?: string | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;

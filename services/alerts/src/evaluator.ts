@@ -123,7 +123,7 @@ export class Evaluator {
       hasSucceeded: false,
       hasFailed: false,
     };
-    // Each account has limited time in a run, so its last queries may be skipped. Shuffle them, so that not always the same ones are last.
+    // Each account has limited time in a run, so its last queries may be skipped. Shuffle them, so that the last ones differ each time.
     for (const query of shuffled(await this.#queries(run))) {
       for (const open of inParts(query.open, listedSize)) await this.#evaluate({ ...query, open: [...open] }, run);
     }

@@ -7,7 +7,10 @@ import { property } from '@meterline/catalog/plain';
 import type { Logger } from 'pino';
 import { ApiError, errorBody } from './errors.js';
 
-/** For the request line and headers. Larger than the limit of a URL, so that a slightly longer URL gets the application's error for URLs. */
+/**
+ * Limit of the request line and the headers together. It is twice the limit of a URL, so that the application itself can reject a URL that is
+ * too long, with an error that says so.
+ */
 export const MAX_HEADER_BYTES = 48 * 1024;
 
 /** After the service rejects a request, the client has this long to close its side of the connection. */

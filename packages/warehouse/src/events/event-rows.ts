@@ -213,7 +213,7 @@ function int128Of(column: BigInt64Array, row: number): bigint {
   return ((column[2 * row + 1] ?? 0n) << 64n) | BigInt.asUintN(64, column[2 * row] ?? 0n);
 }
 
-/** Replaces strings that repeat from event to event by numbers. 0 is the empty string. Start a new table once this one {@link isLarge}. */
+/** Maps strings, which often repeat from event to event, to numbers. 0 is the empty string. Start a new table once this one {@link isLarge}. */
 export class Names {
   readonly #numbers = new Map<string, number>([['', 0]]);
   readonly #texts: string[] = [''];

@@ -150,7 +150,7 @@ class Tally {
 
   progress(isTrial = false): string {
     if (isTrial) return counted(this.events, 'valid event');
-    // Name no line if the first request failed. Other requests in flight may still have sent the events of later lines.
+    // If the first request failed, there is no last line up to which all events are sent, although later requests may have succeeded.
     const upTo = this.lastSentLine < this.fromLine ? '' : `, up to line ${formatCount(this.lastSentLine)}`;
     return `Sent ${counted(this.events, 'event')}${upTo}`;
   }
