@@ -126,7 +126,7 @@ it('replay says with --dry-run what would be sent and what the worker would say,
   const dryRun = ['--edit', 'usage=1', '--dry-run'];
   const preview = await rejected(['replay', '--all', '--account', accountId, ...dryRun, '--json']);
   expect(JSON.parse(preview.stdout)).toMatchObject([
-    { outcome: 'still invalid_void: void must be true or false' },
+    { outcome: 'still invalid_void: void must be true or false (got 1)' },
     { outcome: 'valid' },
   ]);
   const [, id = ''] = await ids();
