@@ -6,14 +6,14 @@ import { bearer, startApi, type TestApi } from '../harness/api.js';
 import { type EventSketch, event } from '../harness/events.js';
 import { withApiProxy } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
-import { runCommand } from './run-command.js';
+import { callerOf, runCommand } from './run-command.js';
 
 const HOUR = ['explain', '--from', '2025-10-05T10:00:00Z', '--to', '2025-10-05T11:00:00Z'];
 let api: TestApi;
 let globex: Record<string, string>;
 beforeAll(async () => {
   api = await startApi();
-  globex = { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key('globex') };
+  globex = await callerOf(api, 'globex');
   const { warehouse } = api.dependencies;
   await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
   await execute(warehouse, 'SYSTEM STOP MERGES usage_events');

@@ -1,11 +1,10 @@
 /** `meterline metrics`, `keys` and `mcp` against the real API: tables, JSON, CSV and pages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KeyRole } from '@meterline/service/access';
 import { bearer, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { withApiProxy } from '../harness/services.js';
 import { describeTools } from './mcp.js';
-import { type MeterlineOptions, runCommand, runMeterline } from './run-command.js';
+import { callerOf, type MeterlineOptions, runCommand, runMeterline } from './run-command.js';
 
 const DAY = ['metrics', '--from', '2025-10-01', '--to', '2025-10-02'];
 const MONTH = ['metrics', '--month', '2025-10'];
@@ -39,10 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** The environment of a caller. */
-async function as(account: string | undefined, role?: KeyRole): Promise<Record<string, string>> {
-  return { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key(account, role) };
-}
+const as = (...key: Parameters<TestApi['key']>) => callerOf(api, ...key);
 
 async function run(args: readonly string[], env = acme, options: MeterlineOptions = {}) {
   return runCommand(args, { env, ...options });

@@ -1,10 +1,9 @@
 /** `meterline dimensions` and `estimate` with the prices of the real API. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
-import type { KeyRole } from '@meterline/service/access';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { NOW, startApi, type TestApi } from '../harness/api.js';
-import { type MeterlineOptions, runCommand } from './run-command.js';
+import { callerOf, type MeterlineOptions, runCommand } from './run-command.js';
 
 const VOLUME = { billingDimension: 'volume_storage_gbs', per: '1000' } as const;
 const BOOK = new PriceBook({
@@ -24,14 +23,9 @@ let wide: Record<string, string>;
 beforeAll(async () => {
   api = await startApi();
   await registerPriceBook(oneServer(api.dependencies.warehouse), BOOK);
-  [acme, initech, wide] = await Promise.all([as('acme'), as('initech'), as('wide')]);
+  [acme, initech, wide] = await Promise.all([callerOf(api, 'acme'), callerOf(api, 'initech'), callerOf(api, 'wide')]);
 });
 afterAll(() => api.stop());
-
-/** The environment of a caller. */
-async function as(account: string | undefined, role?: KeyRole): Promise<Record<string, string>> {
-  return { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key(account, role) };
-}
 
 async function run(args: readonly string[], env = acme, options: MeterlineOptions = {}) {
   return runCommand(args, { env, ...options });
@@ -67,7 +61,7 @@ it('dimensions shows a price that is in force by the clock of the API alone', as
 });
 
 it('estimate prices each item with the prices of its account', async () => {
-  const operator = await as(undefined, 'operator');
+  const operator = await callerOf(api, undefined, 'operator');
   const lines = [{ usage: 1000 }, { usage: 2000, accountId: 'wide' }, { usage: 1, timestamp: '2025-06-01T00:00:00Z' }];
   const { code, stdout } = await estimate(lines, operator, '--account', 'acme');
   // 3.5 + 2,000 × 0.12 / 2,628,000 + 0.0035

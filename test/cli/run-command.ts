@@ -3,6 +3,7 @@ import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createContext } from '../../packages/cli/src/context.js';
 import { runProgram } from '../../packages/cli/src/program.js';
+import type { TestApi } from '../harness/api.js';
 import { asRedisUser } from '../harness/services.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,6 +28,14 @@ export interface MeterlineOptions {
   readonly interruptAt?: string | RegExp;
   /** Ends the command when this resolves. */
   readonly interruptOn?: Promise<unknown>;
+}
+
+/** Returns the variables with which a command uses the API as a caller with a new key. */
+export async function callerOf(
+  api: Pick<TestApi, 'url' | 'key'>,
+  ...key: Parameters<TestApi['key']>
+): Promise<Record<string, string>> {
+  return { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key(...key) };
 }
 
 /**
