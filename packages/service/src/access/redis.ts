@@ -66,10 +66,17 @@ export function redisFailureKind(error: unknown): 'rejected' | 'foreign' | 'away
   return UNREADABLE.test(error.message) ? 'foreign' : 'away';
 }
 
-/** Returns the first error, or the second if it is a reply of the server and the first is not: the reply says more than a lost connection. */
+/**
+ * Returns the error that says more about the cause, or the first if both say the same. A reply of the server says more than a lost connection.
+ * Any other reply says more than NOAUTH, which a command gets if the login on its connection has just failed.
+ */
 export function moreInformative(known: unknown, error: unknown): unknown {
-  if (known === undefined) return error;
-  return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;
+  return known === undefined || informationOf(error) > informationOf(known) ? error : known;
+}
+
+function informationOf(error: unknown): number {
+  if (redisFailureKind(error) === 'away') return 0;
+  return error instanceof Error && error.message.startsWith('NOAUTH') ? 1 : 2;
 }
 
 /** Thrown if too few replicas confirmed a write. If the master is lost, the write may be lost with it. */
